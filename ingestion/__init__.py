@@ -1,1 +1,1 @@
-"""Keeps the index equal to the folders."""
+"""Ingestion: keeps the search index in sync with the watched folders."""

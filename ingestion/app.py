@@ -1,4 +1,4 @@
-"""Ingestion as one object: it watches an inbox, ingests once, and does the work that follows."""
+"""Facade of ingestion: watches an inbox, ingests once, runs the background work."""
 
 from __future__ import annotations
 
@@ -69,29 +69,29 @@ VERIFY_SECONDS = 15.0
 WEB_SECONDS = 60.0
 REBUILD_SECONDS = 0.2
 WEB_SOURCES_SECONDS = 2.0
-# How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is.
+# How often to check whether a comparison is due; ``reconciler.py`` sets how often one runs.
 RECONCILE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of an ingestion."""
+    """Outcome of an ingestion."""
 
     files: int
-    # Files that answer.
+    # Searchable files.
     live: int
-    # Pages that answer.
+    # Searchable pages.
     pages: int
-    # (file, sentence for an admin) of every file that could not be read.
+    # (file, message for an admin) of each unreadable file.
     quarantined: tuple[tuple[str, str], ...]
-    # Files that answer once OCR has read them.
+    # Files that become searchable after OCR.
     waiting_for_ocr: tuple[str, ...] = ()
-    # Loose PDFs that no channel was named for.
+    # Loose PDFs that belong to no channel.
     skipped: tuple[str, ...] = ()
 
 
 def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
-    """What became of these documents."""
+    """Return the summary of these documents' statuses."""
     return IngestResult(
         files=len(statuses),
         live=sum(one.rung is not None for one in statuses),
@@ -102,13 +102,13 @@ def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
 
 
 class Ingestion:
-    """Keeps the index equal to the folders; several may share a home. ``on_step`` gets steps that ended."""
+    """Ingestion service; several processes may share a home. ``on_step`` is called with finished steps."""
 
-    # The readings that are wanted.
+    # Reading versions to produce.
     generations: Generations
     on_step: OnStep | None = None
     _schedule: Scheduler | None = None
-    # Both only between ``start`` and ``stop``.
+    # Like ``_schedule``, set only between ``start`` and ``stop``.
     _worker: Worker[Any] | None = None
 
     def __init__(
@@ -134,19 +134,19 @@ class Ingestion:
         make_worker: Callable[..., Worker[Any]] = Worker,
         max_pause_seconds: float = MAX_PAUSE_SECONDS,
     ) -> None:
-        """Put the parts together; nothing runs before ``start`` or ``ingest``.
+        """Wire the parts together; nothing runs before ``start`` or ``ingest``.
 
         Args:
-            settings: how folders are watched and how far their PDFs are read.
-            max_file_mb: files above it are refused before they are copied.
-            database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
-            web_sources, web_pages: which web pages are approved, and what was read of them.
-            html: opens web pages; one that warns where it is confined too little by default.
-            contact: what web servers are told, where the settings name nothing else.
-            vision: describes figures; None: nobody does.
-            compute_pool: the processes beside this one, its own by default; they are ended with it.
-            make_schedule, make_worker: what calls the steps; others let a test call them one by one.
-            max_pause_seconds: longest wait before a step that failed is tried again.
+            settings: options of watching and reading.
+            max_file_mb: larger files are refused before they are copied.
+            database, blobs, files, pdf, embedder, index, channels, passwords: open; the caller closes them.
+            web_sources, web_pages: approved web pages, and their stored readings.
+            html: sandboxed reader of web pages; the default one warns if its confinement is incomplete.
+            contact: told to web servers, unless the settings name a contact.
+            vision: describes figures; None: figures get no description.
+            compute_pool: side processes, closed with this object; default: a new pool.
+            make_schedule, make_worker: factories; tests replace them to run steps one by one.
+            max_pause_seconds: longest backoff before a failed step is retried.
         """
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
@@ -232,18 +232,18 @@ class Ingestion:
         )
 
     def watch_vision(self, on_call: OnCall) -> None:
-        """Tell of each call to the vision model, where there is one."""
+        """Call ``on_call`` for each call to the vision model, if there is one."""
         if self._vision:
             self._vision.on_call = on_call
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
-        """Watch an inbox, each folder in it being the channel of that name, and what a map names.
+        """Watch an inbox and the folders of a folder map, and follow changes to both.
 
-        Both are followed while they change.
+        Each first-level folder of the inbox feeds the channel of that name.
 
         Args:
-            inbox: the folder that new channel folders appear in.
-            folder_map: ``folders.toml`` in its home; it need not exist.
+            inbox: the folder that contains the channel folders.
+            folder_map: path of ``folders.toml``; it need not exist.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -267,20 +267,20 @@ class Ingestion:
 
     @property
     def web_fetches(self) -> dict[str, int]:
-        """Outcome -> fetches of approved web pages since this process began."""
+        """Fetches of approved web pages since this process started, by outcome."""
         return self._web_pages.fetches
 
     @property
     def vector_lookups(self) -> tuple[int, int]:
-        """(chunks whose vectors were kept, those that were embedded) since this process began."""
+        """(hits, misses) of the cache of chunk vectors since this process started."""
         return self._vectors.hits, self._vectors.misses
 
     def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:
-        """Have what is due of a domain fetched now, for questions; see ``WebPageRenewal.fetch_soon``."""
+        """Fetch the due pages of a domain now, for questions; see ``WebPageRenewal.fetch_soon``."""
         return self._web_pages.fetch_soon(domain)
 
     async def stop(self) -> None:
-        """Stop watching and working; unfinished steps are given back for the next start."""
+        """Stop watching and working; leases of unfinished steps are released for the next start."""
         schedule, self._schedule = self._schedule, None
         worker, self._worker = self._worker, None
         if schedule is not None:
@@ -298,13 +298,13 @@ class Ingestion:
         wait: Rung,
         on_progress: Callable[[Progress], None],
     ) -> IngestResult:
-        """Ingest one folder or one file into a channel, once, until everything has reached ``wait``.
+        """Ingest one folder or file into a channel, once, until everything has reached rung ``wait``.
 
-        Never deletes; a second run adds and replaces. A file that cannot be read is in the result.
+        Never deletes; a second run adds and replaces. Unreadable files are listed in the result.
 
         Raises:
-            SettingsError: the path is a file that is no PDF by its name.
-            InfrastructureError: the path cannot be listed, or a disk or the database does not work.
+            SettingsError: the path is a file whose name is not a PDF's.
+            InfrastructureError: the path cannot be listed, or a disk or the database fails.
         """
         run = self._batch_ingest()
         return await self._finish(run, [await run.batch(path, channel)], wait, on_progress)
@@ -312,7 +312,7 @@ class Ingestion:
     async def ingest_root(
         self, root: Path, wait: Rung, on_progress: Callable[[Progress], None]
     ) -> IngestResult:
-        """Ingest each first-level folder of ``root`` into the channel of its name; as ``ingest``.
+        """Ingest each first-level folder of ``root`` into the channel of its name, like ``ingest``.
 
         Raises:
             InfrastructureError, OSError: as ``ingest``.
@@ -342,13 +342,13 @@ class Ingestion:
             await self._gaps.tick()
         async with self._working(rung) as worker:
             result = result_of(await run.finish(batches, rung, on_progress, worker.wake))
-        if await self._rebuilds.running():  # whoever began it may have been interrupted
+        if await self._rebuilds.running():  # an earlier rebuild may have been interrupted
             await self.rebuild_index(lambda published, total: None)
         return result
 
     @asynccontextmanager
     async def _working(self, rung: Rung) -> AsyncIterator[Worker[Any]]:
-        """Yield the worker of a started ingestion, else one of our own for as long as it is needed."""
+        """Yield the running worker, else a temporary one."""
         if self._worker is not None:
             yield self._worker
             return
@@ -382,21 +382,21 @@ class Ingestion:
         return worker, schedule
 
     async def reconcile(self) -> Repairs | None:
-        """Compare SQL, index and disk now and mend what differs; None while another process does it.
+        """Compare SQL, index and disk now and repair differences; None while another process does it.
 
         Raises:
-            InfrastructureError: an engine is away.
+            InfrastructureError: an engine is unavailable.
         """
         return self._copy_again(await self._reconciler.run())
 
     async def rebuild_index(self, on_progress: Callable[[int, int], None]) -> None:
-        """Publish what SQL calls live and the index lacks, and wait until all of it answers.
+        """Publish what SQL calls live and the index lacks, and wait until all of it is searchable.
 
         Args:
-            on_progress: is told how many of how many readings are published.
+            on_progress: called with (published, total) readings.
 
         Raises:
-            InfrastructureError: an engine is away; ``start`` goes on where this stopped.
+            InfrastructureError: an engine is unavailable; ``start`` resumes the rebuild.
         """
         await self.reconcile()
         total = await self._publications.pending()
@@ -408,17 +408,17 @@ class Ingestion:
         on_progress(total, total)
 
     def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
-        """Return the next scans ask SQL which copies were lost."""
+        """Make the next scans reload known files from SQL, as repairs may have found lost copies."""
         if repairs:
             self._watcher.invalidate()
         return repairs
 
     async def _erase_left(self) -> None:
-        """Erase the channels that the bot was taken out of long ago."""
+        """Erase the channels that the bot left more than ``left_days`` ago."""
         await self._eraser.erase_left(self._channels, utc_now() - timedelta(days=self._settings.left_days))
 
     async def purge(self) -> None:
-        """Erase for good the contents of documents whose time to be brought back is over."""
+        """Purge deleted contents past their grace period, old readings, stray copies and unused vectors."""
         dropped = await self._purge.drop_contents(self._blobs)
         dropped += await self._purge.drop_older_generations(self.generations)
         for reading in dropped:

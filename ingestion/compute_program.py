@@ -1,7 +1,7 @@
-"""What a side process does: cut a read PDF or web page into chunks, and analyse chunks for the index.
+"""Program of a side process: splits PDFs and web pages into chunks, analyses chunks for the index.
 
-``python -I -m ingestion.compute_program PARENT``: a job is a line of JSON and the bytes it announces, the
-answer is a line of JSON. It runs at low priority, so that the threads which answer questions come first.
+``python -I -m ingestion.compute_program PARENT``: a job is a line of JSON and the bytes that it announces,
+the answer a line of JSON. Runs at low priority, so that the threads that answer questions come first.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from storage.text.analyzer import index_terms
 from storage.text.token_counts import PieceCounter, count_tokens
 
 NICENESS = 10
-# Address space in bytes: the largest result of a child that reads needs 2.3 GB.
+# Address space in bytes: the largest result of a reading child needs 2.3 GB.
 MEMORY = 3 * 1024**3
 
-# Words of a figure that it is found by: more would make its texts long beside those of chunks.
+# Words of a figure that are indexed: more would make its text long compared to chunks.
 SEARCHED_LABELS = 40
 
 _NO_MEMORY = "the file holds more text than fits into memory; split it"
 
 
 def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Make a reading of what the limited children wrote, and keep its files.
+    """Build a reading from the output of the sandboxed children, and write its files.
 
-    ``data`` ends with ``job["layout"]`` bytes of the layout child and ``job["ocr"]`` of the OCR child.
+    ``data`` ends with ``job["layout"]`` bytes from the layout child and ``job["ocr"]`` from the OCR child.
 
     Raises:
         DocumentError: the file is at fault.
-        BlobsUnavailable: a disk is.
+        BlobsUnavailable: a disk is at fault.
     """
     pdf, layout, crops = _read(job, data)
     arranged = arrange(pdf, layout)
@@ -83,7 +83,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
-    """Return the PDF with the pages that OCR read, its layout, and what OCR read in its figures."""
+    """Return the PDF including OCR pages, its layout, and the OCR of its figures."""
     ocr_start = len(data) - job["ocr"]
     text_end = ocr_start - job["layout"]
     read = [protocol.ocr_page(line) for line in data[ocr_start:].splitlines()]
@@ -93,10 +93,10 @@ def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPa
 
 
 def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Cut a web page that a limited child has read; ``data`` is what that wrote.
+    """Split a web page into chunks; ``data`` is the output of the sandboxed reader.
 
     Raises:
-        NoPages: the page holds no text.
+        NoPages: the page contains no text.
     """
     page = json.loads(data)
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
@@ -111,7 +111,7 @@ def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _day(value: Any) -> str:
-    """Return a day that a limited child wrote, as in 2024-03-01; '' for whatever is none."""
+    """Return an ISO date that a sandboxed child wrote, like 2024-03-01; '' for anything else."""
     try:
         day = date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _day(value: Any) -> str:
 
 
 def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Cut a PDF that stands on the web into chunks with their pages; ``data`` is what the text child wrote.
+    """Split a PDF from the web into chunks with their pages; ``data`` is the text child's output.
 
     Raises:
         DocumentError: the file is at fault.
@@ -138,7 +138,7 @@ def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
-    """(page, box) of each figure that OCR should read; ``data`` as for ``cut``.
+    """Return (page, box) of each figure that needs OCR; ``data`` as for ``cut``.
 
     Raises:
         DocumentError: the file is at fault.
@@ -148,7 +148,7 @@ def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
 
 
 def _why_silent(pdf: ReadPdf, pictures: str) -> str:
-    """Why a PDF has no text, and what to do."""
+    """Return a message that says why a PDF has no text, and what to do."""
     if pdf.is_repaired:
         return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."
     count = len(pdf.pages)
@@ -161,12 +161,12 @@ def _why_silent(pdf: ReadPdf, pictures: str) -> str:
 
 
 def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
-    """Chunks as an index takes them: [ordinal, terms, text, first page, last page, heading path] each.
+    """Return [ordinal, terms, text, first page, last page, heading path] of each chunk, for the index.
 
-    The figures follow the chunks: their ordinals begin with ``job["chunks"]``.
+    Figures follow the chunks: their ordinals begin at ``job["chunks"]``.
 
     Raises:
-        BlobsUnavailable: the reading's files are gone, damaged or out of reach.
+        BlobsUnavailable: the reading's files are gone, damaged or unreachable.
     """
     files, reading = ReadingFiles(Path(job["root"])), UUID(job["reading"])
     first, end, chunks = job["first"], job["end"], job["chunks"]
@@ -189,7 +189,7 @@ def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
 
 
 def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
-    """Return a figure is found by what it is called, and by the first of the words that stand in it."""
+    """Return the index entry of a figure: searchable by caption, description and the first of its labels."""
     name = "\n".join(filter(None, (figure.caption, figure.description)))
     labels = " ".join(figure.text.split()[:SEARCHED_LABELS])
     terms = index_terms("", figure.heading_path, f"{name}\n{labels}")
@@ -200,7 +200,7 @@ JOBS = {"cut": cut, "cut page": cut_page, "cut pdf": cut_pdf, "find crops": find
 
 
 def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """What came of a job; whatever goes wrong in one, the next one is done."""
+    """Run a job and return its result or error; an exception does not end the process."""
     try:
         return {"done": JOBS[job["do"]](job, data)}
     except StorageError as error:
@@ -212,13 +212,13 @@ def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do jobs until the owner ends."""
+    """Process jobs until the parent ends."""
     sandbox.terminate_with_parent(int(sys.argv[1]))
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     count_tokens("")
     gc.freeze()
-    gc.disable()  # what a job makes has no cycles; looking for some would double its time
+    gc.disable()  # a job's objects have no cycles; searching for some would double its time
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
     answers.write(READY)
     answers.flush()

@@ -1,21 +1,21 @@
-"""The errors of ingestion.
+"""Exceptions of ingestion.
 
 ::
 
     IngestionError
-    ├── FileChanged      the file changed while it was copied: it is tried at a later scan
-    ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
-    ├── WebPageError    an approved web page cannot be had; the message is for an admin
-    └── FileRefused         the file itself is the reason; the message says what an admin can do
-        └── FileUnreadable  its rights or its disk are: it is tried again without having changed
+    ├── FileChanged      the file changed during the copy; retried at a later scan
+    ├── NotAFile         a link, pipe, device or vanished entry
+    ├── WebPageError     an approved web page is unavailable; the message is for an admin
+    └── FileRefused      the file itself is at fault; the message says what an admin can do
+        └── FileUnreadable  permissions or disk are at fault; retried even if the file has not changed
 
-What goes wrong with a document's content is a ``storage.errors.DocumentError``; what goes wrong with
-an engine is a ``storage.errors.InfrastructureError``.
+Errors in a document's content are ``storage.errors.DocumentError``, errors of an engine
+``storage.errors.InfrastructureError``.
 """
 
 
 class IngestionError(Exception):
-    """Base of every error this package raises."""
+    """Base class of this package's exceptions."""
 
 
 class FileChanged(IngestionError):
@@ -23,16 +23,16 @@ class FileChanged(IngestionError):
 
 
 class NotAFile(IngestionError):
-    """There is no regular file of this name (any more)."""
+    """No regular file of this name exists (any more)."""
 
 
 class WebPageError(IngestionError):
-    """An approved web page cannot be fetched or read; the message is a sentence for an admin."""
+    """An approved web page cannot be fetched or read; the message is for an admin."""
 
 
 class FileRefused(IngestionError):
-    """The bytes of the file cannot be stored; the message is a sentence for an admin."""
+    """The file's content cannot be stored; the message is for an admin."""
 
 
 class FileUnreadable(FileRefused):
-    """The file cannot be read as things are; it is tried again in a while, changed or not."""
+    """The file cannot be read at the moment; it is retried later, changed or not."""

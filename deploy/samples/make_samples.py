@@ -1,6 +1,6 @@
-"""Draws the two sample SOPs, by hand when one changes: ``python deploy/samples/make_samples.py [FOLDER]``.
+"""Draws the two sample SOPs, by hand after a change: ``python deploy/samples/make_samples.py [FOLDER]``.
 
-The same text gives the same bytes: no clock, no random id.
+Reproducible: the same text gives the same bytes, as there are no timestamps or random ids.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REMOTE = Control(
 
 
 def write_backup_schedule(sheet: Sheet) -> None:
-    """First page of SOP-IT-04."""
+    """Write page 1 of SOP-IT-04."""
     sheet.heading("1. Purpose")
     sheet.paragraph(
         "This procedure says how the data of Halden Instruments is backed up, how each backup is checked, "
@@ -87,7 +87,7 @@ def write_backup_schedule(sheet: Sheet) -> None:
 
 
 def write_restore(sheet: Sheet) -> None:
-    """Second page of SOP-IT-04."""
+    """Write page 2 of SOP-IT-04."""
     sheet.heading("6. Restore procedure")
     sheet.warning(
         "Never restore over a running production database. Restore to a separate server, check the data with "
@@ -126,7 +126,7 @@ def write_restore(sheet: Sheet) -> None:
 
 
 def write_remote_rules(sheet: Sheet) -> None:
-    """First page of SOP-HR-02."""
+    """Write page 1 of SOP-HR-02."""
     sheet.heading("1. Purpose")
     sheet.paragraph(
         "This procedure says who may work remotely, how a request is made and decided, and what both sides "
@@ -168,7 +168,7 @@ def write_remote_rules(sheet: Sheet) -> None:
 
 
 def write_remote_duties(sheet: Sheet) -> None:
-    """Second page of SOP-HR-02."""
+    """Write page 2 of SOP-HR-02."""
     sheet.heading("5. While working remotely")
     sheet.paragraph(
         "Core hours are 10:00 AM to 3:00 PM; during these hours you can be reached by chat and telephone. "
@@ -213,7 +213,7 @@ def write_remote_duties(sheet: Sheet) -> None:
 
 
 def draw(path: Path, control: Control, *pages: Callable[[Sheet], None]) -> None:
-    """Write one SOP."""
+    """Save one SOP as a PDF."""
     document = pymupdf.open()
     for number, write in enumerate(pages, 1):
         sheet = Sheet(document, control)

@@ -1,6 +1,6 @@
-"""A corporate page to write on from top to bottom: headings, paragraphs, steps, tables, boxes, charts.
+"""Page layout of the sample SOPs: headings, paragraphs, steps, tables, boxes, charts.
 
-Only ``make_samples.py`` uses it, by hand, when a sample changes.
+Used only by ``make_samples.py``, by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AMBER, AMBER_TINT = (0.79, 0.38, 0.03), (1.0, 0.96, 0.88)
 
 @dataclass(frozen=True)
 class Face:
-    """How a line is set; the fonts are two of the fourteen that every PDF viewer has."""
+    """Font settings of a line, limited to two of the 14 standard PDF fonts."""
 
     size: float
     is_bold: bool = False
@@ -27,11 +27,11 @@ class Face:
 
     @property
     def font(self) -> str:
-        """The font's name in PyMuPDF."""
+        """PyMuPDF's name of the font."""
         return "hebo" if self.is_bold else "helv"
 
     def width(self, words: str) -> float:
-        """Points that a line takes."""
+        """Return the width of a line in points."""
         return pymupdf.get_text_length(words, self.font, self.size)
 
     def wrap(self, words: str, width: float) -> list[str]:
@@ -51,7 +51,7 @@ BODY, LABEL, CELL, SMALL = Face(9.8), Face(8.8, True, GREY), Face(9), Face(8, co
 
 @dataclass(frozen=True)
 class Control:
-    """What the head and the foot of every page say about the document."""
+    """Document control data in the header and footer of every page."""
 
     company: str
     number: str
@@ -65,13 +65,13 @@ class Control:
 
     @property
     def tint(self) -> Colour:
-        """The document's colour, nearly white."""
+        """Near-white tint of the document's colour."""
         red, green, blue = (0.93 + 0.07 * part for part in self.colour)
         return red, green, blue
 
 
 class Sheet:
-    """One page; ``y`` moves down as things are written, in points."""
+    """A page that is written from top to bottom; ``y`` is the current position in points."""
 
     def __init__(self, document: pymupdf.Document, control: Control) -> None:
         self.page = document.new_page(width=WIDTH, height=HEIGHT)
@@ -80,19 +80,19 @@ class Sheet:
         self.y = 0.0
 
     def text(self, x: float, y: float, words: str, face: Face) -> None:
-        """One line that starts at ``x``, with its baseline at ``y``."""
+        """Draw a line of text that starts at ``x``, with its baseline at ``y``."""
         self.page.insert_text((x, y), words, fontname=face.font, fontsize=face.size, color=face.colour)
 
     def text_until(self, x: float, y: float, words: str, face: Face) -> None:
-        """One line that ends at ``x``."""
+        """Draw a line of text that ends at ``x``."""
         self.text(x - face.width(words), y, words, face)
 
     def text_around(self, x: float, y: float, words: str, face: Face) -> None:
-        """One line with its middle at ``x``."""
+        """Draw a line of text centred at ``x``."""
         self.text(x - face.width(words) / 2, y, words, face)
 
     def cover(self) -> None:
-        """The head of the first page: company, title and the table of document control."""
+        """Draw the header of the first page: company, title and document control table."""
         control, white = self.control, Face(8.5, colour=WHITE)
         self.page.draw_rect((0, 0, WIDTH, 92), fill=control.colour, color=None)
         self.text(LEFT, 36, control.company.upper(), replace(white, is_bold=True))
@@ -112,7 +112,7 @@ class Sheet:
         self.y += 22
 
     def running_head(self) -> None:
-        """The head of a later page."""
+        """Draw the header of a later page."""
         self.page.draw_rect((0, 0, WIDTH, 8), fill=self.control.colour, color=None)
         about = f"{self.control.number} {self.control.title}"
         self.text(LEFT, 36, about, Face(9, True, self.control.colour))
@@ -121,7 +121,7 @@ class Sheet:
         self.y = 54
 
     def foot(self, page: int, pages: int) -> None:
-        """The foot of every page, with ``Page x of y``."""
+        """Draw the footer with ``Page x of y``."""
         control = self.control
         self.page.draw_line((LEFT, HEIGHT - 48), (RIGHT, HEIGHT - 48), color=RULE, width=0.6)
         about = (control.number, f"Version {control.version}", f"Effective {control.effective}", "Internal")
@@ -129,17 +129,17 @@ class Sheet:
         self.text_until(RIGHT, HEIGHT - 34, f"Page {page} of {pages}", SMALL)
 
     def heading(self, words: str) -> None:
-        """A numbered heading."""
+        """Write a numbered heading."""
         self.text(LEFT, self.y + 22, words, Face(13, True, self.control.colour))
         self.y += 30
 
     def paragraph(self, words: str) -> None:
-        """Running text."""
+        """Write a paragraph."""
         self._lines(LEFT, words)
         self.y += 5
 
     def steps(self, *steps: str) -> None:
-        """Numbered steps with a hanging indent."""
+        """Write numbered steps with a hanging indent."""
         for number, step in enumerate(steps, 1):
             self.text(LEFT + 6, self.y + 9.8, f"{number}.", self.strong)
             self._lines(LEFT + 24, step)
@@ -152,12 +152,12 @@ class Sheet:
             self.y += 13.9
 
     def caption(self, words: str) -> None:
-        """What a table or a figure shows."""
+        """Write the caption of a table or figure."""
         self.text(LEFT, self.y + 12, words, LABEL)
         self.y += 18
 
     def table(self, widths: Sequence[float], *rows: Sequence[str]) -> None:
-        """A ruled table, its head first; ``widths`` are shares of the text width."""
+        """Draw a ruled table, header row first; ``widths`` are fractions of the text width."""
         edges = [LEFT + (RIGHT - LEFT) * sum(widths[:place]) for place in range(len(widths) + 1)]
         for number, row in enumerate(rows):
             fill = self.control.colour if number == 0 else WHITE if number % 2 else self.control.tint
@@ -175,7 +175,7 @@ class Sheet:
         self.y += height
 
     def warning(self, words: str) -> None:
-        """A box that nobody overlooks."""
+        """Draw a highlighted warning box."""
         top, left, right = self.y + 4, LEFT + 18, RIGHT - 12
         foot = top + 36 + 13.9 * len(BODY.wrap(words, right - left))
         self.page.draw_rect((LEFT, top, RIGHT, foot), fill=AMBER_TINT, color=None)
@@ -186,7 +186,7 @@ class Sheet:
         self.y = foot + 8
 
     def bars(self, unit: str, **values: float) -> None:
-        """A bar chart from vectors, with its scale."""
+        """Draw a bar chart as vectors, with its scale."""
         left, top, foot = LEFT + 40, self.y + 16, self.y + 122
         most = 100 * (1 + max(values.values()) // 100)
         self._scale(left, top, foot, range(0, int(most) + 1, 100))
@@ -206,7 +206,7 @@ class Sheet:
             self.text_until(left - 6, y + 3, str(tick), SMALL)
 
     def chain(self, **boxes: str) -> None:
-        """Boxes joined by arrows, from left to right."""
+        """Draw boxes joined by arrows, from left to right."""
         gap, colour = 24.0, self.control.colour
         wide = (RIGHT - LEFT - gap * (len(boxes) - 1)) / len(boxes)
         for number, (who, what) in enumerate(boxes.items()):

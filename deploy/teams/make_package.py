@@ -1,9 +1,9 @@
-"""Makes the Teams app package: ``make_package.py APP_ID PUBLIC_URL [FILE.zip] [--files]``.
+"""Builds the Teams app package: ``make_package.py APP_ID PUBLIC_URL [FILE.zip] [--files]``.
 
-``--files``: people may send files in personal chats, where ``FOOTNOTE_UPLOADS`` names the library.
+``--files``: people may send files in personal chats, to the library that ``FOOTNOTE_UPLOADS`` names.
 
-The manifest's placeholders become your bot's id and address; the two icons are drawn here, so that no
-binary lies in the repository.
+Your bot's id and address replace the manifest's placeholders. The two icons are drawn here, so that the
+repository contains no binaries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DARK, WHITE, CLEAR = b"\x1f\x29\x37\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x0
 
 
 def main(arguments: list[str]) -> int:
-    """Write the package; returns the exit status."""
+    """Write the package; return the exit status."""
     named = [one for one in arguments if one != FILES]
     if len(named) not in (2, 3):
         print(__doc__, file=sys.stderr)
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write_package(path: Path, app_id: UUID, public_url: str, *, takes_files: bool = False) -> None:
-    """A zip with the manifest and its icons."""
+    """Write a zip with the manifest and its icons."""
     values = manifest(app_id, public_url, takes_files=takes_files)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
         package.writestr("manifest.json", json.dumps(values, indent=2))
@@ -48,7 +48,7 @@ def write_package(path: Path, app_id: UUID, public_url: str, *, takes_files: boo
 
 
 def manifest(app_id: UUID, public_url: str, *, takes_files: bool = False) -> dict[str, object]:
-    """Return the manifest of this bot at this address; ``takes_files``: personal chats offer to send some."""
+    """Return the manifest of a bot at an address; ``takes_files`` sets ``supportsFiles``."""
     values: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     base = public_url.rstrip("/")
     pages = {"websiteUrl": f"{base}/about", "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
@@ -63,7 +63,7 @@ def manifest(app_id: UUID, public_url: str, *, takes_files: bool = False) -> dic
 
 
 def draw_icon(size: int, ground: Pixel, ink: Pixel) -> bytes:
-    """Return a page with three lines and a mark at its foot, as a PNG of ``size`` x ``size``."""
+    """Return the icon, a page with three lines and a mark, as a PNG of ``size`` x ``size`` pixels."""
     rows = [
         b"".join(ink if _is_ink(x / size, y / size) else ground for x in range(size)) for y in range(size)
     ]

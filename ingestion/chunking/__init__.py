@@ -1,1 +1,1 @@
-"""Segments that are never cut, and chunks made of them. Pure functions."""
+"""Chunking: segments that are never split, and chunks built from them. Pure functions."""

@@ -1,7 +1,7 @@
-"""Cuts a read PDF into chunks: by headings first, then by tokens, never across a page without need.
+"""Chunker: splits a read PDF by headings first, then by tokens, across pages only where it must.
 
-Sizes hold in two units at once: ``limit`` cl100k tokens, the unit of every budget, and ``window``
-word pieces, because the embedder sees no more. Texts keep their exact offset -> box map.
+Sizes are limited in two units at once: ``limit`` cl100k tokens, the unit of every budget, and ``window``
+word pieces, the embedder's input limit. Texts keep an exact map of offsets to bounding boxes.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from storage.pdf.models import ReadPdf
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
 
-# A chunk under this part of the limit takes in the next subsection, too.
+# A chunk that fills less than 1/SMALL of the limit absorbs the next subsection, too.
 SMALL = 4
 
-# White space between two units adds no more.
+# Upper bound for the white space between two units.
 TOKENS_OF_A_GAP = 2
 
-# A run of more parts than this, far more than a page of print, is halved before parts are cut off it.
+# A run with more parts than this, far more than a printed page, is halved before parts are split off it.
 LONG = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document's title, '' when it names itself nowhere, and its chunks in order."""
+    """A document's title, '' if it has none, and its chunks in order."""
 
     title: str
     chunks: tuple[Chunk, ...]
@@ -45,14 +45,14 @@ def chunk_document(
     window: int,
     blocks: Sequence[Sequence[Block]] = (),
 ) -> ChunkedDocument:
-    """Cut a document into chunks; a page without text gives none.
+    """Split a document into chunks; a page without text yields none.
 
     Args:
         pdf: the document as read.
-        limit: most cl100k tokens of a chunk.
-        pieces: counts the embedder's word pieces of a text, the special ones included.
-        window: most word pieces of a chunk.
-        blocks: the blocks of each page, when its layout is known.
+        limit: maximum cl100k tokens per chunk.
+        pieces: counts a text's word pieces for the embedder, special tokens included.
+        window: maximum word pieces per chunk.
+        blocks: layout blocks by page, if the layout is known.
     """
     structure = Structure(pdf, blocks)
     title = structure.title()
@@ -63,9 +63,9 @@ def chunk_document(
 
 
 def _runs(units: Iterable[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
-    """Units that may share a chunk: one page, one top-level section, and one subsection unless small.
+    """Yield groups of units that may share a chunk: same page, section, and subsection unless small.
 
-    Headings without a text of their own go with what follows them, and so does a small preamble.
+    Headings without body text stay with what follows, and so does a small preamble.
     """
     run: list[ChunkUnit] = []
     for unit in units:
@@ -94,16 +94,19 @@ def _parts(run: list[ChunkUnit], unit: ChunkUnit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How much of the largest allowed chunk a text fills."""
+    """Measures which fraction of a full chunk a text fills."""
 
     limit: int
     pieces: Callable[[str], int]
     window: int
-    # Tokens of the text measured last: what fits is counted once more as a chunk.
+    # Token count of the last text: a unit that fits is measured again as a chunk.
     last: dict[str, int] = field(default_factory=dict)
 
     def of(self, text: str, most_tokens: float = inf) -> float:
-        """``most_tokens``: it has no more; they are counted only when they could be the scarcer unit."""
+        """Return that fraction.
+
+        ``most_tokens``: upper bound; tokens are counted only if they could be the scarcer unit.
+        """
         pieces = self.pieces(text) / self.window
         return pieces if most_tokens / self.limit <= pieces else max(self.tokens(text) / self.limit, pieces)
 
@@ -116,15 +119,15 @@ class _Measure:
 
 @dataclass(slots=True)
 class _Chunker:
-    """Packs units into chunks over the pages they stand on."""
+    """Packs units into chunks across pages."""
 
     pages: Sequence[Page]
     measure: _Measure
-    # Page -> its words.
+    # Page index -> its words.
     maps: dict[int, WordMap] = field(default_factory=dict)
 
     def measured(self, units: Iterable[ChunkUnit]) -> Iterator[ChunkUnit]:
-        """Units with their sizes; one that is larger than a chunk comes in parts."""
+        """Yield units with their sizes, split where they are larger than a chunk."""
         for unit in units:
             text = self._text(unit.spans)[0]
             unit.size, unit.tokens = self.measure.of(text), self.measure.tokens(text)
@@ -136,7 +139,7 @@ class _Chunker:
                 yield from self._cut(unit)
 
     def _cut(self, unit: ChunkUnit) -> Iterator[ChunkUnit]:
-        """Halve a unit between two sentences, else two words, or an endless word, until its parts fit."""
+        """Halve a unit at a sentence, else at a word, else inside a word, until its parts fit."""
         if unit.size <= 1:
             yield unit
             return
@@ -154,7 +157,7 @@ class _Chunker:
             yield from self._cut(ChunkUnit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
 
     def _seam(self, spans: Iterable[PageSpan], words: Sequence[PageSpan]) -> int:
-        """Number of the word before which to halve: a sentence's first, as near to the middle as can be."""
+        """Return the index of the word to split before: the sentence start nearest to the middle."""
         begins = {
             (span.page, start)
             for span in spans
@@ -165,7 +168,7 @@ class _Chunker:
         return min(seams, key=lambda at: abs(at - middle), default=middle)
 
     def split(self, run: list[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
-        """Yield a run in as few and as equal parts as fit."""
+        """Yield the parts of a run, as few and as equal as fit."""
         waiting = [run]
         while waiting:
             units = waiting.pop()
@@ -181,7 +184,7 @@ class _Chunker:
         return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[ChunkUnit]) -> Chunk:
-        """Return the chunk of these units."""
+        """Build the chunk of these units."""
         spans = _spans(units)
         text, offsets = self._text(spans)
         words: list[WordMap] = []
@@ -197,7 +200,7 @@ class _Chunker:
         return Chunk(ordinal, text, tokens, path, WordMap.joined(words), tuple(page_starts), sections)
 
     def _text(self, spans: Sequence[PageSpan]) -> tuple[str, list[int]]:
-        """Return the spans' text, and where each begins in it; the page's own white space stands between."""
+        """Return the joined text of spans and the offset of each; the page's white space stays in between."""
         parts: list[str] = []
         offsets: list[int] = []
         length, last = 0, None
@@ -211,16 +214,16 @@ class _Chunker:
         return "".join(parts), offsets
 
     def _words(self, span: PageSpan, shift: int = 0) -> WordMap:
-        """Return the words of a span; of an endless word that was cut, the part that lies in it."""
+        """Return the words in a span; a word that the span cuts is clipped."""
         if span.page not in self.maps:
             self.maps[span.page] = WordMap.of(self.pages[span.page].words)
         return self.maps[span.page].within(span.start, span.end, shift)
 
 
 def _middle(run: list[ChunkUnit], parts: int) -> int:
-    """Where the first of ``parts`` equal parts ends, or the first half of many.
+    """Return the index at which the first of ``parts`` equal parts ends, or the first half of many.
 
-    A heading stays with what follows it, and so does what is bound; of nothing else, the last one does.
+    A part does not end with a heading or a bound unit, unless it contains nothing else.
     """
     share = sum(unit.size for unit in run) / parts * (parts // 2 if parts > LONG else 1)
     filled, end = run[0].size, 1
@@ -232,12 +235,12 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
 
 
 def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:
-    """What the units say; a table or list that is cut begins with its headers again."""
+    """Return the spans of units; a table or list that was split repeats its headers first."""
     return [*units[0].headers, *(span for unit in units for span in unit.spans)]
 
 
 def _sections(units: Sequence[ChunkUnit], offsets: Sequence[int]) -> Sections:
-    """(offset, headings) wherever units stand under other headings; ``offsets``: of their ``_spans``."""
+    """Return (offset, heading path) wherever the path changes; ``offsets`` are those of ``_spans(units)``."""
     sections: list[tuple[int, tuple[str, ...]]] = []
     span = len(units[0].headers)
     for unit in units:
@@ -250,7 +253,7 @@ def _sections(units: Sequence[ChunkUnit], offsets: Sequence[int]) -> Sections:
 
 
 def _merged(words: Iterable[PageSpan]) -> list[PageSpan]:
-    """Words of one page put together to one span."""
+    """Merge words into one span per page."""
     spans: list[PageSpan] = []
     for word in words:
         if spans and spans[-1].page == word.page:

@@ -1,4 +1,4 @@
-"""Cuts the lines of a page into what should not be torn: sentences, steps, list items, table rows."""
+"""Segments of a page that should stay whole: sentences, steps, list items, table rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ABBREVIATION = re.compile(
 
 
 class PageSpan(NamedTuple):
-    """A range of the text of one page (counted from 0)."""
+    """A range of the text of one page (0-based)."""
 
     page: int
     start: int
@@ -34,26 +34,26 @@ class Segment(NamedTuple):
 
     start: int
     end: int
-    # Set when it is a heading.
+    # Heading rank; None for other text.
     rank: Rank | None
-    # A table row: it never goes on elsewhere.
+    # A table row never continues in the next line.
     is_row: bool
-    # It stays with the piece after it.
+    # Stays with the next segment.
     binds: bool = False
-    # Rows that name the columns, the group and the label of a table row.
+    # Rows with the column names, group and label of a table row.
     headers: tuple[PageSpan, ...] = ()
-    # A caption, a footnote or a word in a figure: the text around it goes on without it.
+    # Caption, footnote or text in a figure; the surrounding text continues after it.
     is_aside: bool = False
 
 
 def list_marker(text: str, start: int) -> str:
-    """What kind of marker an item begins with at an offset, as "1.1" of 7.2 or "•"; '' where none is."""
+    """Return the kind of list marker at an offset, like "1.1" for 7.2 or "•"; '' if there is none."""
     marker = _ITEM.match(text, start)
     return marker_kind(marker[0]) if marker else ""
 
 
 def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
-    """Yield the pieces of a page in order; every character of the lines is in exactly one of them."""
+    """Yield the segments of a page in order; every character of the lines belongs to exactly one."""
     for paragraph in _paragraphs(text, lines):
         is_whole = paragraph.rank or paragraph.is_row or _ITEM.match(text, paragraph.start)
         if is_whole:
@@ -66,7 +66,7 @@ def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
 
 
 def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
-    """Lines put together until one begins something new."""
+    """Yield paragraphs, joined from consecutive lines."""
     whole: Segment | None = None
     for line, rank in lines:
         new = Segment(line.start, line.end, rank, is_row(text[line.start : line.end]))
@@ -81,13 +81,13 @@ def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
 
 
 def _unranked(text: str, whole: Segment) -> Segment:
-    """Return a paragraph as it is; in large or bold print, one of more lines than a heading is none."""
+    """Return the paragraph; one with more lines than a heading can have loses its heading rank."""
     is_long = text.count("\n", whole.start, whole.end) >= MAX_HEADING_LINES
     return whole._replace(rank=None) if whole.rank and is_long else whole
 
 
 def _goes_on(text: str, whole: Segment, new: Segment) -> bool:
-    """Return the new line continues the paragraph, or the heading, before it."""
+    """True if the new line continues the paragraph or heading before it."""
     gap = text[whole.end : new.start]
     if gap.strip() or "\n\n" in gap or whole.is_row or new.is_row:
         return False
@@ -97,7 +97,7 @@ def _goes_on(text: str, whole: Segment, new: Segment) -> bool:
 
 
 def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Ranges of the sentences in text[start:end], without the white space between them."""
+    """Yield (start, end) of each sentence in text[start:end], without the white space between them."""
     begin = start
     for stop in _END.finditer(text, start, end):
         if _ABBREVIATION.search(text[max(begin, stop.start() - 12) : stop.start() + 1]):
@@ -111,5 +111,5 @@ def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def is_open(text: str) -> bool:
-    """Return a sentence that the end of its page cuts off."""
+    """True if a sentence has no end mark, as when the page's end cuts it off."""
     return not re.search(r"[.!?:;。！？؟]['\"”’)\]]*$", text)

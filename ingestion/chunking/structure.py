@@ -1,8 +1,8 @@
-"""Takes a document apart into the units of its chunks, by its layout, or by fonts where none is known.
+"""Document structure: splits a document into chunk units by its layout, or by fonts if none is known.
 
-What a person would not tear apart is bound: a caption to its table or figure, a warning to its step, a list's
-first item to the sentence that opens the list, a header row to the first row under it. Each unit stands under
-its headings, and is whole over a page's end.
+Parts that belong together are bound: a caption to its table or figure, a warning to its step, a list's first
+item to its lead-in sentence, a header row to the first row under it. Each unit carries its heading path, and
+a unit that runs over a page break stays whole.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from storage.text.sentences import ListLeads, is_box
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
 
-# A longer sentence before a list is not repeated where the list is cut.
+# A longer lead-in sentence is not repeated where its list is split.
 MAX_LEAD_CHARS = 300
 
 _BODY = {BlockKind.TEXT, BlockKind.ITEM}
-# What the text around them goes on without: a sentence or a list, on the next page.
+# Blocks that interrupt a sentence or list, which continues after them.
 _ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE, BlockKind.RUNNING}
 
 
 class Structure:
-    """A document's title, and the segments of its pages."""
+    """Title and segments of a document."""
 
     def __init__(self, pdf: ReadPdf, blocks: Sequence[Sequence[Block]] = ()) -> None:
-        """``blocks``: those of each page, as ``reading_order.py`` finds them; none for a layout by fonts."""
+        """``blocks``: by page, from ``reading_order.py``; without them headings are found by font."""
         self._pdf = pdf
         self._blocks = blocks or [()] * len(pdf.pages)
         self._outline = HeadingDetector(pdf)
 
     def title(self) -> str:
-        """Return the title; '' where neither page 1 nor the PDF's own /Title looks like one."""
+        """Return the title; '' if neither page 1 nor the PDF's /Title has one."""
         return choose_title(self._outline.largest_print(), self._pdf.title)
 
     def pieces(self, page: int) -> Iterator[Segment]:
-        """Yield the pieces of a page (from 0), each with what it is bound to."""
+        """Yield the segments of a page (0-based), each marked if it is bound to the next one."""
         text = self._pdf.pages[page].text
         by_font = segments_of(text, self._outline.lines(page))
         found = list(self._of_blocks(page) if self._blocks[page] else by_font)
@@ -70,7 +70,7 @@ class Structure:
     def _ranked(
         self, page: int, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None]
     ) -> Iterator[tuple[Line, Rank | None]]:
-        """Lines with their ranks as headings: the layout knows best, but for short large or bold print."""
+        """Return lines with heading ranks: from the layout, except for short lines in large or bold print."""
         ranks, text = [by_font[line.start] for line in lines], self._pdf.pages[page].text
         if block.kind is BlockKind.HEADING:
             ranks = [self._outline.heading_rank(page, line) for line in lines]
@@ -80,7 +80,7 @@ class Structure:
         return zip(lines, ranks, strict=True)
 
     def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Segment]:
-        """The rows of a table, each with those that name its columns (maybe overleaf), group and label."""
+        """Yield table rows, each with its column header (maybe from the page before), group and label."""
         header = self._continued(page, table) if is_first and not table.has_header else None
         names = {row for above in table.above for row in above}
         for number, (start, end) in enumerate(table.rows):
@@ -94,7 +94,7 @@ class Structure:
             yield Segment(start, end, None, is_row=True, binds=number in names, headers=headers)
 
     def _continued(self, page: int, table: Block) -> PageSpan | None:
-        """Return the header of the table that ends the page before, when this one goes on with it."""
+        """Return the header row of the table that ends the previous page, if this table continues it."""
         before = self._last_block(page - 1) if page else None
         if before is None or before.kind is not BlockKind.TABLE or before.columns != table.columns:
             return None
@@ -111,13 +111,13 @@ def _is_page_number(block: Block, text: str) -> bool:
 
 
 def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:
-    """Return a caption above its table or figure; one below it is bound by what it stands under."""
+    """True if a caption is above its table or figure; one below is bound by that block."""
     after = blocks[number + 1] if number + 1 < len(blocks) else None
     return after is not None and after.kind in {BlockKind.TABLE, BlockKind.FIGURE}
 
 
 def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
-    """True if a piece stays with the one after it."""
+    """True if a segment stays with the next one."""
     if after is None or after.rank:
         return False
     if _WARNING.match(text, after.start) and not piece.rank:
@@ -129,30 +129,30 @@ def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | N
 
 @dataclass(slots=True)
 class ChunkUnit:
-    """What is packed whole: a sentence, a step, a row, a heading; in two spans when a page cuts it."""
+    """Smallest unit of packing: sentence, step, row or heading; two spans if a page break cuts it."""
 
     spans: list[PageSpan]
     path: tuple[str, ...]
     is_heading: bool
     is_open: bool = False
-    # It stays with the unit after it.
+    # Stays with the next unit.
     binds: bool = False
     is_aside: bool = False
-    # The row that names a table row's columns, or what introduces a list item, the outermost first: repeated
-    # where a chunk begins with it.
+    # Rows that name a table row's columns, or lead-ins of a list item, outermost first; repeated when a chunk
+    # begins with this unit.
     headers: tuple[PageSpan, ...] = ()
-    # Share of the largest allowed chunk that it fills, by the scarcer of the two units.
+    # Fraction of a full chunk that it fills, in the scarcer of the two units of size.
     size: float = 0.0
     tokens: int = 0
 
 
 def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
-    """What a document is packed from, in reading order; a sentence that a page's end cuts is one."""
+    """Return a document's units in reading order; a sentence over a page break is one unit."""
     return _joined(_headed(pdf, structure, title), pdf.pages)
 
 
 def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
-    """Yield every piece of the document under the headings it stands under; the title is none of them."""
+    """Yield the document's segments with their heading paths; the title is not part of a path."""
     open_headings: list[tuple[Rank, str]] = []
     leads: ListLeads[PageSpan] = ListLeads()
     for number, page in enumerate(pdf.pages):
@@ -176,7 +176,7 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
 
 
 def _introduced(leads: ListLeads[PageSpan], text: str, page: int, piece: Segment) -> tuple[PageSpan, ...]:
-    """What introduces a piece, all pieces being taken in reading order; nothing where it is no list item."""
+    """Return the lead-ins of a list item; () for other segments. Must see all segments in reading order."""
     is_body = not piece.rank and not piece.is_row
     marker = list_marker(text, piece.start) if is_body else ""
     if piece.is_aside or (is_body and not marker and text[piece.start].islower()):
@@ -188,7 +188,7 @@ def _introduced(leads: ListLeads[PageSpan], text: str, page: int, piece: Segment
 
 
 def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit]:
-    """Put together again the sentences that a page's end cuts, whatever stands at the foot of the page."""
+    """Join sentences that a page break cuts, skipping captions, footnotes and other asides in between."""
     found: list[ChunkUnit] = []
     last: ChunkUnit | None = None
     for unit in units:

@@ -1,4 +1,4 @@
-"""Makes of a web page's blocks the document that is cut into chunks, as a PDF of one page is."""
+"""Web page document: lays the blocks of a web page out as a PDF of one page, ready for chunking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, ReadPdf
 
 WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
-# Where everything stands: a web page has no paper.
+# Bounding box of all words: a web page has no paper.
 NOWHERE = Box(0.1, 0.45, 0.9, 0.55)
 _KINDS = {"item": BlockKind.ITEM, "row": BlockKind.TABLE}
 _WORD = re.compile(r"\S+")
@@ -22,33 +22,33 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class WebBlock:
-    """A part of a web page."""
+    """A block of a web page."""
 
-    # heading, text, item, or row of a table.
+    # "heading", "text", "item", or "row" of a table.
     kind: str
-    # Of a heading 1 to 6; 1 of a row that names the columns.
+    # 1 to 6 for a heading; 1 for a table's header row.
     level: int
-    # By which a link reaches it; '' where there is none.
+    # URL fragment; '' if there is none.
     anchor: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class WebChunk:
-    """A piece of a page's text under its headings; none crosses a heading."""
+    """A chunk of a web page; it never crosses a heading."""
 
     text: str
     tokens: int
     heading_path: tuple[str, ...]
-    # Of the nearest heading that has one.
+    # Anchor of the nearest heading that has one.
     anchor: str
 
 
 def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
-    """Return the blocks that a limited child wrote.
+    """Return the blocks that a sandboxed child wrote.
 
     Raises:
-        TypeError, ValueError: it wrote something else.
+        TypeError, ValueError: the values have another shape.
     """
     return [WebBlock(str(kind), int(level), str(anchor), str(text)) for kind, level, anchor, text in values]
 
@@ -56,7 +56,7 @@ def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
 def chunk_page(
     blocks: Sequence[WebBlock], title: str, *, limit: int, pieces: Callable[[str], int], window: int
 ) -> Iterator[WebChunk]:
-    """Yield the chunks of a page; ``limit``, ``pieces`` and ``window`` as of ``chunk_document``."""
+    """Yield the chunks of a page; ``limit``, ``pieces`` and ``window`` as in ``chunk_document``."""
     for path, anchor, parts in _sections(blocks, title):
         pdf, laid_out = _document(parts)
         chunked = chunk_document(pdf, limit=limit, pieces=pieces, window=window, blocks=[laid_out])
@@ -67,7 +67,7 @@ def chunk_page(
 def _sections(
     blocks: Iterable[WebBlock], title: str
 ) -> Iterator[tuple[tuple[str, ...], str, list[WebBlock]]]:
-    """(headings, anchor, what stands under them) in the order of the page; the title is none of them."""
+    """Yield (heading path, anchor, blocks) per section in page order; the title is not part of a path."""
     above: list[WebBlock] = []
     for is_heading, run in groupby(blocks, key=lambda block: block.kind == "heading"):
         if not is_heading:
@@ -80,12 +80,12 @@ def _sections(
 
 
 def placed_words(text: str) -> list[PlacedWord]:
-    """Return the words of a text that stands on no paper, all on page 1."""
+    """Return the words of a text without a page layout, all on page 1."""
     return [PlacedWord(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
 
 
 def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
-    """One page, a line for each block; rows that follow one another are a table, in Markdown."""
+    """Return a one-page document with a line per block; consecutive rows become a Markdown table."""
     text = ""
     lines: list[Line] = []
     found: list[Block] = []

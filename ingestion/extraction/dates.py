@@ -1,4 +1,4 @@
-"""Reads dates as people print them; one that can be read in two ways stays as it is printed."""
+"""Parser of printed dates; an ambiguous date keeps only its printed form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 
 from storage.text.months import MONTHS
 
-# The fields of metadata that are dates.
+# Metadata fields that contain dates.
 FIELDS = ("effective", "last_updated")
 
 _MONTH = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
@@ -22,9 +22,9 @@ _PRINTED = rf"""(?<![\w/.-])(?:
     | (?P<figures>\d{{1,2}}(?P<between>[/.-])\d{{1,2}}(?P=between)(?:\d{{4}}|\d{{2}}))
     )(?![\w/-])"""
 _DATE = re.compile(_PRINTED, re.VERBOSE | re.IGNORECASE)
-# Behind a label.
+# Matches a date directly after a label.
 BEHIND_LABEL = re.compile(rf"[ ]?{_PRINTED}", re.VERBOSE | re.IGNORECASE)
-# A year of two figures from here on belongs to the last century.
+# Two-digit years from here on belong to the 20th century.
 _PIVOT = 70
 
 
@@ -34,16 +34,16 @@ class PrintedDate:
 
     # As printed.
     text: str
-    # None when it can be read in two ways, or names no day.
+    # None if the date is ambiguous or names no day.
     day: date | None
 
 
 def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | None:
-    """Return the date that a text begins with.
+    """Return the date at the start of a text.
 
     Args:
-        text: what stands behind a label.
-        is_day_first: what ``order`` made of the document's other dates.
+        text: the text after a label.
+        is_day_first: result of ``order`` for the document's other dates.
     """
     found = _DATE.match(text.strip())
     if found is None:
@@ -52,7 +52,7 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
 
 
 def order(texts: Iterable[str]) -> bool | None:
-    """True if figures name the day first: any part above 12 settles it for a document; None: nothing does."""
+    """True if numeric dates put the day first, as any part above 12 shows; None if no date tells."""
     found = (one for text in texts for one in _DATE.finditer(text) if one["figures"])
     clear = (one for one in (_numbers(one["figures"]) for one in found) if max(one[:2]) > 12 >= min(one[:2]))
     first = next(clear, None)
@@ -69,7 +69,7 @@ def _day(found: re.Match[str], is_day_first: bool | None) -> date | None:
         if found["month_first"]:
             return date(numbers[1], _month(found["month_1"]), numbers[0])
         return _of_figures(*numbers, is_day_first=is_day_first) if found["figures"] else None
-    except ValueError:  # no calendar has such a day
+    except ValueError:  # e.g. 31 February
         return None
 
 

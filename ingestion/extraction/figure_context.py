@@ -1,4 +1,4 @@
-"""Where a figure is in its document: its chunk, and the sentences there that are about it."""
+"""Context of a figure: its chunk, and the sentences there that are about it."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from storage.text.word_boxes import WordMap
 
 CONTEXT_WORDS = 60
 
-# Distance of what is on another page: a page's height.
+# Distance of text on another page, in page heights.
 OTHER_PAGE_DISTANCE = 1.0
 
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
-# How a sentence names the figure of a number.
+# Matches a sentence's reference to the figure with this number.
 _NAME = r"\b(?:fig\w*|chart|exhibit|graph|abb\w*)\.?\s?{}(?![\w-]|\.\d)"
 
 
 class _Sentence(NamedTuple):
-    """One of a chunk's sentences, the nearest first when sorted."""
+    """A sentence of a chunk; sorts by distance."""
 
-    # Shares of the page's height between it and the figure.
+    # Vertical distance from the figure, in page heights.
     distance: float
     start: int
     text: str
 
 
 class FigureContext:
-    """A document's chunks, asked about the figures among them."""
+    """Finds the chunk and the context of figures."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
-        # Figures are asked about page after page, and the words of thousands of pages fill the memory.
+        # Cached for the latest page only: figures come page by page, and all words of a long document fill
+        # memory.
         self._latest: tuple[int, list[tuple[Chunk, PlacedWord]]] = (0, [])
 
     def chunk_of(self, page: int, figure: Box, caption: Box | None) -> Chunk | None:
-        """The chunk that holds most of a figure's caption, else of its words, else the words nearest to it.
+        """Return the chunk with most of a figure's caption, else most of its words, else the nearest words.
 
-        None: the page has no text.
+        None if the page has no text.
         """
         words = self._on(page)
         for box in filter(None, (caption, figure)):
@@ -65,13 +66,13 @@ class FigureContext:
         return self._latest[1]
 
     def context(self, chunk: Chunk | None, page: int, own: Sequence[Box], number: str | None) -> str:
-        """At most ``CONTEXT_WORDS`` words of a chunk: the sentences that name the figure, else the nearest.
+        """Return up to ``CONTEXT_WORDS`` words: the sentences that name the figure, else the nearest ones.
 
         Args:
             chunk: the figure's chunk.
             page: the figure's page.
-            own: the boxes of the figure and of its caption, whose words are no context.
-            number: what the document calls it, as "3" of "Figure 3".
+            own: boxes of the figure and its caption, whose words do not count as context.
+            number: the figure's number, like "3" for "Figure 3".
         """
         around = sorted(_sentences(chunk, page, own)) if chunk else []
         name = re.compile(_NAME.format(re.escape(number or "")), re.IGNORECASE)
@@ -80,7 +81,7 @@ class FigureContext:
 
 
 def _joined(sentences: Sequence[_Sentence]) -> str:
-    """Return the first of them that fit, in reading order."""
+    """Return the first sentences that fit, in reading order."""
     left, chosen = CONTEXT_WORDS, []
     for sentence in sentences:
         words = sentence.text.split()[:left]
@@ -90,7 +91,7 @@ def _joined(sentences: Sequence[_Sentence]) -> str:
 
 
 def _sentences(chunk: Chunk, page: int, own: Sequence[Box]) -> Iterator[_Sentence]:
-    """What a chunk says outside of a figure; rows of tables are no sentences."""
+    """Yield the sentences of a chunk outside the figure, without table rows."""
     words = WordMap.of(chunk.words)
     for paragraph in _PARAGRAPH.finditer(chunk.text):
         for start, end in sentences(chunk.text, *paragraph.span()):
@@ -105,5 +106,5 @@ def _sentences(chunk: Chunk, page: int, own: Sequence[Box]) -> Iterator[_Sentenc
 
 
 def _distance(word: Box, figure: Box) -> float:
-    """Share of the page's height between the two; 0 beside it."""
+    """Return the vertical distance in page heights; 0 if they overlap vertically."""
     return max(word.y0 - figure.y1, figure.y0 - word.y1, 0.0)

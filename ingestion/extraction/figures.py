@@ -1,8 +1,8 @@
-"""Finds a document's figures, with their kinds, captions, the words in them and the sentences about them.
+"""Figure detection: kinds, captions, labels and context of a document's figures.
 
 The layout gives boxes; a figure may come in several, and its caption as ordinary text. The kind follows from
-the words of caption and labels and from what the figure is drawn with. Only what is certain is said of a
-figure: a wrong kind is worse than none.
+the words of caption and labels and from the shapes it is drawn with. In doubt the kind is unknown: a wrong
+kind is worse than none.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ingestion.layout.reading_order import ArrangedPdf, Block
 from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, OcrPage, Region, Shapes
 
-# Fewer rectangles or sectors may be anything.
+# Fewer rectangles or sectors are no evidence of a chart.
 MIN_BARS, MIN_SLICES = 3, 3
 
-# Numbers among the labels of what shows data: an axis has as many, a drawing two or three sizes.
+# Numbers among the labels of a chart: an axis has that many, a drawing only two or three dimensions.
 SEVERAL_NUMBERS = 4
 
 _WORDS = {
@@ -37,41 +37,40 @@ _OTHER = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d.,]*%?(?!\w)")
 
-# Boxes that are no further apart are one figure, unless each has a caption of its own.
+# Boxes no further apart are one figure, unless each has its own caption.
 NEAR_POINTS = 12.0
 
-# How far above or below a caption stands at most, and the least share of the narrower of the two that is
-# shared; one that says its number may begin at the margin, whatever the figure does.
+# Maximum distance between caption and figure, and the minimum overlap as a fraction of the narrower one's
+# width; a numbered caption may begin at the margin, wherever the figure is.
 CAPTION_POINTS, CAPTION_OVERLAP = 40.0, 0.5
 
-# Characters.
 MAX_CAPTION_CHARS, MAX_TEXT_CHARS = 300, 2000
 
-# Boxes: a page of more is a pattern, and takes longer than it is worth.
+# Regions per page: a page with more is a pattern, and would take longer than it is worth.
 MAX_PER_PAGE = 100
 
-# A figure with fewer words of its own may hold more in its pixels.
+# A figure with fewer words of text may contain more in its pixels.
 MAX_LABEL_WORDS = 4
 
-# How a caption begins that numbers its figure.
+# Start of a numbered caption.
 LABEL = re.compile(
     r"(?:figure|fig|chart|exhibit|graph|diagram|abbildung|abb|schaubild|figura|gráfico|graphique)\.?\s*"
     r"(?P<number>[a-z]?\d+(?:[.-]\d+)*[a-z]?)(?!\w)",
     re.IGNORECASE,
 )
-# How a block begins that names a figure; "Figure 7 shows" is a sentence.
+# Start of a block that names a figure; "Figure 7 shows" is a sentence.
 NAMED = re.compile(rf"{LABEL.pattern}\s*(?:[.:)|–—-]|\n|$)", re.IGNORECASE)
 
 _TABLE = re.compile(r"(?:table|tabelle|tableau|tabla)\s+\w*\d", re.IGNORECASE)
 
 
 def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
-    """Return the one kind that words name, else the one that the shapes are enough for; two are none.
+    """Return the kind that the words name, else the one that the shapes show; UNKNOWN if ambiguous.
 
     Args:
-        caption: the document's words for the figure.
-        text: what is printed in it.
-        shapes: what it is drawn with.
+        caption: the figure's caption.
+        text: text printed in the figure.
+        shapes: vector shapes that it is drawn with.
     """
     named = [kind for kind, words in _WORDS.items() if words.search(f"{caption}\n{text}")]
     named += [FigureKind.OTHER] if _OTHER.search(caption) else []
@@ -87,14 +86,14 @@ def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
 
 
 def holds_data(kind: FigureKind, text: str) -> bool:
-    """True if a figure of this kind, with these labels, shows numbers."""
+    """True if a figure of this kind, with these labels, shows numeric data."""
     is_chart = kind in {FigureKind.BAR, FigureKind.LINE, FigureKind.PIE}
     return is_chart or len(_NUMBER.findall(text)) >= SEVERAL_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A block that names a figure."""
+    """Caption of a figure."""
 
     text: str
     box: Box
@@ -102,7 +101,7 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class FigureOutline:
-    """A figure before anybody knows its chunk."""
+    """A figure before it is assigned to a chunk."""
 
     page: Page
     box: Box
@@ -110,14 +109,14 @@ class FigureOutline:
     caption: Caption | None
 
     def words(self) -> list[PlacedWord]:
-        """What is printed in it, in reading order, its caption left out."""
+        """Return the words inside the figure in reading order, without its caption."""
         skipped = self.caption.box if self.caption else None
         inside = (word for word in self.page.words if is_middle_in(word.box, self.box))
         return [word for word in inside if not (skipped and is_middle_in(word.box, skipped))]
 
 
 def outlines(arranged: ArrangedPdf) -> Iterator[FigureOutline]:
-    """Yield every figure of a document, page after page."""
+    """Yield the figures of a document, page by page."""
     pages = zip(arranged.pdf.pages, arranged.pdf.lines, arranged.blocks, strict=True)
     for page, lines, blocks in pages:
         regions = arranged.figures.get(page.number, ())[:MAX_PER_PAGE]
@@ -126,7 +125,7 @@ def outlines(arranged: ArrangedPdf) -> Iterator[FigureOutline]:
 
 
 def crops_for_ocr(arranged: ArrangedPdf) -> list[tuple[int, Box]]:
-    """(page, box) of the figures whose words may be part of their pixels; pages that OCR read are known."""
+    """Return (page, box) of figures that may have text in their pixels, except on pages read by OCR."""
     known = set(arranged.pdf.ocr_pages)
     return [
         (one.page.number, one.box)
@@ -138,12 +137,12 @@ def crops_for_ocr(arranged: ArrangedPdf) -> list[tuple[int, Box]]:
 def find_figures(
     arranged: ArrangedPdf, chunks: Sequence[Chunk], crops: Sequence[OcrPage] = ()
 ) -> tuple[Figure, ...]:
-    """Return a document's figures, each with its chunk; one that no word describes is left out.
+    """Return a document's figures with their chunks; figures without any text are left out.
 
     Args:
-        arranged: the document with the boxes of its figures.
-        chunks: those that it was cut into.
-        crops: what OCR read in some of the figures.
+        arranged: the document with its figure regions.
+        chunks: the document's chunks.
+        crops: OCR results of single figures.
     """
     context = FigureContext(chunks)
     read = {(crop.number, crop.clip): crop.text for crop in crops}
@@ -177,7 +176,7 @@ def _figure(
 
 
 def _printed(page: Page, words: Sequence[PlacedWord]) -> str:
-    """Words as text, line after line; the halves of one word stay together."""
+    """Return words as text, line by line; the halves of a hyphenated word stay together."""
     parts: list[str] = []
     for before, word in zip([None, *words], words, strict=False):
         if before and before.end != word.start:
@@ -198,13 +197,13 @@ def _captions(page: Page, lines: Sequence[Line], blocks: Sequence[Block]) -> lis
 
 
 def _shortened(text: str) -> str:
-    """On one line, and cut between two words when a whole paragraph follows."""
+    """Return the text on one line, truncated at a word."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_CAPTION_CHARS else line[:MAX_CAPTION_CHARS].rsplit(" ", 1)[0]
 
 
 def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption]) -> list[FigureOutline]:
-    """Return each caption goes to the nearest figure that has none yet."""
+    """Assign each caption to the nearest figure without one."""
     gaps = sorted(
         (gap, number, which)
         for (number, region), (which, caption) in product(enumerate(regions), enumerate(captions))
@@ -221,7 +220,7 @@ def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption
 
 
 def _caption_gap(page: Page, figure: Box, caption: Caption) -> float | None:
-    """Points between the two, one above the other; None when they do not belong together."""
+    """Return the vertical gap in points; None if the two do not belong together."""
     box = caption.box
     shared = min(figure.x1, box.x1) - max(figure.x0, box.x0)
     least = 0 if LABEL.match(caption.text) else CAPTION_OVERLAP * min(figure.x1 - figure.x0, box.x1 - box.x0)
@@ -230,7 +229,7 @@ def _caption_gap(page: Page, figure: Box, caption: Caption) -> float | None:
 
 
 def _merged(parts: Sequence[FigureOutline]) -> list[FigureOutline]:
-    """Parts that touch, or nearly do, put together; two captions keep two figures apart."""
+    """Merge parts that touch or nearly touch, unless each has its own caption."""
     kept: list[FigureOutline] = []
     for part in parts:
         whole = part

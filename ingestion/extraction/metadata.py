@@ -1,10 +1,11 @@
-"""Reads a document's own metadata where documents print it: title block, first tables, running lines.
+"""Document metadata from where documents print it: title block, first tables, headers and footers.
 
-Every value is found verbatim on a page and keeps its place there. Labels come first, shapes second; of
-several values of a field the sound one with the most weight holds, and none where two weigh the same.
+Every value is a verbatim quote with its position on a page. Labelled values outweigh values found by shape;
+of several values of a field the valid one with the highest weight wins, and none on a tie.
 
-The language is recognised as langid.py does it: a naive Bayes classifier over byte n-grams whose weight is
-the language, not the domain (Lui and Baldwin, "Cross-domain feature selection for language identification",
+The language is detected as in langid.py, by a naive Bayes classifier over byte n-grams weighted towards the
+language and against the domain (Lui and Baldwin, "Cross-domain feature selection for language
+identification",
 2011).
 """
 
@@ -28,18 +29,18 @@ from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 from storage.text.word_boxes import rectangles
 
-# Of a page: fewer may be names and numbers only.
+# A page with fewer words may hold only names and numbers.
 MIN_WORDS = 20
 MAX_LETTERS = 4000
 MIN_PROBABILITY = 0.95
 
 MAX_VALUE_CHARS = 120
 
-# Lines of the first page among which a title block is searched.
+# Lines of the first page that are searched for a title block.
 BLOCK_LINES = 40
-# Of these the first ones, where shapes say something without a label.
+# Of these, lines in which a shape counts without a label.
 HEAD_LINES = 12
-# A line at the edge of so many of the further pages speaks for the document.
+# A header or footer on this fraction of the later pages describes the document.
 RUNNING_SHARE = 0.5
 LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
 
@@ -49,7 +50,7 @@ _CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
 def read_language(pdf: ReadPdf) -> MetadataField | None:
-    """The language of the first page with enough words, as an ISO 639-1 code; None when nothing is sure."""
+    """Return the ISO 639-1 code of the first page with enough words; None if uncertain."""
     page = next((one for one in pdf.pages if len(one.words) >= MIN_WORDS), None)
     if page is None:
         return None
@@ -59,13 +60,13 @@ def read_language(pdf: ReadPdf) -> MetadataField | None:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """Loaded when it is first wanted: that takes 0.8 s and 80 MB."""
+    """Load the language model on first use, which takes 0.8 s and 80 MB."""
     identifier: LanguageIdentifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     return identifier
 
 
 class MetadataCandidate(NamedTuple):
-    """A value where it stands: text[start:end] of page ``page`` (from 0)."""
+    """A value and its position: text[start:end] of page ``page`` (0-based)."""
 
     name: str
     value: str
@@ -76,11 +77,11 @@ class MetadataCandidate(NamedTuple):
 
 
 def checked(raw: MetadataCandidate, *, is_procedure: bool) -> Iterator[MetadataCandidate]:
-    """What of a value may be shown: nothing of a template's leftover, and of a number no version.
+    """Yield the valid fields in a value: no unfilled template text, no version inside a document number.
 
     Args:
-        raw: what stands behind a label.
-        is_procedure: the document says that it is one, so that its number is an SOP's.
+        raw: the text after a label.
+        is_procedure: the document calls itself a procedure, so that its number is a SOP number.
     """
     name = "sop_id" if raw.name == NUMBER and is_procedure else raw.name
     if (
@@ -133,7 +134,7 @@ def _sub_value(
 
 
 def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
-    """Return the value of each field with the most weight; none where two have the same."""
+    """Return the value with the highest weight for each field, none on a tie."""
     by_name: dict[str, list[MetadataCandidate]] = {}
     for one in found:
         by_name.setdefault(one.name, []).append(one)
@@ -153,9 +154,9 @@ def _key(value: str) -> str:
 
 
 def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
-    """Return the fields of a document by name; those that it does not print are left out.
+    """Return the metadata of a document by field; fields that it does not print are left out.
 
-    All are verbatim but the language, which is recognised from the text of a page.
+    All values are verbatim quotes except the language, which is detected.
     """
     head, further = _head(pdf), _running(pdf)
     found = [*_in_block(head), *further]
@@ -174,7 +175,7 @@ class _Row(NamedTuple):
     text: str
 
     def cells(self) -> list[tuple[str, int, int]]:
-        """(text, start, end) of each, as offsets of the page."""
+        """Return (text, start, end) of each cell, as offsets in the page."""
         found = (
             (one.group(), one.start() + self.line.start)
             for one in _CELL.finditer(self.text)
@@ -192,7 +193,7 @@ def _rows(pdf: ReadPdf, page: int) -> Iterator[_Row]:
 
 
 def _head(pdf: ReadPdf) -> list[_Row]:
-    """Return the first page's lines up to its first section."""
+    """Return the lines of the first page above its first section."""
     head: list[_Row] = []
     for row in _rows(pdf, 0) if pdf.pages else ():
         is_section = _NUMBERED.match(row.text) and not dates.find_date(row.text)
@@ -203,7 +204,7 @@ def _head(pdf: ReadPdf) -> list[_Row]:
 
 
 def _in_block(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
-    """Labelled values: behind their labels, in the cell beside them, or in the row under them."""
+    """Yield labelled values: after the label, in the next cell, or in the row below."""
     for number, row in enumerate(head):
         below = head[number + 1 :]
         if table := _table(row, below):
@@ -215,7 +216,7 @@ def _in_block(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
 
 
 def _table(row: _Row, below: Sequence[_Row]) -> list[MetadataCandidate]:
-    """Values under a row of nothing but labels."""
+    """Return the values under a row that consists of labels only."""
     heads, cells = row.cells(), below[0].cells() if below else []
     names = [name_of(head) for head, _, _ in heads]
     if len(heads) < 2 or len(heads) != len(cells) or None in names:
@@ -228,7 +229,7 @@ def _table(row: _Row, below: Sequence[_Row]) -> list[MetadataCandidate]:
 
 
 def _beside(row: _Row) -> Iterator[MetadataCandidate]:
-    """Yield a cell that is a label without a colon, and the cell after it."""
+    """Yield a label cell without a colon with the value in the next cell."""
     for (head, _, _), (text, start, end) in pairwise(row.cells()):
         name = None if head.endswith(":") else name_of(head)
         if name is not None and name_of(text) is None:
@@ -236,7 +237,7 @@ def _beside(row: _Row) -> Iterator[MetadataCandidate]:
 
 
 def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
-    """Labelled values of the lines at the edges of most pages after the first one."""
+    """Return labelled values from the headers and footers of most pages after the first."""
     found: dict[tuple[str, str], list[MetadataCandidate]] = {}
     for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
         if is_at_edge(row.line):
@@ -247,7 +248,7 @@ def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
 
 
 def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> MetadataCandidate:
-    """Return a labelled value; a title may go on in the lines under it."""
+    """Return a labelled value; a title may continue on the following lines."""
     end, value = row.line.start + one.end, one.value
     for more in below if one.name == "title" else ():
         if (
@@ -263,13 +264,13 @@ def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Meta
 
 
 def _joined(text: str, more: str) -> str:
-    """Return a word that is cut at a line's end is put together again."""
+    """Join two lines, and the halves of a word hyphenated between them."""
     is_cut = text.endswith("-") and text[-2:-1].islower() and more[:1].islower()
     return text[:-1] + more if is_cut else f"{text} {more}"
 
 
 def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
-    """What needs no label: an SOP's number, ``IT Department``, the kind of document."""
+    """Yield values that need no label: a SOP number, ``IT Department``, the kind of document."""
     for row in head:
         for one in metadata_patterns.shaped_ids(row.text):
             start, end = one.span()
@@ -288,7 +289,7 @@ def _part(row: _Row, name: str, value: str, start: int) -> MetadataCandidate:
 
 
 def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> list[MetadataCandidate]:
-    """Return the organisation above everything that is labelled; its name may fill two lines."""
+    """Return the organisation above all labelled values; its name may take two lines."""
     first = min((one.start for one in labels if one.page == 0), default=None)
     lines = [row for row in head if first is None or row.line.end < first][:4]
     for row, below in zip_longest(lines, lines[1:]):
@@ -304,7 +305,7 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> li
 
 
 def _field(pdf: ReadPdf, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
-    """As it is shown."""
+    """Return the candidate as a field with its boxes, and with its day if it is a date."""
     page = pdf.pages[one.page]
     boxes = rectangles(page.words, one.start, one.end).get(page.number, [])
     printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None

@@ -1,10 +1,10 @@
-"""Labels of metadata in English, German, French, Spanish, Italian, Portuguese and Dutch, as patterns."""
+"""Metadata labels in English, German, French, Spanish, Italian, Portuguese and Dutch, as patterns."""
 
 from __future__ import annotations
 
-# A label that means the document's number in a procedure, and anything elsewhere.
+# In a procedure such a label means the document's number; elsewhere it may mean anything.
 NUMBER = "number"
-# Labels that only end the value before them: what they introduce is not kept.
+# Labels that only delimit the previous value; their own values are dropped.
 IGNORED = ""
 
 _NR = r"(?:no|nr|num|number|nummer|núm|número|numero|n[°º]|id|identifier|kennung|code|ref|reference|#)"

@@ -1,6 +1,6 @@
-"""The labels that documents print before their metadata, and what may stand behind each.
+"""Patterns of metadata labels in documents, and of the values after them.
 
-A template's leftover, or a value of another kind, is no value.
+Unfilled template text and values of the wrong kind do not count.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ID = re.compile(
     r"(?:(?:sop|doc|wi|pol|[A-Z]{1,6})[ #]{1,2})?(?=[\w./-]*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*",
     re.IGNORECASE,
 )
-# Letters up to the first figure, then both, so that a text fits in one way only: with two ways for each
-# letter, the time to find that nothing fits doubles with every letter.
+# Letters up to the first digit, then both, so that a text matches in only one way. With two ways per letter
+# the time to fail would double with every letter (catastrophic backtracking).
 _SHAPE = re.compile(
     r"(?<![\w-])(?:[A-Z]{0,6}[-_/]?SOP[A-Z]*(?:[-_/.][A-Z]+)*[-_/.]?|SOP [A-Z]{1,6}[-_/.]?)"
     r"\d[A-Z0-9]*(?:[-_.][A-Z0-9]+)*(?![\w-])",
@@ -51,7 +51,7 @@ _KIND = re.compile(
     r"|training documentation)$",
     re.IGNORECASE,
 )
-# Characters of a title that may stand before the kind of document it ends with.
+# Maximum length of a title before the document kind that ends it.
 MAX_PREFIX_CHARS = 30
 _DEPARTMENT = re.compile(
     r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
@@ -67,7 +67,7 @@ _CELL_START = ("  ", "| ", "(", "· ", "• ", " - ", " – ", " — ", "/ ")
 _SEPARATORS = " |·•(,;/-–—\t"
 _TAIL = re.compile(r"(?:[\s|·•;,(]|\s[-–—/])+$")
 _CELL_END = re.compile(r"\s*(?:$| {2}|[|·•)]| [-–—] )")
-# What may stand behind a label without any mark, if nothing but another label follows: never a sentence.
+# Values accepted after a label without a mark, if only another label follows: never a sentence.
 _BARE = {
     "version": re.compile(r" ?(?:v\.? ?)?(?:\d+(?:\.\d+)*[a-z]?|[A-Z](?=\s*$| {2}))(?![\w-])"),
     "sop_id": re.compile(r" (?=\S*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*(?![\w-])"),
@@ -78,64 +78,64 @@ _SPACES = re.compile(r"\s+")
 
 
 def is_nothing(text: str) -> bool:
-    """True if a template was not filled in here."""
+    """True if the value is an unfilled template placeholder."""
     return _NOTHING.fullmatch(text.strip()) is not None
 
 
 def one_kind_of_hyphen(text: str) -> str:
-    """With the plain hyphen, of the same length."""
+    """Return the text with ASCII hyphens; its length stays the same."""
     return text.translate(_HYPHENS)
 
 
 def find_id(text: str) -> re.Match[str] | None:
-    """Return the document number that a text begins with: it holds a figure."""
+    """Return the document number at the start of a text; it contains a digit."""
     return _ID.match(one_kind_of_hyphen(text))
 
 
 def find_version_behind(text: str, end: int) -> re.Match[str] | None:
-    """Return the version that stands behind a document number that ended at ``end``: ``07A v.02``."""
+    """Return the version after a document number that ends at ``end``, as in ``07A v.02``."""
     return _BEHIND_ID.match(text, end)
 
 
 def find_version(text: str) -> re.Match[str] | None:
-    """Return the version that a text begins with: a number in figures, or one letter; no date."""
+    """Return the version at the start of a text: a number in digits, or one letter, but no date."""
     return _VERSION.match(text)
 
 
 def shaped_ids(text: str) -> list[re.Match[str]]:
-    """Everything in a text that is shaped like an SOP's number: ``SOP-IT-04`` whole, never ``SOPs``."""
+    """Return all matches that look like a SOP number: ``SOP-IT-04`` whole, never ``SOPs``."""
     found = _SHAPE.finditer(one_kind_of_hyphen(text))
     return [one for one in found if "SOP" in one[0] or re.search(r"[-_/. ]", one[0])]
 
 
 def find_department(text: str) -> re.Match[str] | None:
-    """``IT Department`` as a whole cell."""
+    """Return the match if a whole cell is a department, like ``IT Department``."""
     return _DEPARTMENT.fullmatch(text.strip())
 
 
 def find_kind(text: str) -> re.Match[str] | None:
-    """Return the kind of document that a cell names, alone or at the end of a title."""
+    """Return the document kind that a cell names, alone or at the end of a title."""
     found = _KIND.search(text)
     return found if found and found.start() <= MAX_PREFIX_CHARS else None
 
 
 def is_procedure(text: str) -> bool:
-    """True if a line says that the document is one."""
+    """True if a line calls the document a procedure."""
     return _PROCEDURE.search(text) is not None
 
 
 class Labelled(NamedTuple):
-    """A label of a line and what stands behind it, up to the next one."""
+    """A label in a line and its value, which ends before the next label."""
 
     name: str
     value: str
-    # text[start:end] is the value, as it stands in the line.
+    # The value is text[start:end] of the line.
     start: int
     end: int
 
 
 def name_of(cell: str) -> str | None:
-    """Return the field that a whole cell is the label of; None when it is no label."""
+    """Return the field whose label fills the whole cell; None if it is not a label."""
     found = _LABEL.fullmatch(_SPACES.sub(" ", cell).strip()) or _LABEL.fullmatch(
         _SPACES.sub(" ", cell).strip().rstrip(" :.#")
     )
@@ -143,7 +143,7 @@ def name_of(cell: str) -> str | None:
 
 
 def labelled(line: str) -> list[Labelled]:
-    """Every label of a line with its value; one without a mark needs a value of its kind and nothing else."""
+    """Return the labels of a line with their values; without a mark, a value must match the label's kind."""
     found: list[re.Match[str]] = []
     open_at = 0
     for one in _LABEL.finditer(line):
@@ -166,13 +166,13 @@ def labelled(line: str) -> list[Labelled]:
 
 
 def _has_mark(line: str, label: re.Match[str], *, is_first: bool) -> bool:
-    """True if a colon follows, or where the label begins a cell, a dash or the next cell."""
+    """True if a colon follows, or for a label that starts a cell, a dash or the next cell."""
     mark = label["mark"].strip()
     return mark in {":", "#", "="} or (is_first and (mark != "" or line[label.end() :].startswith("  ")))
 
 
 def _bare_end(line: str, label: re.Match[str]) -> int:
-    """Return the offset at which a value behind a label without a mark ends; 0 if there is none."""
+    """Return the offset where the value of an unmarked label ends; 0 if there is none."""
     shape = _BARE.get(_name(label))
     found = shape.match(line, label.end()) if shape and not label["mark"].strip() else None
     if found is None:

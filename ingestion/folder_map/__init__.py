@@ -1,1 +1,1 @@
-"""What admins want to be watched: the folders of the inbox, and those of `folders.toml`."""
+"""Folder map: the folders of the inbox, and those listed in `folders.toml`."""

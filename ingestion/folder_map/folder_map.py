@@ -1,7 +1,7 @@
-"""Reads ``folders.toml``, in which admins say which folders feed which channels, and finds its mistakes.
+"""Parser and validator of ``folders.toml``, in which admins map folders to channels.
 
-Mistakes are unknown places, malformed channels, one folder inside another. A file with a mistake is worth
-nothing as a whole: the mapping in force stays.
+Rejects unknown locations, malformed channels and nested folders. A file with a single mistake is rejected
+as a whole: the mapping in force stays.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from storage.settings import fault_of
 
 _CHAT = ("sl_", "ms_")
 
-# Where, and a sentence that says what to do.
+# (key in the file, message that says what to do).
 Fault = tuple[KeyPath, str]
 
-# Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn.
+# Per folder: each costs 10 ms for every rendered page of a locked PDF.
 MAX_PASSWORDS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class FolderMapEntry:
-    """One folder that is to feed one channel."""
+    """A folder and the channel that it feeds."""
 
-    # As the folder's row will hold it: an absolute path, or a URL in one spelling.
+    # As in the folder's row: an absolute path, or a normalised URL.
     location: str
-    # A tenant name, or the name of a local channel.
+    # Tenant name, or name of a local channel.
     channel: str
-    # What people call the channel.
+    # Display name of the channel.
     name: str | None = None
-    # Seconds between two scans; None: as the settings say.
+    # Seconds between two scans; None: the settings' value.
     every: float | None = None
     is_paused: bool = False
-    # An admin is asked when more than this share of the channel vanished; None: as the settings say.
+    # An admin is asked if more than this fraction of the channel disappears; None: the settings' value.
     ask_from_share: float | None = None
-    # References to the passwords of its PDFs.
+    # References to passwords for its PDFs.
     passwords: tuple[str, ...] = ()
-    # Where the map says so.
+    # Position in the map, for messages.
     key: KeyPath = ()
-    # The library whose own channel it feeds, for direct chats.
+    # Library whose own channel it feeds, for direct chats.
     library: str | None = None
-    # Workspaces whose direct chats ask that library, where anybody may install the bot.
+    # Workspaces whose direct chats search that library; matters where anybody may install the bot.
     installations: frozenset[str] = frozenset()
 
 
 class _Root(NamedTuple):
-    """Where a location really lies: its server, or '' for this machine, and its path, name by name."""
+    """Real path of a location: its server ('' for this machine) and the parts of its path."""
 
     server: str
     parts: tuple[str, ...]
@@ -69,19 +69,19 @@ class _Root(NamedTuple):
 
 
 def resolve_location(location: str, home: Path) -> str:
-    """Return a location as the tables hold it; a path that is not absolute starts in the home."""
+    """Return a normalised location, as stored in SQL; a relative path starts in the home."""
     if "://" in location:
         try:
             return str(read_address(location))
         except SettingsError:
-            return location  # the check of the location will say so
+            return location  # the check of the location reports it
     return os.path.normpath(home / Path(location).expanduser())
 
 
 def faults(
     entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
 ) -> Iterator[Fault]:
-    """Yield everything that is wrong with these entries together."""
+    """Yield all errors in these entries."""
     for channel in names:
         yield from _channel_faults(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
@@ -90,7 +90,7 @@ def faults(
             yield from _channel_faults(entry.key, entry.channel, entry.name)
         if entry.key in roots:
             continue
-        # once each, and without what was written: it may be a password
+        # Once each, and without the value, which may be a password.
         for fault in filter(None, dict.fromkeys(map(fault_of, entry.passwords))):
             yield (*entry.key, "passwords"), f"passwords: {fault}"
         if (sentence := _location_fault(entry.location)) is not None:
@@ -104,7 +104,7 @@ def faults(
 
 
 def _location_fault(location: str) -> str | None:
-    """Why nothing can ever be watched there; a place that is only away is no mistake."""
+    """Return why a location can never be watched; an unreachable one is no error."""
     if "\0" in location:
         return "location: a path cannot hold a NUL"
     try:
@@ -153,7 +153,7 @@ def _doubles(entries: Sequence[FolderMapEntry]) -> Iterator[Fault]:
 
 
 def _nested(entries: Sequence[FolderMapEntry], roots: Mapping[KeyPath, _Root]) -> Iterator[Fault]:
-    """Folders inside one another, and one folder in two spellings; sorted, an outer one comes first."""
+    """Yield nested folders, and folders in two spellings; sorted, an outer folder comes first."""
     spelled = {entry.key: entry.location for entry in entries if entry.key in roots}
     ordered = sorted(spelled, key=lambda key: roots[key])
     around: list[KeyPath] = []
@@ -197,7 +197,7 @@ class _Table(BaseModel):
 
 
 class _Place(_Table):
-    """A folder and how it is watched."""
+    """A folder and the options of watching it."""
 
     location: str = Field(min_length=1)
     every: float | None = Field(None, ge=0.2, le=86_400)
@@ -237,11 +237,11 @@ class _Map(_Table):
 
 
 def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
-    """Return everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
+    """Return all mistakes in a map, by line; nothing is watched or written, and no network is used.
 
     Args:
-        path: ``folders.toml`` in its home.
-        inbox: the watched inbox; by default the one in the home.
+        path: path of ``folders.toml`` in its home.
+        inbox: the watched inbox; default: the one in the home.
     """
     try:
         read_map(path.read_bytes(), path.parent, inbox or path.parent / "inbox")
@@ -255,22 +255,22 @@ def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
 
 
 def map_locations(path: Path, inbox: Path) -> list[str]:
-    """The locations that a map names; none while it cannot be read or is wrong, which ``check_map`` tells."""
+    """Return the locations in a map; empty if it is unreadable or invalid, which ``check_map`` reports."""
     with suppress(InvalidFile, OSError):
         return [one.location for one in read_map(path.read_bytes(), path.parent, inbox)]
     return []
 
 
 def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
-    """What a map asks for: one entry for each folder and channel.
+    """Return the entries of a map, one for each folder and channel.
 
     Args:
-        data: the bytes of the file.
-        home: the folder that it lies in; relative locations start there.
-        inbox: the watched inbox, which the map has to leave alone.
+        data: content of the file.
+        home: the folder of the file; relative locations start there.
+        inbox: the watched inbox, which the map may not overlap.
 
     Raises:
-        InvalidFile: with every mistake that could be found.
+        InvalidFile: with all mistakes.
     """
     asked, lines = read_file(MAP_NAME, data, _Map)
     entries = list(_entries(asked, home))
@@ -284,7 +284,7 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
 
 
 def _library_faults(asked: _Map) -> Iterator[Fault]:
-    """Libraries that nobody could ask, and a library of direct chats that is none."""
+    """Yield libraries that no channel can search, and an unknown library of direct chats."""
     direct = asked.direct_library
     for title, library in asked.library.items():
         if title == direct and not is_folder_name(title):

@@ -1,4 +1,4 @@
-"""Finds the channels of an inbox: each folder in it feeds the channel of its name."""
+"""Inbox: a folder whose first-level folders each feed the channel of their name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.folders.folders import Folder, Folders
 from storage.models import Channel
 from storage.threads import run_in_thread
 
-# How long an inbox may take to be listed: it may lie on a share, and shares hang.
+# Timeout of listing the inbox: it may be on a network share, and shares hang.
 TIMEOUT_SECONDS = 20.0
 _LEFT_BEHIND = (
     "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this "
@@ -28,14 +28,14 @@ _log = logging.getLogger(__name__)
 
 
 class WatchedInbox:
-    """A folder whose first-level folders are channels, also those that appear while we run."""
+    """An inbox; follows channel folders that appear and disappear."""
 
     def __init__(self, root: Path, channels: Channels, folders: Folders, leases: FolderLeases) -> None:
         self._root = root
         self._leases = leases
         self._channels = channels
         self._folders = folders
-        # Name -> its folder; None when no channel can have the name.
+        # Folder name -> folder id; None if no channel can have the name.
         self._known: dict[str, int | None] = {}
         self._loose: list[str] = []
         self._strangers: dict[str, str] | None = None
@@ -44,9 +44,9 @@ class WatchedInbox:
         self._asked_at = steady_seconds()
 
     async def known(self) -> list[Folder]:
-        """Return the folders watched before; one that is gone now is an outage, not a deletion.
+        """Return the folders watched before; a missing one counts as an outage, not as a deletion.
 
-        Those of an inbox that lay elsewhere, as in a home that was moved, are expected in this one.
+        Folders of another inbox, as after a move of the home, are now expected in this one.
         """
         watched = [await self._here(folder) for folder in await self._folders.watched(origin="inbox")]
         here = [folder for folder in watched if folder is not None]
@@ -58,7 +58,7 @@ class WatchedInbox:
         if before.parent == self._root:
             return folder
         if not await self._leases.take(folder.location):
-            return None  # a living process watches another inbox of this home
+            return None  # a live process watches another inbox of this home
         moved = await self._folders.move_to(folder.id, str(self._root / before.name))
         if moved is None:
             await self._leases.release(folder.location)
@@ -68,17 +68,17 @@ class WatchedInbox:
         return moved
 
     async def make(self) -> None:
-        """Make the inbox, for people to find.
+        """Create the inbox, so that people find it.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: it cannot be created.
         """
         await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
 
     async def follow(self) -> tuple[list[Folder], set[int]]:
-        """(folders that were not there at the last scan, ids of those that are forgotten from now on).
+        """Return (folders that are new since the last scan, ids of folders that were dropped).
 
-        A folder is forgotten when somebody removed it and nothing in it answers any more.
+        A folder is dropped when it was deleted and none of its documents is searchable any more.
         """
         try:
             (names, loose), strangers = await run_in_thread(
@@ -101,7 +101,7 @@ class WatchedInbox:
         return [folder for folder in found if folder is not None], forgotten
 
     async def _forget_with_others(self) -> set[int]:
-        """Folders that another process forgot while we saw nothing, asked seldom: what is back is new."""
+        """Drop folders that another process has dropped; checked rarely. A folder that returns is new."""
         if steady_seconds() - self._asked_at < REMEMBERED_SECONDS:
             return set()
         self._asked_at = steady_seconds()
@@ -143,9 +143,9 @@ class WatchedInbox:
 
 
 async def channel_of_folder(channels: Channels, name: str) -> Channel | None:
-    """The channel a folder of this name feeds: a Slack or Teams tenant's, else the local one so called.
+    """Return the channel that a folder of this name feeds: a Slack or Teams channel, else the local one.
 
-    None when no channel can have the name.
+    None if no channel can have the name.
     """
     try:
         return await channels.ensure_named(name)

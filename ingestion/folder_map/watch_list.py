@@ -1,6 +1,6 @@
-"""What is to be watched: the folders of the inbox, and those of ``folders.toml`` as it is in force.
+"""Watch list: the folders of the inbox, and those of the ``folders.toml`` in force.
 
-Every change of the file is taken over, and never a mistake in it.
+Every valid change of the file is applied, an invalid one never.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchTarget:
-    """A folder that is to be watched, and how."""
+    """A folder to watch, with its options."""
 
     folder: Folder
     entry: FolderMapEntry
 
 
 class _Saved(NamedTuple):
-    """A map as it was saved, and what it asks for."""
+    """A saved map and its entries."""
 
     text: str
     entries: list[FolderMapEntry]
 
 
 class FolderMap:
-    """The folder map as it is in force."""
+    """The folder map in force."""
 
     def __init__(self, path: Path, inbox: Path, channels: Channels, folders: Folders) -> None:
-        """Follow the map at ``path``, which leaves the inbox alone."""
+        """Follow the map at ``path``, which may not overlap the inbox."""
         self._path = path
         self._inbox = inbox
         self._channels = channels
@@ -54,11 +54,11 @@ class FolderMap:
             named_by="footnote folders --check",
             equal_scans=2,
         )
-        # What the map asks for.
+        # Targets of the map in force.
         self.targets: list[WatchTarget] = []
 
     async def begin(self) -> None:
-        """Put the file in force as it is; after a mistake, what was in force before.
+        """Apply the file; if it is invalid, the last valid map.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -66,16 +66,16 @@ class FolderMap:
         known = await self._folders.watched(origin="map")
         self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
         await run_in_thread(self._file.follow)
-        if not await self.follow():  # then the last valid map holds, with its pauses, rhythms and shares
+        if not await self.follow():  # restores pauses, scan intervals and shares, too
             kept = (await self._folders.kept_map() or "").encode()
             with suppress(InvalidFile):
                 await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
 
     async def follow(self) -> bool:
-        """Take over what changed, once two reads of the file were equal; returns whether anything did.
+        """Apply changes once two reads of the file were equal; return whether there were any.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the next call tries again.
+            DatabaseUnavailable: the database does not work; the next call retries.
         """
         saved = await run_in_thread(self._file.follow)
         if saved is None:
@@ -122,20 +122,20 @@ class FolderMap:
 
 
 class WatchList:
-    """What is to be watched, as of the last scan of the inbox and the map."""
+    """Watch targets as of the last scan of the inbox and the map."""
 
     def __init__(self, inbox: WatchedInbox, mapped: FolderMap | None) -> None:
-        """Follow an inbox and, where there is one, a map."""
+        """Follow an inbox and, if given, a map."""
         self._inbox = inbox
         self._mapped = mapped
         self._in_inbox: list[WatchTarget] = []
 
     async def begin(self) -> list[WatchTarget]:
-        """What is wanted at the start.
+        """Return the initial targets.
 
         Raises:
             DatabaseUnavailable: the database does not work.
-            OSError: the inbox is new and cannot be made.
+            OSError: the inbox is new and cannot be created.
         """
         self._in_inbox = _plainly(await self._inbox.known())
         if not self._in_inbox:
@@ -145,10 +145,10 @@ class WatchList:
         return self._all()
 
     async def follow(self) -> list[WatchTarget] | None:
-        """What is wanted now; None when nothing has changed.
+        """Return the current targets; None if nothing has changed.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the next call tries again.
+            DatabaseUnavailable: the database does not work; the next call retries.
         """
         new, forgotten = await self._inbox.follow()
         kept = [one for one in self._in_inbox if one.folder.id not in forgotten]
@@ -161,5 +161,5 @@ class WatchList:
 
 
 def _plainly(folders: Iterable[Folder]) -> list[WatchTarget]:
-    """Folders of the inbox, watched as the settings say."""
+    """Return targets for folders of the inbox, with the settings' options."""
     return [WatchTarget(folder, FolderMapEntry(folder.location, "")) for folder in folders]

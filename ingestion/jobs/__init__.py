@@ -1,1 +1,1 @@
-"""How steps are run: ticks, leases, threads, and processes beside the service."""
+"""Background jobs: scheduler, worker with leases, threads, side processes."""

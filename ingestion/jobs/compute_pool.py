@@ -1,7 +1,7 @@
-"""Processes beside the service for the computing that reading needs, so that no question waits for it.
+"""Pool of side processes for the CPU-bound part of reading, so that no question waits for it.
 
-Python computes in one thread at a time: a service that cuts and analyses in its own threads answers
-questions several times slower meanwhile."""
+Because of the GIL, a service that chunks and analyses in its own threads answers questions several times
+slower while it does so."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from storage.errors import DocumentError, EngineStartError, ReaderKilled
 from storage.pdf.protocol import READY
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-# Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth.
+# Timeout of a job; a dense document of 5,000 pages takes a twentieth of it.
 SECONDS = 900
 
 START_SECONDS = 60
 
-# Sent in one go: what a pipe cannot take at once is copied until it can.
+# Bytes per write: what a pipe cannot take at once is buffered, and copied again and again.
 PIECE_BYTES = 1 << 20
 
 PROGRAM = "ingestion.compute_program"
 
 _FAULT = "This file runs into a fault of this program ({})."
-# What a side process sees of our environment: none of our secrets.
+# Environment of a side process: it gets none of our secrets.
 _INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
 
 
 class ComputePool:
-    """At most so many side processes; each is started when it is first needed, and does one job at a time."""
+    """At most ``most`` side processes, started on demand; each runs one job at a time."""
 
     def __init__(self, most: int, program: str = PROGRAM) -> None:
         self._program = program
@@ -42,11 +42,11 @@ class ComputePool:
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def run(self, job: dict[str, Any], *data: bytes) -> Any:
-        """Return the result of a job of ``compute_program.py``, which gets ``data`` as one.
+        """Run a job of ``compute_program.py``, which gets the joined ``data``; return its result.
 
         Raises:
-            StorageError: as the job raised it.
-            ReaderKilled: the process died of the job, or the job took too long.
+            StorageError: raised by the job.
+            ReaderKilled: the process died, or the job timed out.
             EngineStartError: a side process cannot be started.
         """
         async with self._turns:
@@ -68,7 +68,7 @@ class ComputePool:
         return reply["done"]
 
     async def aclose(self) -> None:
-        """End the processes that have nothing to do; a later job starts new ones."""
+        """End the idle processes; a later job starts new ones."""
         while self._idle:
             await _end(self._idle.pop())
 
@@ -80,7 +80,7 @@ async def _start(program: str) -> asyncio.subprocess.Process:
             sys.executable, "-I", "-m", program, str(os.getpid()),
             env=environment, limit=MAX_ANSWER_BYTES,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for its owner, who ends it
+            start_new_session=True,  # Ctrl-C is for the parent, which ends this process
         )  # fmt: skip
     except OSError as error:
         raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
@@ -103,7 +103,7 @@ async def _ask(
 ) -> dict[str, Any]:
     if process.stdin is None or process.stdout is None:
         raise EngineStartError("a process for reading was started without its pipes")
-    with suppress(ConnectionError):  # it has died: the empty answer says so
+    with suppress(ConnectionError):  # the process died: the empty answer shows it
         for part in (json.dumps(job).encode() + b"\n", *data):
             for start in range(0, len(part), PIECE_BYTES):
                 process.stdin.write(memoryview(part)[start : start + PIECE_BYTES])

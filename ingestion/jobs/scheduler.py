@@ -1,4 +1,4 @@
-"""The ticker: APScheduler calls our steps now and then; what is due is written in SQL, never here."""
+"""Scheduler: APScheduler triggers our ticks; which work is due is decided in SQL, never here."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ CLOCK_SECONDS = 1.0
 _CHANCE = random.SystemRandom()
 _log = logging.getLogger(__name__)
 
-# A tick that comes while the last one still runs is left out; that is no news worth a warning.
+# A tick that is skipped because the last one still runs is no reason for a warning.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 class JitteredInterval(BaseTrigger):
-    """Fires now and then, each time counted from now.
+    """Interval with jitter, counted from now.
 
-    APScheduler's own interval counts from the tick before, one interval at a time: for a clock that was put
-    forward by years, or after a long sleep, it would count until the end of all patience.
+    APScheduler's own interval counts from the previous tick, one interval at a time: after a clock jump of
+    years, or a long sleep, it would loop practically forever.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Fire every ``seconds`` seconds, a little later by chance."""
+        """Fire every ``seconds`` seconds, plus up to ``JITTER_SHARE`` at random."""
         self._seconds = seconds
 
     def get_next_fire_time(self, _previous: datetime | None, now: datetime) -> datetime:
-        """When to fire after ``now``."""
+        """Return the next fire time after ``now``."""
         return now + timedelta(seconds=self._seconds * (1 + _CHANCE.uniform(0, JITTER_SHARE)))
 
     def latest(self, now: datetime) -> datetime:
-        """No fire time that was ever returned lies after this one, unless the clock was put back since."""
+        """Return the latest possible fire time; a later one shows that the clock was put back."""
         return now + timedelta(seconds=self._seconds * (1 + JITTER_SHARE))
 
 
 class Scheduler:
-    """Repeating ticks in memory: missed ones are made up for by a single one, none overlaps itself."""
+    """In-memory scheduler of periodic ticks: missed ticks are coalesced, and a tick never overlaps itself."""
 
     def __init__(self) -> None:
         self._scheduler = AsyncIOScheduler(
@@ -57,12 +57,12 @@ class Scheduler:
         self._clock: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin ticking."""
+        """Start ticking."""
         self._scheduler.start()
         self._on_clock_jump()
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
-        """Call ``tick`` now and then every ``seconds`` seconds, a little spread by chance."""
+        """Call ``tick`` now and then every ``seconds`` seconds, with jitter."""
         self._scheduler.add_job(
             self._guard,
             JitteredInterval(seconds),
@@ -73,17 +73,17 @@ class Scheduler:
         )
 
     def bring_forward(self, name: str, seconds: float) -> None:
-        """Let the next tick of this name come in so many seconds, unless it comes sooner anyway."""
+        """Run the next tick of this name in at most ``seconds`` seconds."""
         soon, job = utc_now() + timedelta(seconds=seconds), self._scheduler.get_job(name)
         if job is not None and job.next_run_time > soon:
             job.modify(next_run_time=soon)
 
     def drop(self, name: str) -> None:
-        """Never call this tick again; one that runs may end."""
+        """Remove a tick; a running one may finish."""
         self._scheduler.remove_job(name)
 
     async def stop(self) -> None:
-        """Tick no more, once the ticks that run have ended or had their time."""
+        """Stop ticking; running ticks get ``STOP_SECONDS`` to finish."""
         if self._clock is not None:
             self._clock.cancel()
         if not self._scheduler.running:
@@ -94,7 +94,7 @@ class Scheduler:
         self._scheduler.shutdown(wait=False)
 
     def _on_clock_jump(self) -> None:
-        """Tick at once after the time of day, which APScheduler goes by, was put back."""
+        """Run jobs at once after the wall clock, which APScheduler uses, was put back."""
         now = utc_now()
         for job in self._scheduler.get_jobs():
             if job.next_run_time > job.trigger.latest(now):
@@ -102,7 +102,7 @@ class Scheduler:
         self._clock = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self._on_clock_jump)
 
     async def _guard(self, name: str, tick: Callable[[], Awaitable[object]]) -> None:
-        """One tick; whatever goes wrong in it, the next one comes."""
+        """Run one tick and log its errors, so that the next one follows."""
         task = asyncio.ensure_future(tick())
         self._running.add(task)
         try:

@@ -1,4 +1,4 @@
-"""Chooses the thread that a source's work runs in: a share that hangs never delays another folder."""
+"""Choice of threads for a source's work: a share that hangs never delays another folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def run_for(source: Source, job: Callable[[], T]) -> T:
-    """Run a job of this source: a local disk's in the shared pool, a share's in a thread of its own."""
+    """Run a job in the shared thread pool for a local source, in a thread of its own for a share."""
     if source.is_remote:
         return await run_in_thread(job)
     return await asyncio.to_thread(job)

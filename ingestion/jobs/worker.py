@@ -1,4 +1,4 @@
-"""Runs the steps that SQL says are due: urgent lanes first, each step under a lease that is kept alive."""
+"""Worker: claims due steps from SQL, urgent lanes first, and runs each under a lease that it renews."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ _log = logging.getLogger(__name__)
 
 
 class Claimed(Protocol):
-    """A step that is ours to do."""
+    """A claimed step."""
 
     @property
     def lease(self) -> Lease:
-        """What makes it ours."""
+        """Lease on the step."""
 
 
 C = TypeVar("C", bound=Claimed)
 
-# Gets each step that ended: its lane's name, what it was, when it began by ``time.perf_counter``, and with
-# which error it ended.
+# Called with each finished step: lane name, claim, start by ``time.perf_counter``, and the error it ended
+# with, if any.
 OnStep = Callable[[str, Claimed, float, BaseException | None], None]
 
 
 @dataclass(slots=True)
 class Lane(Generic[C]):
-    """One kind of step."""
+    """A kind of step, with its concurrency and priority."""
 
     name: str
     claim: Callable[[], Awaitable[C | None]]
     run: Callable[[C], Awaitable[None]]
     fail: Callable[[C, Exception], Awaitable[None]]
-    # Gives an unfinished step back when we stop.
+    # Releases an unfinished step at shutdown.
     let_go: Callable[[C], Awaitable[None]]
-    # Steps at the same time.
+    # Maximum concurrent steps.
     slots: int
-    # Waits while a step of any other lane runs or is due.
+    # Waits while a step of another lane runs or is due.
     is_background: bool
     running: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 @asynccontextmanager
 async def running_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have ``work`` done while the block runs; nothing of it is on its way when the block has ended."""
+    """Run ``work`` while the block runs; it is cancelled and has ended when the block exits."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -76,7 +76,7 @@ class Worker(Generic[C]):
     ) -> None:
         """Run ``lanes``, the most urgent first; ``idle`` is set while only background steps run.
 
-        ``on_step`` must return at once; urgent steps may take ``drain_seconds`` to end once we stop.
+        ``on_step`` must return at once. At shutdown urgent steps get ``drain_seconds`` to finish.
         """
         self._lanes = lanes
         self._leases = leases
@@ -87,17 +87,17 @@ class Worker(Generic[C]):
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; ``wake`` makes it search for work."""
+        """Start; ``wake`` makes it look for work."""
         self._idle.set()
         self._loop = asyncio.create_task(self._fill_whenever_woken())
         self.wake()
 
     def wake(self) -> None:
-        """There may be work: something was taken, a step ended, or some time went by."""
+        """Look for work soon: something was ingested, a step ended, or some time passed."""
         self._woken.set()
 
     async def stop(self) -> None:
-        """Take nothing new, let urgent steps end within seconds, and give the others back."""
+        """Claim nothing more, let urgent steps finish within seconds, and release the others."""
         if self._loop is None:
             return
         await cancel_and_wait(self._loop)
@@ -109,7 +109,7 @@ class Worker(Generic[C]):
         await cancel_and_wait(*(task for lane in self._lanes for task in lane.running))
 
     async def drain(self) -> int:
-        """Do all that is due, one step after the other, and return how many steps that were.
+        """Run all due steps one by one, and return their number.
 
         For a worker that was not started.
         """
@@ -141,7 +141,7 @@ class Worker(Generic[C]):
                 _log.error("no work can be taken: %s", raised_at(error))
 
     async def _fill(self) -> None:
-        """Start as many steps as there are slots; background ones only when nothing urgent runs."""
+        """Start steps while there are free slots; background ones only if nothing urgent runs."""
         for lane in self._lanes:
             if lane.is_background and self._tasks(is_background=False):
                 return
@@ -167,7 +167,7 @@ class Worker(Generic[C]):
             self._idle.set()
 
     async def _do(self, lane: Lane[C], claim: C) -> None:
-        """One step with its lease renewed; whatever becomes of it, the worker goes on."""
+        """Run a step while renewing its lease; no error of it ends the worker."""
         began = time.perf_counter()
         failure: BaseException | None = None
         try:
@@ -186,14 +186,14 @@ class Worker(Generic[C]):
                 self._on_step(lane.name, claim, began, failure)
 
     async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
-        """Keep the lease; once it is lost, end the step, for somebody else does it now."""
+        """Renew the lease; once it is lost, cancel the step, which another worker runs now."""
         is_ours = True
         while is_ours:
             await asyncio.sleep(self._leases.seconds / 3)
             try:
                 is_ours = await self._leases.renew(lease)
             except InfrastructureError:
-                continue  # what is down may be back before the lease ends
+                continue  # the database may be back before the lease expires
             except Exception as error:
                 _log.error("a lease could not be renewed: %s", raised_at(error))
         if step is not None:
@@ -201,7 +201,7 @@ class Worker(Generic[C]):
 
 
 async def _record(ending: Awaitable[None]) -> None:
-    """Write down how a step ended; when even that fails, the lease runs out and says it for us."""
+    """Record how a step ended; if that fails, the lease expires and the step is retried."""
     try:
         await ending
     except InfrastructureError as error:

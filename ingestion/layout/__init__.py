@@ -1,1 +1,1 @@
-"""Layout of a page: headings, reading order, tables, which pages want OCR. Pure functions."""
+"""Page layout: headings, reading order, tables, choice of pages for OCR. Pure functions."""

@@ -1,4 +1,4 @@
-"""Finds headings and what may be the title by the fonts and places of a document's lines."""
+"""Detection of headings and title candidates by font and position of lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ingestion.layout.running_lines import RunningLines
 from storage.pdf.models import Line, ReadPdf
 from storage.text.sentences import BULLETS, opens_box
 
-# A line this many times the body's size is a heading.
+# A line this much larger than the body text is a heading.
 MIN_SIZE_RATIO = 1.15
 
 MAX_HEADING_CHARS = 120
 MAX_HEADING_LINES = 3
 
-# Characters of a line that goes on in the next one, as a paragraph's do and few headings.
+# Length of a line that continues on the next one, as lines of paragraphs do and few headings.
 FULL_LINE_CHARS = 40
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
@@ -30,7 +30,7 @@ _LEADER = re.compile(r"\.{4,}|(?: \.){3,}")
 
 
 class Rank(NamedTuple):
-    """Place of a heading among the others: a smaller rank stands above."""
+    """Rank of a heading; a smaller one is higher in the hierarchy."""
 
     smallness: float
     is_plain: bool
@@ -38,7 +38,7 @@ class Rank(NamedTuple):
 
 
 class HeadingDetector:
-    """Fonts and places of a document's lines, and what they say of each."""
+    """Ranks lines by the fonts and positions in their document."""
 
     def __init__(self, pdf: ReadPdf) -> None:
         self._pdf = pdf
@@ -47,9 +47,9 @@ class HeadingDetector:
         self._prose = _prose_sizes(pdf)
 
     def lines(self, page: int) -> Iterator[tuple[Line, Rank | None]]:
-        """Yield the lines of a page (from 0), each with its rank when it is a heading.
+        """Yield the lines of a page (0-based), each with its rank if it is a heading.
 
-        A running line comes only where it stands first.
+        A running header or footer is only included on its first page.
         """
         lines, whole = self._pdf.lines[page], self._pdf.pages[page].text
         texts = [whole[line.start : line.end] for line in lines]
@@ -61,9 +61,10 @@ class HeadingDetector:
             yield line, None if is_none else self._rank(text, line)
 
     def largest_print(self) -> Iterator[str]:
-        """Yield what page 1 prints larger than the body, or before it, running or not, the largest first.
+        """Yield text on page 1 that is larger than the body, or first on the page, largest first.
 
-        Print of several places is that of sections: it counts only where nothing is larger.
+        Includes running lines. A size used in several places is that of section headings: it counts only if
+        nothing is larger.
         """
         text = self._pdf.pages[0].text if self._pdf.pages else ""
         found: list[tuple[float, str]] = []
@@ -73,7 +74,7 @@ class HeadingDetector:
             texts = [text[line.start : line.end] for line in same]
             stands_out = self._rank(texts[0], same[0]) and (size > self._body or same[0] is lines[0])
             found.append((size, "\n".join(texts) if stands_out else ""))
-        # One word may open a title that goes on in print that nothing else has.
+        # A title may start with one word in its own size and continue in a size used nowhere else.
         often = Counter(size for size, said in found if said)
         whole = [
             (size, f"{said}\n{more}".strip() if len(said.split()) == 1 and often[other] == 1 else said)
@@ -85,16 +86,16 @@ class HeadingDetector:
         yield from (said for size, said in ordered if size == largest or often[size] == 1)
 
     def is_large(self, line: Line) -> bool:
-        """True if it is printed larger than the body of the document."""
+        """True if the line is larger than the document's body text."""
         return line.size >= self._body * MIN_SIZE_RATIO
 
     def heading_rank(self, page: int, line: Line) -> Rank | None:
-        """The rank of a line that a layout knows as a heading; None when its text or place could be none."""
+        """Return the rank of a line that the layout calls a heading; None if text or position rule it out."""
         text = self._pdf.pages[page].text[line.start : line.end]
         return None if self._running.heads_nothing(page, text, line) else _rank_by_text(text, line)
 
     def _rank(self, text: str, line: Line) -> Rank | None:
-        """Return the rank of a heading; None for a line that is none."""
+        """Return the rank of a heading; None for other lines."""
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
         return _rank_by_text(text, line) if is_title or is_label else None
@@ -110,18 +111,18 @@ def _rank_by_text(text: str, line: Line) -> Rank | None:
 
 
 def _is_field_label(text: str, line: Line, beside: Sequence[str]) -> bool:
-    """True for a bold ``Held:`` next to rows of labels with values: a label whose value stands elsewhere."""
+    """True for a bold label like ``Held:`` among rows of labels with values: its value is elsewhere."""
     return line.is_bold and text.endswith(":") and any(is_row(one) and _FIELD.match(one) for one in beside)
 
 
 def is_row(text: str) -> bool:
-    """Return a line of several cells; a number or bullet set apart from its text is no cell."""
+    """True if a line has several cells; a number or bullet before the text is not a cell."""
     label = _LABEL.match(text)
     return "  " in text[label.end() if label else 0 :]
 
 
 def _body_size(pdf: ReadPdf) -> float:
-    """Font size of most characters of the document, in points."""
+    """Return the font size of most characters of the document, in points."""
     sizes: Counter[float] = Counter()
     for lines in pdf.lines:
         for line in lines:
@@ -130,7 +131,7 @@ def _body_size(pdf: ReadPdf) -> float:
 
 
 def _prose_sizes(pdf: ReadPdf) -> set[float]:
-    """Sizes of plain print in which a paragraph has more lines than a heading."""
+    """Return the non-bold font sizes in which some paragraph has more lines than a heading."""
     found: set[float] = set()
     for lines in pdf.lines:
         for (size, is_bold), run in groupby(lines, key=lambda line: (line.size, line.is_bold)):

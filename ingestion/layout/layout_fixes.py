@@ -1,6 +1,6 @@
-"""Corrects the layout that the model gave a page, by what is known of its lines.
+"""Corrections of the layout model's output, based on the page's lines.
 
-The model takes a picture under text for a figure, and two tables with a heading between them for one.
+The model calls a picture behind text a figure, and merges two tables with a heading between them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ingestion.layout.headings import MIN_SIZE_RATIO
 from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, Region
 
-# What is called a figure and holds more of the page's words than this is text on a background.
+# A figure with more than this fraction of the page's words is text on a background.
 MAX_FIGURE_SHARE = 0.4
 
-# Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges.
+# Fractions of the page's area and sides: smallest figure that is content, and logos at the edges of page 1.
 MIN_FIGURE, MIN_SIDE, MAX_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
-# Pages at whose same place a picture stands that is a logo.
+# A picture at the same position on this many pages is a logo.
 MIN_REPEATED, REPEATED_SHARE = 3, 0.2
 
 
 def repeated_figures(layout: Layout) -> frozenset[Box]:
-    """Pictures that stand at the same place of several pages: logos and ornaments."""
+    """Return the boxes of pictures that recur at the same position: logos and ornaments."""
     places = Counter(
         _roughly(region.box)
         for regions in layout.pages.values()
@@ -41,7 +41,7 @@ def _roughly(box: Box) -> Box:
 def corrected(
     page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
 ) -> list[Region]:
-    """Return the regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
+    """Return the corrected regions of a page in reading order; ``repeated``: logos of the document."""
     most = MAX_FIGURE_SHARE * len(page.words)
     boxes = [word.box for word in page.words]
     found: list[Region] = []
@@ -57,7 +57,7 @@ def corrected(
 
 
 def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
-    """A logo or an ornament: tiny, at the same place of other pages, or small at the first page's edge."""
+    """True for a logo or ornament: tiny, repeated on other pages, or small at the edge of page 1."""
     width, height = figure.x1 - figure.x0, figure.y1 - figure.y0
     is_small = width * height < MIN_FIGURE or min(width, height) < MIN_SIDE
     is_at_edge = figure.y0 < LOGO_EDGE or figure.y1 > 1 - LOGO_EDGE
@@ -66,13 +66,13 @@ def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
 
 
 def is_middle_in(box: Box, outer: Box) -> bool:
-    """True if the middle of a box lies in another one."""
+    """True if the centre of a box lies in the outer one."""
     x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     return outer.x0 <= x <= outer.x1 and outer.y0 <= y <= outer.y1
 
 
 def _parted(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
-    """Yield a table, or the tables above and below the headings that stand in it."""
+    """Yield a table, split at the headings inside it."""
     own = [line for line in lines if is_middle_in(line.box, table.box)]
     top = table.box.y0
     for heading in sorted(_headings(own), key=lambda line: line.box.y0):
@@ -83,7 +83,7 @@ def _parted(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
 
 
 def _headings(lines: Sequence[Line]) -> list[Line]:
-    """Bold lines, larger than the table's others, with nothing beside them."""
+    """Return bold lines that are larger than the table's text and stand alone in their row."""
     if not lines:
         return []
     size = median(line.size for line in lines) * MIN_SIZE_RATIO
@@ -97,7 +97,7 @@ def _headings(lines: Sequence[Line]) -> list[Line]:
 
 
 def _slice(table: Region, top: float, bottom: float) -> Iterator[Region]:
-    """Yield the rows whose middle lies between two heights; a row that a heading crosses belongs below it."""
+    """Yield the rows with their centre between two heights; a row that crosses a heading belongs below it."""
     if (top, bottom) == (table.box.y0, table.box.y1):
         yield table
         return

@@ -1,4 +1,4 @@
-"""Says which pages have to be read from their picture, and puts what OCR read in their place."""
+"""OCR selection: which pages need OCR, and merging of its results."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import replace
 
 from storage.pdf.models import OcrPage, ReadPdf
 
-# Characters without a name that a page may have: bullets, arrows and signs of symbol fonts.
+# Unmapped characters that a readable page may have: bullets, arrows and signs of symbol fonts.
 MIN_GLYPHS = 30
 
-# Share of a page's characters without a name from which on its text is unusable.
+# Fraction of unmapped characters from which a page's text is unusable.
 MAX_UNMAPPED_SHARE = 0.25
 
-# Fewer Latin letters say nothing about the language they are in.
+# With fewer Latin letters, the check of letter pairs says nothing.
 MIN_LETTERS = 200
 
-# Share of pairs of letters that are common: 0.36 and more in texts of a dozen languages, 0.17 in a list of
-# abbreviated parts, 0.10 and less where all letters are shifted along the alphabet.
+# Minimum fraction of common letter pairs: 0.36 and more in texts of a dozen languages, 0.17 in a list of
+# abbreviated parts, 0.10 and less in text whose letters are all shifted along the alphabet.
 MIN_COMMON_SHARE = 0.15
 
-# OCR has to find so many times the words of a page that has a few of its own, or they stay.
+# OCR must find this many times the words of a page with text, or the page keeps its own.
 MIN_GAIN = 2
 
 _PAIRS = frozenset(
@@ -33,7 +33,7 @@ _LATIN = re.compile(r"[a-z]{3,}")
 
 
 def pages_for_ocr(pdf: ReadPdf) -> tuple[int, ...]:
-    """Pages whose text is missing though something is printed there, or unusable, in order."""
+    """Return the pages that have ink but no text, or unusable text, in order."""
     unmapped = pdf.unmapped or (0,) * len(pdf.pages)
     return tuple(
         page.number
@@ -43,11 +43,11 @@ def pages_for_ocr(pdf: ReadPdf) -> tuple[int, ...]:
 
 
 def is_garbled(text: str, unmapped: int) -> bool:
-    """Return the text of a page is not what is printed there: its fonts do not say what their glyphs are.
+    """True if the text differs from the print: its fonts do not map glyphs to characters.
 
     Args:
-        text: what was read.
-        unmapped: characters without a name, which ``text`` may lack.
+        text: text layer of the page.
+        unmapped: number of characters without a mapping, which ``text`` may lack.
     """
     named = sum(not (char.isspace() or unicodedata.category(char) == "Co") for char in text)
     if unmapped >= MIN_GLYPHS and unmapped > MAX_UNMAPPED_SHARE * (named + unmapped):
@@ -61,9 +61,9 @@ def is_garbled(text: str, unmapped: int) -> bool:
 
 
 def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
-    """Return the PDF with the text that OCR read, and its pages named in ``ocr_pages``.
+    """Return the PDF with OCR text, whose pages are listed in ``ocr_pages``.
 
-    A page stays as it was when OCR found no word, or hardly more than its own sound text has.
+    A page keeps its own text if OCR found no word, or hardly more than the page has.
     """
     unmapped = dict(zip((page.number for page in pdf.pages), pdf.unmapped, strict=False))
     own = {page.number: page for page in pdf.pages}

@@ -1,7 +1,7 @@
-"""Joins what the layout program saw of a page with the words that the text program read there.
+"""Reading order: combines the layout regions of a page with the words of its text layer.
 
-The page's text is written anew, block after block in reading order, tables as Markdown; not a word of it
-is lost or changed, and each keeps its place on paper. Words stand in a block when their middle does.
+Rewrites the page's text block by block in reading order, with tables as Markdown. No word is lost or changed,
+and each keeps its box. A word belongs to the block that contains its centre.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ _MARKER = re.compile(LIST_MARKER)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a page's text: what a person would point at."""
+    """A block of a page's text, such as a paragraph, heading or table."""
 
     kind: BlockKind
     first_line: int
-    # Of the page's lines, the first one of the block and the one after its last.
+    # Exclusive; both are indices of the page's lines.
     end_line: int
     start: int
-    # Page.text[start:end] is the block.
+    # Exclusive; the block is Page.text[start:end].
     end: int
-    # Whether the layout program saw it; else it is what stood in no part that it saw.
+    # False for text outside of all layout regions.
     is_seen: bool = True
-    # Of a table: (start, end) of each row's Markdown.
+    # (start, end) of the Markdown of each table row.
     rows: tuple[tuple[int, int], ...] = ()
     columns: int = 0
-    # The first row names the columns.
+    # True if the first row names the columns.
     has_header: bool = False
-    # For each row, the numbers of those with the names of the group and the label that it stands under.
+    # For each row, the indices of the rows with its group name and label.
     above: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArrangedPdf:
-    """A read PDF whose pages' texts stand in reading order."""
+    """A read PDF with its pages' text in reading order."""
 
     pdf: ReadPdf
-    # Of each page; none where its layout is not known.
+    # By page; empty where the layout is unknown.
     blocks: tuple[tuple[Block, ...], ...]
-    # Page (from 1) -> its pictures and charts, decoration left out.
+    # Page (1-based) -> its figures, without decoration.
     figures: Mapping[int, Sequence[Region]]
 
     @property
     def tables(self) -> int:
-        """Tables by page: one that goes on overleaf counts on both."""
+        """Number of tables; one that continues on the next page counts twice."""
         return sum(block.kind is BlockKind.TABLE for page in self.blocks for block in page)
 
 
 def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
-    """Return the same words on the same pages, in the order and the blocks that the layout says."""
+    """Return the PDF with the same words per page, in the order and blocks of the layout."""
     pages: list[Page] = []
     lines: list[tuple[Line, ...]] = []
     blocks: list[tuple[Block, ...]] = []
@@ -90,14 +90,14 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
 
 
 def _turned(box: Box, quarters: int) -> Box:
-    """Return a box of a page after so many quarter turns to the right; to the left where negative."""
+    """Return a box after ``quarters`` clockwise quarter turns of the page; negative: counterclockwise."""
     for _ in range(quarters % 4):
         box = Box(1 - box.y1, box.x0, 1 - box.y0, box.x1)
     return box
 
 
 def _turned_page(page: Page, lines: Sequence[Line], quarters: int) -> tuple[Page, Sequence[Line]]:
-    """Return a page with its lines after so many quarter turns; its text stays as it is."""
+    """Return a page and its lines after ``quarters`` quarter turns; the text does not change."""
     if not quarters % 4:
         return page, lines
     words = WordMap.of([word._replace(box=_turned(word.box, quarters)) for word in page.words])
@@ -108,14 +108,14 @@ def _turned_page(page: Page, lines: Sequence[Line], quarters: int) -> tuple[Page
 
 @dataclass(slots=True)
 class _Owned:
-    """A region with its words in file order; None: words that stand in no region."""
+    """A region with its words in file order; None: words outside of all regions."""
 
     region: Region | None
     words: list[PlacedWord] = field(default_factory=list)
 
 
 def _owned(page: Page, regions: Sequence[Region]) -> list[_Owned]:
-    """Every word of the page, in reading order of the regions; what stands in none follows its neighbour."""
+    """Assign every word of a page to a region, in reading order; stray words follow their neighbour."""
     words = list(page.words)
     owners = _owners(words, regions)
     ordered = [_Owned(region) for region in regions]
@@ -134,7 +134,7 @@ def _owned(page: Page, regions: Sequence[Region]) -> list[_Owned]:
 
 
 def _owners(words: Sequence[PlacedWord], regions: Sequence[Region]) -> list[int | None]:
-    """For each word the number of its region: the smallest around its middle, else its line neighbour's."""
+    """Return each word's region index: the smallest around its centre, else that of its line neighbour."""
     owners = [_around(word, regions) for word in words]
     for back, (before, word) in enumerate(pairwise(words)):
         joins = before.end == word.start
@@ -156,7 +156,7 @@ def _area(box: Box) -> float:
 
 
 def _down_the_page(words: Sequence[PlacedWord]) -> Sequence[PlacedWord]:
-    """A block's words in file order, unless that jumps up to lines that stand above in the same column."""
+    """Return a block's words in file order; sorted by line if that order jumps up within a column."""
     lines = [list(group) for _, group in groupby(words, key=lambda word: word.line)]
     if not any(_jumps_up(before, line) for before, line in pairwise(lines)):
         return words
@@ -170,7 +170,7 @@ def _jumps_up(before: Sequence[PlacedWord], line: Sequence[PlacedWord]) -> bool:
 
 
 class _Writer:
-    """Writes one page's text anew."""
+    """Rewrites one page's text."""
 
     def __init__(self, page: Page, lines: Sequence[Line]) -> None:
         self._page = page
@@ -182,7 +182,7 @@ class _Writer:
         self.blocks: list[Block] = []
 
     def write(self, owned: _Owned) -> None:
-        """Yield one block, or one for each table of a region; two newlines after the last."""
+        """Write one block, or one per table of the region."""
         grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
         if grid:
             for table in grid.tables(self._old_lines):
@@ -196,12 +196,12 @@ class _Writer:
         self.blocks.append(Block(kind, first_line, len(self.lines), start, self._length, is_seen=is_seen))
 
     def _continues_list(self, kind: BlockKind, words: Sequence[PlacedWord]) -> bool:
-        """True for an item whose place alone tells that it is one: it stays with what introduces the list."""
+        """True for a list item without a marker, which stays with the list's lead-in sentence."""
         is_item = kind is BlockKind.ITEM and bool(self.blocks) and self.blocks[-1].kind is kind
         return is_item and not _MARKER.match(self._page.text, words[0].start)
 
     def _begin(self, *, goes_on: bool = False) -> tuple[int, int]:
-        """Part a block from the last one; returns its start and the number of its first line."""
+        """Separate a block from the previous one; return its start and the index of its first line."""
         self._put("\n" if goes_on else "\n\n" if self._parts else "")
         return self._length, len(self.lines)
 
@@ -223,7 +223,7 @@ class _Writer:
         )
 
     def _rows(self, table: Table) -> Iterator[tuple[int, int]]:
-        """The rows of a table, each a line of Markdown; the rule under the header belongs to the header."""
+        """Write a table's rows as Markdown and yield their ranges; the header's includes the rule below."""
         for number, cells in enumerate(table.rows):
             self._put("\n" if number else "")
             start = self._length
@@ -238,7 +238,7 @@ class _Writer:
             yield start, self._length
 
     def _run(self, words: Sequence[PlacedWord], between_lines: str) -> None:
-        """Words one after the other, each old line a line of its own."""
+        """Write consecutive words; each old line stays a line."""
         before: PlacedWord | None = None
         for old_line, group in groupby(words, key=lambda word: word.line):
             first = len(self._words)
@@ -252,7 +252,7 @@ class _Writer:
             self._close_line(self._old_lines[old_line], self._words[first:])
 
     def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
-        """Return the page's own space between two words that stood side by side; nothing in a joined word."""
+        """Return the page's own space between neighbouring words; nothing inside a joined word."""
         gap = self._page.text[before.end : word.start] if before.end <= word.start else between_lines
         if before.line != word.line:
             return gap and between_lines

@@ -1,6 +1,6 @@
-"""Finds what a table's rows stand under: the name of their group, and labels printed once for several rows.
+"""Row labels of a table: names of row groups, and labels printed once for several rows.
 
-MultiMarkdown says both: a cell over all columns ends in ``|||``, and ``^^`` stands for the cell above.
+Written as in MultiMarkdown: ``|||`` ends a cell that spans all columns, ``^^`` repeats the cell above.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from ingestion.layout.table_headers import Texts
 
 ABOVE = "^^"
 
-# Columns from which on a row with one cell names a group in plain print, too: of two, one may be blank.
+# From this many columns, a row with one cell in plain print names a group; of two, one cell may be blank.
 MIN_COLUMNS = 3
 
-# Labels with blank cells below them that make these cells repeat a label: one may stand by a total.
+# Minimum labels with blank cells below them; a single one may be next to a total.
 MIN_LABELS = 2
 
 
 def find_groups(rows: Sequence[Texts], bold: Sequence[bool], *, has_header: bool) -> frozenset[int]:
-    """Numbers of the rows that name the group of those below.
+    """Return the indices of the rows that name the group of the rows below.
 
     Args:
-        rows, bold: as of ``table_headers.is_header``.
+        rows, bold: as in ``table_headers.is_header``.
         has_header: the first row names the columns.
     """
     alone = [
         n for n in range(has_header, len(rows) - 1) if _is_name(rows[n]) and sum(map(bool, rows[n + 1])) > 1
     ]
     printed = [n for n in alone if bold[n] and not bold[n + 1]]
-    # Plain print: rows before the first name would stand in no group, so it is a row with gaps.
+    # In plain print, rows before the first name would have no group: then it is just a row with gaps.
     is_plain = not printed and len(rows[0]) >= MIN_COLUMNS and has_header and alone[:1] == [1]
     others = [row for n, row in enumerate(rows) if n not in alone]
     return frozenset(alone if is_plain and all(map(all, others)) else printed)
@@ -41,7 +41,7 @@ def _is_name(row: Texts) -> bool:
 
 
 def find_repeats(rows: Sequence[Texts], groups: frozenset[int], *, has_header: bool) -> dict[int, int]:
-    """For each row whose first cell repeats a label, the row where that is printed."""
+    """Return row -> row with its label, for each row whose first cell repeats a label."""
     labels: dict[int, int] = {}
     label: int | None = None
     for number, row in enumerate(rows):

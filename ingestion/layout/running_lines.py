@@ -1,4 +1,4 @@
-"""Finds headers, footers and page numbers: lines that return at the edges of a document's pages."""
+"""Headers, footers and page numbers: lines that recur at the edges of a document's pages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from storage.pdf.models import Line, ReadPdf
 
-# Share of the page's height at its top and bottom where running lines stand.
+# Height of the header and footer areas, as a fraction of the page.
 EDGE = 0.12
 
-# A line at the edge of this share of the pages (left and right ones may differ) is a running line.
+# A line at the edge of this fraction of the pages is a running line; left and right pages may differ.
 RUNNING_SHARE = 0.4
 
-# Left and right pages may differ.
+# A running line may recur only on every other page.
 PAGES_BACK = 2
 
 _DIGITS = re.compile(r"\d+")
@@ -41,26 +41,26 @@ class _EdgeLine(NamedTuple):
 
 
 class RunningLines:
-    """The running lines of a document; pages count from 0."""
+    """Running lines of a document; pages are 0-based."""
 
     def __init__(self, pdf: ReadPdf, large: float) -> None:
         """``large``: font size in points from which a line stands out from the body."""
         self._large = large
         self._seen: dict[str, dict[int, _EdgeLine]] = {}
-        # Pattern -> the page where the line stands first: there it may say what stands nowhere else.
+        # Pattern -> page of its first occurrence, where it may be the only mention of something.
         self._first: dict[str, int] = {}
         for page in range(len(pdf.pages)):
             self._look_at(pdf, page)
         self._first |= dict(self._returning(len(pdf.pages)))
 
     def is_repeated(self, page: int, text: str, line: Line) -> bool:
-        """True if a running line has stood on an earlier page already."""
+        """True if a running line has occurred on an earlier page."""
         return is_at_edge(line) and self._first.get(_pattern(text), page) < page
 
     def heads_nothing(self, page: int, text: str, line: Line) -> bool:
-        """True if a line is a running one, or in small print that of a page shortly before.
+        """True if a line is a running line, or small print that repeats a line of a recent page.
 
-        Larger print than that of the other pages is a heading, whose words the running line repeats.
+        Print that is larger than on the other pages is a heading, which the running line repeats.
         """
         if not is_at_edge(line):
             return False
@@ -72,7 +72,7 @@ class RunningLines:
         return line.size < self._large and pages[page].numbers in earlier
 
     def _look_at(self, pdf: ReadPdf, page: int) -> None:
-        """Note the lines at a page's edges; a browser's, beside date or address, run at once."""
+        """Record the lines at a page's edges; those that a browser printed are running lines at once."""
         text = pdf.pages[page].text
         edge = [(line, text[line.start : line.end]) for line in pdf.lines[page] if is_at_edge(line)]
         for line, said in edge:
@@ -96,7 +96,7 @@ class RunningLines:
     def _is_numbered_heading(
         self, pattern: str, pages: Mapping[int, _EdgeLine], has_page_numbers: bool
     ) -> bool:
-        """True for ``Chapter 1``, ``Chapter 2`` on a page each: print that stands out and counts no pages."""
+        """True for ``Chapter 1``, ``Chapter 2``, one per page, in print that stands out: no page numbers."""
         if _PAGE.fullmatch(pattern):
             return False
         stands_out = all(one.size >= self._large or one.is_bold for one in pages.values())
@@ -104,7 +104,7 @@ class RunningLines:
 
 
 def is_at_edge(line: Line) -> bool:
-    """True if running lines may stand where this one does."""
+    """True if a line is in the header or footer area."""
     return line.box.y1 < EDGE or line.box.y0 > 1 - EDGE
 
 
@@ -113,9 +113,9 @@ def _changes(pages: Mapping[int, _EdgeLine]) -> bool:
 
 
 def _counts_pages(pages: Mapping[int, _EdgeLine]) -> bool:
-    """True if nothing changes in a line from page to page but one number, and that with the page.
+    """True if only one number changes from page to page, in step with the page.
 
-    Lines that differ otherwise, such as the load on each sheet of a catalogue, say something.
+    Lines that change otherwise, like the load on each sheet of a catalogue, are content.
     """
     columns = zip(*(one.numbers for one in pages.values()), strict=True)
     changing = [column for column in columns if len(set(column)) > 1]
@@ -131,5 +131,5 @@ def _usual_size(pages: Mapping[int, _EdgeLine]) -> float:
 
 
 def _pattern(text: str) -> str:
-    """Return a line without what changes from page to page."""
+    """Return a line with its numbers masked."""
     return _DIGITS.sub("#", " ".join(text.casefold().split()))
