@@ -1,4 +1,4 @@
-"""The kinds of steps and their order: publish before read before embed, urgent before patient."""
+"""Pipeline: the lanes of the worker, publishing before reading before embedding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ingestion.reading.quick import QuickReader
 from storage.models import Rung
 from storage.queues.reading_queue import ReadingClaim
 
-# Documents that take turns at the embedder, so that a short one need not wait for a long one.
+# Documents that share the embedder, so that a short one need not wait for a long one.
 EMBED_CONCURRENCY = 4
 
 
@@ -26,15 +26,15 @@ def lanes(
     *,
     read_workers: int,
 ) -> list[Lane[Any]]:
-    """Return everything that has to be done for ``rung``, the most urgent first.
+    """Return the lanes of ``rung``, the most urgent first.
 
-    Full readings that are there already are published even for quick, for they answer too.
+    Existing full readings are published even for quick: they are searchable, too.
 
     Args:
-        reader, full_reader, publisher: carry out the steps.
+        reader, full_reader, publisher: run the steps.
         rung: how far to read.
         idle: set while nothing urgent runs.
-        read_workers: PDFs read at the same time.
+        read_workers: maximum PDFs read at the same time.
     """
 
     def publish(rung: Rung, slots: int, *, is_background: bool) -> Lane[Any]:

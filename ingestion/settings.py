@@ -8,12 +8,12 @@ from pydantic import Field, SecretStr
 
 from storage.settings import Address, FootnoteSettings
 
-# How long a scan trusts what it remembers of SQL, which another process may have mended.
+# How long a scan trusts its cached SQL state, which another process may have repaired.
 REMEMBERED_SECONDS = 900.0
 
 
 class IngestionSettings(FootnoteSettings):
-    """How folders are watched and how far their PDFs are read."""
+    """Settings of folder watching and reading."""
 
     inbox: Path | None = Field(
         None, description="Watched folder; each folder in it is a channel. Unset: inbox/ in the home."
@@ -105,5 +105,5 @@ class IngestionSettings(FootnoteSettings):
 
     @property
     def reads_pictures(self) -> bool:
-        """True if a page without text is read at last."""
+        """True if pages without text are read by OCR."""
         return self.ocr and self.stop_at == "full"

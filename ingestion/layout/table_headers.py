@@ -1,4 +1,4 @@
-"""Tells a header from a first row like the others: it looks different, or names what are values below it."""
+"""Header detection of a table: a header looks different from the rows, or names the values below it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-# Columns in which a header has to differ from the rows: a sheet of two may begin with any pair.
+# Columns in which a header must differ from the rows: a table of two columns may begin with any pair.
 MIN_DIFFERING, MIN_COLUMNS = 2, 3
 
-# Share of a column's cells that are of one kind.
+# Fraction of a column's cells that must be of one kind.
 MOST = 0.6
 
-# Size of a header's letters to that of the rows'.
+# Ratio of the header's font size to the smallest one of the rows.
 LARGER = 1.1
 
 _NUMBER = re.compile(r"\d(?:[\d.,'\u2019\u202f\xa0]*\d)?")
@@ -24,9 +24,9 @@ Texts = Sequence[str]
 
 
 def find_headers(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[float]) -> list[int]:
-    """Numbers of the rows that name the columns of those below them, as arguments of ``is_header``.
+    """Return the indices of header rows; arguments as in ``is_header``.
 
-    Below the first row only print tells: tables that lie near each other are seen as one.
+    Tables close to each other are detected as one. Below the first row, only bold print marks a header.
     """
     found = [0] if is_header(rows, bold=bold, sizes=sizes) else []
     return found + [
@@ -38,7 +38,7 @@ def find_headers(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence
 
 
 def _names_all(rows: Sequence[Texts]) -> bool:
-    """Return the first row has a cell wherever the next one has."""
+    """True if the first row has a cell wherever the next one has."""
     return all(name or not cell for name, cell in zip(*rows[:2], strict=True))
 
 
@@ -46,9 +46,9 @@ def is_header(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[fl
     """True if the first row names the columns.
 
     Args:
-        rows: the texts of the cells of each row, as many in each; '' where nothing stands.
+        rows: cell texts of each row, all of the same length; '' for an empty cell.
         bold: for each row, whether all of it is bold.
-        sizes: for each row, the size of its letters.
+        sizes: for each row, its font size.
     """
     first, others = rows[0], [row for row in rows[1:] if row != rows[0]]
     if sum(map(bool, first)) < 2 or not others:
@@ -70,19 +70,19 @@ def is_header(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[fl
 
 
 def _is_alone(sign: Sequence[bool]) -> bool:
-    """Return the first row has what most of the others have not."""
+    """True if the first row has a property that most of the others lack."""
     return sign[0] and sum(sign) - 1 < len(sign) / 2
 
 
 def _is_one_of(cell: str, others: Texts) -> bool:
-    """Return a cell is a value like those below it, or says the same as one of them."""
+    """True if a cell is a value like those below it, or equal to one of them."""
     shape, (usual, _) = _shape(cell), _usual_shape(others)
     is_value = _VALUE.match(cell) is not None and not _is_year_above(cell, others)
     return cell in others or shape == usual != cell or (is_value and _are_values(others))
 
 
 def _differs(cell: str, others: Texts) -> bool:
-    """Return a cell is none of the values or sentences below it, which are all of one kind."""
+    """True if a cell names the values or sentences below it, which are all of one kind."""
     _, count = _usual_shape(others)
     is_name = not (_VALUE.match(cell) or _SENTENCE.fullmatch(cell) or cell[0].islower())
     are_alike = count >= MOST * len(others) and _are_values(others)
@@ -99,10 +99,10 @@ def _are_values(cells: Texts) -> bool:
 
 
 def _usual_shape(cells: Texts) -> tuple[str, int]:
-    """Return the shape that most of the cells have, and of how many."""
+    """Return the most common shape of the cells, and its count."""
     return Counter(map(_shape, cells)).most_common(1)[0] if cells else ("", 0)
 
 
 def _shape(cell: str) -> str:
-    """Return a cell whatever its numbers are: ``18.50 EUR`` is like ``1,204 EUR``, and a year like a year."""
+    """Return a cell with its numbers masked: ``18.50 EUR`` is like ``1,204 EUR``, a year like a year."""
     return "year" if _YEAR.fullmatch(cell) else _NUMBER.sub("9", cell)

@@ -1,7 +1,7 @@
-"""Puts the words of a table into its cells.
+"""Tables: assigns the words of a table region to cells.
 
-The layout program says where cells stand. Where it took two columns for one, the white strip between
-them gives them away: no word of any row stands in it, and words stand on both sides of it in several.
+The layout model says where cells are. Where it merged two columns, the white strip between them gives them
+away: no word crosses it in any row, and several rows have words on both sides.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ingestion.layout.table_headers import find_headers
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, Region
 
-# Words of one cell seldom stand further from each other than this many times their height, and never.
+# Gaps as multiples of the word height: seldom, and never, between words of one cell.
 WIDE_GAP, VERY_WIDE_GAP = 1.2, 3.0
-# Words nearer to each other than this go on, whatever column they are in.
+# Words closer than this are one phrase, whatever column they are in.
 NO_GAP = 0.4
-# In so many rows, and half of those that have words, a strip must part words to part columns.
+# Minimum number of rows, and at least half of those with words, that a strip must split.
 MIN_ROWS = 2
 
-# Share of the rows that may span the strip, such as a remark over both columns.
+# Fraction of the rows that may cross the strip, such as a remark over both columns.
 MAX_SPANNING_SHARE = 0.25
 
-# A column of more words than any printed page has is not parted: the time grows with their square.
+# A column with more words than any printed page is not split: the time grows quadratically.
 MAX_WORDS = 1500
 
 MAX_DOTS_SHARE = 0.25
-# Words before the colon.
+# Maximum words before the colon of a label.
 MAX_LABEL_WORDS = 6
 
 Cell = list[PlacedWord]
@@ -39,15 +39,15 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells of words, and what they stand under."""
+    """Rows of cells of words, with the structure of header, groups and labels."""
 
     rows: Rows
-    has_header: bool  # the first row names the columns
-    groups: frozenset[int]  # rows that name the group of those below
-    repeats: Mapping[int, int]  # row whose first cell repeats a label -> row where that is printed
+    has_header: bool  # the first row is a header
+    groups: frozenset[int]  # rows with a group name
+    repeats: Mapping[int, int]  # row whose first cell repeats a label -> row with that label
 
     def above(self, number: int) -> tuple[int, ...]:
-        """Return the rows with the names of the group and the label that a row stands under."""
+        """Return the rows with the group name and the label of a row."""
         group = max((one for one in self.groups if one < number), default=None)
         found = (None if number in self.groups else group, self.repeats.get(number))
         return tuple(one for one in found if one is not None)
@@ -55,14 +55,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of cells of words; every row has as many cells, and empty rows and columns are left out."""
+    """Rows of cells of words, all of the same length, without empty rows and columns."""
 
     rows: Rows
     page: Page
 
     @classmethod
     def of(cls, region: Region, words: Sequence[PlacedWord], page: Page) -> Grid | None:
-        """Return the cells of a table region; None for what is no table: it has a single row or column."""
+        """Return the cells of a table region; None if it is no table, with a single row or column."""
         has_cells = any(cell for row in region.cells for cell in row)
         if region.kind is not BlockKind.TABLE or not has_cells:
             return None
@@ -74,9 +74,9 @@ class Grid:
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
 
     def tables(self, lines: Sequence[Line]) -> Iterator[Table]:
-        """Yield the table, or those that lie near each other, each with what its rows stand under.
+        """Yield the table, split at further headers, with its groups and labels.
 
-        A form has no header: its first row is a row like the others.
+        A form has no header: its first row is like the others.
         """
         text = self.page.text
         texts = [
@@ -95,13 +95,13 @@ class Grid:
 
 
 def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:
-    """Return a table of contents: dots lead to its page numbers."""
+    """True for a table of contents, with dots before its page numbers."""
     dots = sum(not page.text[word.start : word.end].strip(".…·") for word in words)
     return dots > MAX_DOTS_SHARE * len(words)
 
 
 def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], aspect: float) -> Rows:
-    """Each word in the cell its middle is nearest to; what goes on over a cell's edge stays in its cell."""
+    """Return the words in their nearest cells; words close to the previous one stay in its cell."""
     width = max(map(len, cells))
     rows: Rows = [[[] for _ in range(width)] for _ in cells]
     places = [
@@ -126,13 +126,13 @@ def _goes_on(before: PlacedWord, word: PlacedWord, aspect: float) -> bool:
 
 
 def _distance(word: Box, cell: Box) -> float:
-    """From a word's middle to a cell, 0 inside."""
+    """Return the distance of a word's centre from a cell; 0 inside."""
     x, y = (word.x0 + word.x1) / 2, (word.y0 + word.y1) / 2
     return max(cell.x0 - x, 0, x - cell.x1) + max(cell.y0 - y, 0, y - cell.y1)
 
 
 def _parted(rows: Rows, aspect: float) -> Rows:
-    """Columns that are two by the strip between them, as two."""
+    """Return the rows with columns split at the white strips inside them."""
     column = 0
     while column < len(rows[0]):
         cells = [row[column] for row in rows]
@@ -140,7 +140,7 @@ def _parted(rows: Rows, aspect: float) -> Rows:
             column += 1
             continue
         gaps = [list(_gaps(cell, aspect, WIDE_GAP)) for cell in cells]
-        # else the middle of a gap in a single row that is too wide for one cell
+        # No strip: split at a gap in a single row that is too wide for one cell.
         lone = ((x0 + x1) / 2 for cell in cells for x0, x1 in _gaps(cell, aspect, VERY_WIDE_GAP))
         at = _strip(cells, gaps) or next(lone, None)
         if at is None:
@@ -152,7 +152,7 @@ def _parted(rows: Rows, aspect: float) -> Rows:
 
 
 def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None:
-    """Return the middle of the widest white strip that parts a column's words in most rows."""
+    """Return the position of the widest white strip that splits a column in most rows, or None."""
     filled = sum(map(bool, cells))
     found: dict[float, float] = {}
     for x0, x1 in chain(*gaps):
@@ -167,7 +167,7 @@ def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None
 
 
 def _sides(cell: Cell, gaps: Sequence[Gap], at: float) -> list[Cell]:
-    """Return a cell's words left and right of a strip; one that spans it stays whole."""
+    """Return a cell's words left and right of a strip; a cell that crosses it stays whole."""
     if not _parts(gaps, at) and _spans(cell, at):
         return [cell, []]
     return [[word for word in cell if word.box.x0 < at], [word for word in cell if word.box.x0 >= at]]
@@ -182,7 +182,7 @@ def _spans(cell: Cell, at: float) -> bool:
 
 
 def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
-    """Yield the wide gaps between neighbours on one line."""
+    """Yield the (left, right) of wide gaps between neighbours on one line."""
     for word in cell:
         _, top, edge, bottom = word.box
         level = [other.box for other in cell if top < (other.box.y0 + other.box.y1) / 2 < bottom]
@@ -192,7 +192,7 @@ def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
 
 
 def _rejoined(rows: Rows, text: str) -> Rows:
-    """Lines that were taken for rows, though a word or what stands in brackets goes on in them, as one."""
+    """Merge rows that are lines of one row: a word or a bracket continues in the next line."""
     joined = rows[:1]
     for row in rows[1:]:
         pairs = list(zip(joined[-1], row, strict=True))
@@ -204,7 +204,7 @@ def _rejoined(rows: Rows, text: str) -> Rows:
 
 
 def _goes_below(above: Cell, below: Cell, text: str) -> bool:
-    """A word is cut between two cells, whether or not the reader left its hyphen; or a bracket is open."""
+    """True if a word is split between two cells, with or without its hyphen, or a bracket is still open."""
     end, start = above[-1].end, below[0].start
     begun = text[max(end - 2, 0) : end].removesuffix("-")[-1:]
     is_cut = begun.isalpha() and text[start].islower() and (end == start or text[end - 1] == "-")
@@ -217,7 +217,7 @@ def _open_brackets(cell: Cell, text: str) -> int:
 
 
 def _as_form(rows: Rows, text: str) -> Rows:
-    """In a form, whose first column holds labels, each column of labels has one of values beside it."""
+    """Split label columns of a form, so that each has a value column next to it."""
     if not _holds_labels(rows, 0, text):
         return rows
     column = 0
@@ -231,7 +231,7 @@ def _as_form(rows: Rows, text: str) -> Rows:
 
 
 def _holds_labels(rows: Rows, column: int, text: str) -> bool:
-    """Return all but a few of its cells end in a colon, or have one after their first words."""
+    """True if most of a column's cells end in a colon, or have one after their first words."""
     filled = [row[column] for row in rows if row[column]]
     return sum(_is_label(_label_and_value(cell, text)[0], text) for cell in filled) > 0.6 * len(filled)
 

@@ -1,4 +1,4 @@
-"""Chooses a document's title: what page 1 prints largest and looks like one, else a sane /Title."""
+"""Title detection: the largest print on page 1 that looks like a title, else a sane /Title."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from storage.text.sentences import is_box
 MAX_TITLE_CHARS = 200
 MAX_TITLE_LINES = 5
 
-# One word of fewer letters names nothing; "Reisekostenrichtlinie" does.
+# A shorter single word is no title; "Reisekostenrichtlinie" is one.
 MIN_WORD_CHARS = 12
 
-# Words of a sentence, and not of a title, from which it ends with a full stop or begins in lower case.
+# From this many words, a text with a full stop at the end or a lower-case start is a sentence.
 SENTENCE_WORDS = 5
 
 _GENERIC = (
@@ -97,10 +97,10 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{
 
 
 def choose_title(printed: Iterable[str], own: str) -> str:
-    """Return the title, '' where there is none that says anything.
+    """Return the title, '' if there is no meaningful one.
 
     Args:
-        printed: what page 1 prints largest, the largest first; a line each.
+        printed: largest texts of page 1, the largest first; lines separated by newlines.
         own: the file's /Title.
     """
     joined = (_joined(one) for one in printed if one.count("\n") < MAX_TITLE_LINES)
@@ -110,7 +110,7 @@ def choose_title(printed: Iterable[str], own: str) -> str:
 
 
 def looks_like_title(text: str) -> bool:
-    """True if a text may be what a person calls a document."""
+    """True if a text may be a document title."""
     words = text.split()
     letters = sum(map(str.isalpha, text))
     if letters < 3 or len(text) > MAX_TITLE_CHARS or _JUNK.fullmatch(text):
@@ -124,19 +124,19 @@ def looks_like_title(text: str) -> bool:
 
 
 def _names_nothing(text: str) -> bool:
-    """True for one short word: a logo, or the heading of a chapter."""
+    """True for one short word, such as a logo or a chapter heading."""
     return " " not in text and len(text) < MIN_WORD_CHARS and not _UNSPACED.search(text)
 
 
 def is_organisation(text: str) -> bool:
-    """True for a name of capitalised words that ends, or begins, as organisations' names do."""
+    """True for capitalised words that begin or end like the name of an organisation."""
     words = text.split()
     is_name = all(word[:1].isupper() or word in _SMALL_WORDS for word in words)
     return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None
 
 
 def _is_date(text: str) -> bool:
-    """True for ``NOVEMBER 2000`` and ``Monday, 3. März 2024``: days, months and small words."""
+    """True for texts that consist of a date, like ``NOVEMBER 2000`` and ``Monday, 3. März 2024``."""
     words = re.findall(r"\w+", text.casefold())
     is_named = any(word in MONTHS for word in words)
     rest = [word for word in words if word not in _DATE_WORDS and not _DAY.fullmatch(word)]
@@ -144,6 +144,6 @@ def _is_date(text: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Lines as one, and letters that are set apart as the words that they spell."""
+    """Join lines, and words with letter spacing."""
     text = re.sub(r"(?<!\S)(?:\S ){3,}\S(?!\S)", lambda found: found[0].replace(" ", ""), text)
     return " ".join(text.split())

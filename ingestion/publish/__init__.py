@@ -1,1 +1,1 @@
-"""Makes readings answer in their channels, and keeps SQL, index and disk equal."""
+"""Publishing: makes readings searchable in their channels, and keeps SQL, index and disk consistent."""

@@ -1,4 +1,4 @@
-"""Publishes readings: write a publication into its tenant, have it counted, then flip it live."""
+"""Publisher: writes a reading into its tenant, verifies the counts, then flips it live."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.queues.locked_pdfs import LockedPdfs
 from storage.queues.publication_queue import PublicationClaim, PublicationQueue
 from storage.queues.purge import PurgeQueue
 
-# Chunks and figures per write to the index.
+# Chunks and figures per index write.
 BATCH = 100
 
 _WAITS = "Publishing waits for another try ({})."
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class Publisher:
-    """Carries out claimed publications and removals."""
+    """Runs claimed publications and removals."""
 
     def __init__(
         self,
@@ -47,18 +47,18 @@ class Publisher:
         self._locked_pdfs = locked_pdfs
 
     async def claim(self, rung: Rung) -> PublicationClaim | None:
-        """Take the next publication of a reading of this rung, if one waits."""
+        """Claim the next publication of a reading of this rung, if one is pending."""
         return await self._queue.claim(rung)
 
     async def claim_retired(self) -> PublicationClaim | None:
-        """Take the next publication that may leave the index, if there is one."""
+        """Claim the next publication to remove from the index, if any."""
         return await self._purge.claim()
 
     async def publish(self, claim: PublicationClaim) -> None:
-        """Write, seal and flip; when the index does not answer at all, nothing is lost but time.
+        """Write, verify and flip a publication; if the index does not answer at all, it is only postponed.
 
         Raises:
-            StorageError: it failed half-way; see ``fail``.
+            StorageError: it failed halfway; see ``fail``.
         """
         started = time.monotonic()
         try:
@@ -99,9 +99,9 @@ class Publisher:
         )
 
     async def _analysed(self, claim: PublicationClaim, start: int) -> list[list[Any]]:
-        """The batch of chunks, and behind them figures, that begins with number ``start``, for the index.
+        """Return a batch of chunks, followed by figures, from ordinal ``start``, analysed for the index.
 
-        The file's name can be searched like a title.
+        The file name is searchable like a title.
         """
         job = {
             "do": "analyse",
@@ -128,20 +128,20 @@ class Publisher:
         reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
-        """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
+        """Retry under a new id after an error: what the index holds under this one is unknown."""
         reason = _WAITS.format(type(error).__name__)
         await self._queue.publish_anew(claim, reason, self._pause(claim.lease.fence))
         _log_postponed(claim, error)
 
     async def let_go(self, claim: PublicationClaim) -> None:
-        """We are stopping in the middle: another worker may start it at once, under a new id."""
+        """Release an unfinished publication at shutdown; another worker may start it under a new id."""
         await self._queue.publish_anew(claim, None, None)
 
     async def remove(self, claim: PublicationClaim) -> None:
-        """Take a retired publication out of the index.
+        """Remove a retired publication from the index.
 
         Raises:
-            InfrastructureError: the index is down, or the database is.
+            InfrastructureError: the index or the database is down.
         """
         reach("before-removal")
         try:
@@ -152,14 +152,14 @@ class Publisher:
         await self._purge.finish(claim)
 
     async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
-        """It could not be removed now; it stays hidden, and is tried again later."""
+        """Release a removal that failed or was interrupted; the publication stays hidden."""
         await self._queue.give_back(claim, None, self._pause(claim.lease.fence) if error else None)
 
 
 def _indexed(
     claim: PublicationClaim, analysed: Iterable[list[Any]], vectors: Vectors | None
 ) -> list[IndexedChunk]:
-    """Chunks and figures as the engines keep them."""
+    """Return chunks and figures in the form that the index engines store."""
     document = document_facet(claim.document_id)
     return [
         IndexedChunk(

@@ -1,12 +1,11 @@
-"""Compares SQL with the index, the blobs and the readings, in both directions, and mends what differs.
+"""Reconciler: compares SQL with index, blobs and readings in both directions, and repairs differences.
 
-SQL is the truth: what it calls live and the index lacks is published anew, what the index holds
-beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
-A tenant whose file was damaged, or that was dropped to be built anew, answers again once all that is live
-there was published anew.
+SQL is the source of truth. What it calls live and the index lacks is published again; what the index holds
+beyond it is removed. What the disk lost is copied or read again; what it holds beyond SQL is swept. A tenant
+with a corrupt file, or one dropped for a rebuild, becomes searchable once all its live publications are back.
 
-A server that is killed can lose vectors it had acknowledged: after an outage the verifier counts chunks and
-vectors of the publications that went live last, the reconciler the chunks of all.
+A server that is killed can lose vectors that it had acknowledged. After an outage the verifier counts chunks
+and vectors of the latest publications, the reconciler the chunks of all.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
 from storage.threads import run_in_thread
 
-# Publications counted again, those that went live last.
+# Number of latest publications that are verified.
 RECENT = 200
-# They are counted this often in any case: another machine's server may be away unseen.
+# Maximum interval: an outage of another machine's server may go unnoticed here.
 MAX_INTERVAL_SECONDS = 3600.0
-# Shortest time between two runs of counting.
+# Minimum rest between two runs.
 REST_SECONDS = 30.0
 HOUR = timedelta(hours=1)
-# Ordinals removed beyond the number counted: a crash leaves some that no filter finds.
+# Ordinals removed beyond the count: a crash can leave some that no filter finds.
 GHOSTS = 200
 
 _log = logging.getLogger(__name__)
 
 
 class Verifier:
-    """Compares what answers with what the index holds; every tick but a due one costs a ping."""
+    """Verifies live publications against the index; a tick that is not due costs one ping."""
 
     def __init__(self, queue: PublicationQueue, index: Index) -> None:
         self._queue = queue
@@ -56,13 +55,13 @@ class Verifier:
         self._due_at = self._rests_until = steady_seconds()
 
     async def tick(self) -> None:
-        """Verify at the first tick, after each outage, and when the last time is long ago.
+        """Verify at the first tick, after each outage, and after ``MAX_INTERVAL_SECONDS``.
 
-        Between two runs it rests for as long as the last one took, and for ``REST_SECONDS`` at least: an
-        index that is slow does not get the more work for it.
+        Rests as long as the last run took, and at least ``REST_SECONDS``, so that a slow index is not loaded
+        further.
 
         Raises:
-            InfrastructureError: the index is away, or the database does not work; a later tick begins again.
+            InfrastructureError: the index or the database is unavailable; a later tick starts again.
         """
         await self._index.ping()
         outages, now = self._index.outages, steady_seconds()
@@ -76,10 +75,10 @@ class Verifier:
         self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
 
     async def verify(self, one: ExpectedPublication) -> bool:
-        """Count one publication; returns whether it was incomplete and is published anew.
+        """Count one publication; return True if it was incomplete and is published again.
 
         Raises:
-            InfrastructureError: the index is away, or the database does not work.
+            InfrastructureError: the index or the database is unavailable.
         """
         try:
             await self._index.seal(
@@ -90,7 +89,7 @@ class Verifier:
         return False
 
     async def publish_anew(self, one: ExpectedPublication, level: int) -> bool:
-        """Publish once more what the index lost, and log it at this level; False: that is done already.
+        """Publish again what the index lost, and log it at ``level``; return False if that was done already.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -103,25 +102,25 @@ class Verifier:
 
 @dataclass(slots=True)
 class Repairs:
-    """What one comparison mended; all zero when everything was as SQL says."""
+    """Repairs of one comparison; all zero if everything matched SQL."""
 
-    # Live publications that the index had lost, wholly or in part.
+    # Live publications that the index had lost, at least partly.
     published_anew: int = 0
     # Publications in the index that SQL does not know, or knows as removed.
     strays_removed: int = 0
-    # Tenants of no channel, in an index that is this home's alone.
+    # Tenants without a channel, in an index used by this home only.
     tenants_dropped: int = 0
-    # Documents whose stored copy was lost or damaged.
+    # Documents whose blob was lost or damaged.
     copied_again: int = 0
-    # Contents that the store had lost, or never had, and that lay on this machine.
+    # Contents missing in the object store and uploaded again from this machine.
     sent_again: int = 0
     # Readings whose files were lost or damaged.
     read_again: int = 0
-    # Blobs and readings on the disk that nobody wants.
+    # Blobs and readings on disk that nothing refers to.
     files_swept: int = 0
 
     def __bool__(self) -> bool:
-        """True if anything was mended."""
+        """True if anything was repaired."""
         return any(asdict(self).values())
 
     def __str__(self) -> str:
@@ -129,7 +128,7 @@ class Repairs:
 
 
 class Reconciler:
-    """Reconciles one home, at a low priority, one process at a time."""
+    """Reconciles one home, in one process at a time, with low priority."""
 
     def __init__(
         self,
@@ -142,7 +141,7 @@ class Reconciler:
         grace_seconds: float,
         lease_seconds: float,
     ) -> None:
-        """Sweep nothing from the disk that is younger than the grace: it may be on its way into SQL."""
+        """``grace_seconds``: younger files are never swept, as they may not be in SQL yet."""
         self._sql = sql
         self._verifier = verifier
         self._index = index
@@ -154,10 +153,10 @@ class Reconciler:
         self._renewed: set[UUID] = set()
 
     async def tick(self) -> Repairs | None:
-        """Reconcile at the first tick, after an outage and every hour; None when it is another one's turn.
+        """Reconcile at the first tick, after an outage and every hour; None if another process has the lease.
 
         Raises:
-            InfrastructureError: an engine is away; the next tick begins again.
+            InfrastructureError: an engine is unavailable; the next tick starts again.
         """
         await self._index.ping()
         outages = self._index.outages
@@ -171,16 +170,16 @@ class Reconciler:
         return repairs
 
     async def run(self) -> Repairs | None:
-        """Reconcile now; None when another process is at it.
+        """Reconcile now; None if another process does.
 
         Raises:
-            InfrastructureError: an engine is away.
+            InfrastructureError: an engine is unavailable.
         """
         self._outages = None
         return await self.tick()
 
     async def _keep_lease(self) -> None:
-        """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
+        """Renew the lease while reconciling; after a crash it expires and another process takes over."""
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             with suppress(InfrastructureError):
@@ -205,7 +204,7 @@ class Reconciler:
                 await self._index.examine(tenant)
                 await self._compare_tenant(tenant, channel_id, repairs)
             except IndexUnavailable as error:
-                await self._index.ping()  # the index is there, so it is this tenant alone
+                await self._index.ping()  # if the ping works, only this tenant is unavailable
                 _log.warning("tenant=%s outcome=not-compared cause=%s", tenant, error)
             if repairs:
                 reach("amid-reconcile")
@@ -215,9 +214,10 @@ class Reconciler:
                 repairs.tenants_dropped += 1
 
     async def _compare_tenant(self, tenant: TenantName, channel_id: int, repairs: Repairs) -> None:
-        """What lives is looked up before the index is listed, and what is unknown after it.
+        """Compare a tenant; SQL's live rows are read before the index is listed, orphans are checked after
+        it.
 
-        So nothing that goes live, or is removed, while it is listed is taken for a loss or a stray.
+        So nothing that goes live or is removed in between counts as lost or orphaned.
         """
         live = await self._sql.live(channel_id)
         held = await self._held(tenant)
@@ -234,12 +234,12 @@ class Reconciler:
             return {}
 
     async def renew_damaged(self) -> None:
-        """Publish what damaged and dropped tenants lost, once; what is whole again may answer, none before.
+        """Publish once what corrupt and dropped tenants lost; a complete tenant becomes searchable again.
 
-        What cannot be published, because its reading is lost, too, keeps no other document waiting.
+        A publication whose reading is lost, too, does not hold up the others.
 
         Raises:
-            InfrastructureError: an engine is away; the next time goes on.
+            InfrastructureError: an engine is unavailable; the next call continues.
         """
         damaged, rebuilds = await self._index.damaged(), await self._sql.rebuilds.running()
         channels = await self._sql.tenants() if damaged or rebuilds else {}
@@ -257,9 +257,9 @@ class Reconciler:
             self._renewed.clear()
 
     async def _renew(self, tenant: TenantName, channel_id: int, level: int) -> bool:
-        """Publish anew what a tenant lacks; returns whether nothing of it has to be waited for."""
+        """Publish again what a tenant lacks; return True if nothing is left to wait for."""
         live = await self._sql.live(channel_id)
-        if any(one.is_read and one.id in self._renewed for one in live):  # on their way: no need to list it
+        if any(one.is_read and one.id in self._renewed for one in live):  # already being published
             return False
         held = await self._held(tenant)
         lost = [one for one in live if held.get(one.id, 0) < one.objects]
@@ -273,7 +273,7 @@ class Reconciler:
         return not any(one.is_read for one in lost)
 
     async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
-        """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
+        """Compare blobs; SQL is read first, so that a blob stored during the listing is not called lost."""
         wanted = await self._sql.wanted_blobs(shards)
         held = await run_in_thread(partial(self._blobs.listed, shards))
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:

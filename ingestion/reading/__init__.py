@@ -1,1 +1,1 @@
-"""Makes readings of contents: pages, chunks and vectors."""
+"""Reading: turns contents into pages, chunks and vectors."""

@@ -1,6 +1,6 @@
-"""Has a vision model describe figures, at any OpenAI-compatible endpoint; only this module knows the SDK.
+"""Figure descriptions by a vision model at any OpenAI-compatible endpoint; the only user of its SDK.
 
-A failure costs a description and nothing else, so nothing is tried again.
+Failures are not retried: they cost a description and nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from storage.models import Figure
 from storage.pdf.models import RenderedPage
 from storage.pdf.pdf_process import PdfProcess
 
-# One description, sending included.
+# Timeout of one description, upload included.
 SECONDS = 60.0
 MAX_TOKENS = 200
 
@@ -36,33 +36,33 @@ INSTRUCTIONS = (
 _log = logging.getLogger(__name__)
 
 DPI = 110
-# Figures of a PDF that a model is asked about.
+# Maximum figures per PDF that are described.
 MAX_FIGURES = 200
-# So many in a row, and the model is away: for so long nobody waits for it, whatever the document.
+# Circuit breaker: after this many failures in a row, the endpoint is not called for ``REST_SECONDS``.
 MAX_FAILURES, REST_SECONDS = 3, 600.0
 MAX_DESCRIPTION_CHARS = 600
 
 Wait = Callable[[], Awaitable[object]]
-# Figures of a content, given its sha256, with their descriptions.
+# (sha256, figures, wait) -> figures with descriptions.
 Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
 
 
-# Is told of each call to a vision model whether it said anything.
+# Called after each call to the vision model: True if it returned a description.
 OnCall = Callable[[bool], None]
 
 
 class VisionEndpoint:
-    """The vision model behind an endpoint; a connection lives as long as one description."""
+    """Client of a vision model; opens a connection per description."""
 
     def __init__(self, url: str, model: str, api_key: str | None) -> None:
-        """Nothing is sent yet."""
+        """Store the parameters; nothing is sent yet."""
         self._url = url
         self._model = model
         self._api_key = api_key or "none"
         self.on_call: OnCall = lambda _: None
 
     async def describe(self, picture: RenderedPage, caption: str) -> str | None:
-        """What a picture shows; None when the endpoint is down, late or refusing, or says nothing."""
+        """Return a description of a picture; None if the endpoint fails, times out or returns nothing."""
         said = await self._ask(picture, caption)
         self.on_call(bool(said))
         return said
@@ -94,7 +94,7 @@ class VisionEndpoint:
 
 
 class FigureDescriber:
-    """Describes the figures of contents, one after the other."""
+    """Describes the figures of a document, one by one."""
 
     def __init__(self, blobs: Blobs, renderer: PdfProcess, model: VisionEndpoint) -> None:
         self._blobs = blobs
@@ -104,7 +104,7 @@ class FigureDescriber:
         self._rests_until = steady_seconds()
 
     async def describe(self, sha256: str, figures: Sequence[Figure], wait_until_idle: Wait) -> list[Figure]:
-        """Return the same figures, described as far as the model could; those that were stay as they are.
+        """Return the figures with descriptions where the model gave one; existing ones are kept.
 
         Raises:
             EngineStartError, OSError: an engine or a disk is at fault.

@@ -1,4 +1,4 @@
-"""Asks a side process to cut a read PDF into a reading's pages and chunks."""
+"""Client of the chunking job, which runs in a side process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.models import Box
 
 
 class ChunkingClient:
-    """Cuts chunks of at most ``chunk_tokens`` tokens that fit the embedder's window."""
+    """Makes chunks of at most ``chunk_tokens`` tokens that fit the embedder's window."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class ChunkingClient:
         *,
         reads_pictures: bool,
     ) -> None:
-        """``reads_pictures``: a PDF without text is not refused, for OCR is to read it."""
+        """``reads_pictures``: accept PDFs without text, which OCR will read."""
         self._compute_pool = compute_pool
         self._files = files
         self._embedder = embedder
@@ -33,19 +33,20 @@ class ChunkingClient:
     async def cut(
         self, reading: UUID, pages: bytes, layout: bytes = b"", ocr: bytes | None = None
     ) -> dict[str, Any]:
-        """Write a reading's files; its ``title``, number of ``pages``, ``chunks``, ``figures``, ``details``.
+        """Write a reading's files; return its ``title``, ``details`` and counts of ``pages``, ``chunks``,
+        ``figures``.
 
-        The file's name is not asked for: a reading serves files of any name.
+        Independent of the file's name: a reading serves files of any name.
 
         Args:
-            reading: whose files they are.
-            pages: as the text child wrote them.
-            layout: batches of the layout child, if it ran.
-            ocr: lines of the OCR child, of pages and of figures; None: it has not read yet.
+            reading: id of the reading.
+            pages: output of the text child.
+            layout: output of the layout child, if it ran.
+            ocr: output of the OCR child, for pages and figures; None: OCR has not run yet.
 
         Raises:
             DocumentError: the file is at fault.
-            BlobsUnavailable: a disk is.
+            BlobsUnavailable: a disk is at fault.
         """
         tokenizer = self._embedder.tokenizer
         pictures = "waiting" if self._reads_pictures else "left"
@@ -63,7 +64,7 @@ class ChunkingClient:
         return made
 
     async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:
-        """(page, box) of the figures whose words OCR should read; arguments and errors as of ``cut``."""
+        """Return (page, box) of the figures that need OCR; arguments and errors as in ``cut``."""
         found = await self._compute_pool.run(
             {"do": "find crops", **_lengths(layout, ocr)}, pages, layout, ocr
         )
@@ -71,5 +72,5 @@ class ChunkingClient:
 
 
 def _lengths(layout: bytes, ocr: bytes) -> dict[str, int]:
-    """Where one child's lines end and the next one's begin."""
+    """Return the lengths that separate the children's outputs in the job's data."""
     return {"layout": len(layout), "ocr": len(ocr)}

@@ -1,6 +1,6 @@
-"""The full rung: pages and chunks by layout and OCR, with vectors of chunks, figures and sentences.
+"""Full rung: pages and chunks from layout and OCR, with vectors of chunks, figures and sentences.
 
-A page that cannot be laid out or read goes without.
+A page whose layout or OCR fails is kept without it.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from storage.sql.leases import pause
 
 _log = logging.getLogger(__name__)
 
-# Pages analysed in one go, some seconds of work: then whatever is more urgent comes first.
+# Pages of layout analysis per call, some seconds of work: more urgent work comes in between.
 BATCH = 10
 
-# Pages that may fail by themselves before the rest of a document is left alone.
+# Single pages that may fail before layout analysis of the document stops.
 MAX_FAILURES = 10
 
-# What the layout child calls one: without it there is none to read.
+# Marks a figure in the layout child's output: without it there are no crops to read.
 _FIGURE = b'"figure"'
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingPacer:
-    """How a long reading keeps in step with all else."""
+    """Hooks that make a long reading yield to urgent work and report progress."""
 
     # Returns when nothing more urgent runs.
     wait: Callable[[], Awaitable[object]]
-    # So many pages were analysed so far.
+    # Called with the number of pages analysed.
     report: Callable[[int], Awaitable[object]]
 
 
 class LayoutChunker:
-    """Makes the pages and chunks of a full reading."""
+    """Makes pages and chunks of full readings."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class LayoutChunker:
         reads_layout: bool,
         ocr_pages: int,
     ) -> None:
-        """``reads_layout``: the layout model runs; ``ocr_pages``: most pages of a PDF that OCR reads."""
+        """``reads_layout``: run the layout model; ``ocr_pages``: maximum OCR pages and figures per PDF."""
         self._blobs = blobs
         self._viewer = viewer
         self._chunking_client = chunking_client
@@ -78,13 +78,13 @@ class LayoutChunker:
         self._ocr_pages = ocr_pages
 
     async def cut(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> dict[str, Any] | None:
-        """Write the reading's pages and chunks; what ``ChunkingClient.cut`` made.
+        """Write the reading's pages and chunks; return the result of ``ChunkingClient.cut``.
 
-        None: there is nothing to make better.
+        None if layout and OCR have nothing to improve.
 
         Raises:
             DocumentError: the file is at fault.
-            EngineStartError, BlobsUnavailable, OSError: an engine or a disk is.
+            EngineStartError, BlobsUnavailable, OSError: an engine or a disk is at fault.
         """
         for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
         if not self._reads_layout and not for_ocr:
@@ -103,7 +103,7 @@ class LayoutChunker:
     async def _ocr(
         self, sha256: str, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer
     ) -> bytes:
-        """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
+        """Return the OCR output of pages, or of boxes on them; failures are skipped."""
         found: list[bytes] = []
         for page, clip in pictures:
             await pace.wait()
@@ -112,10 +112,10 @@ class LayoutChunker:
         return b"".join(found)
 
     async def _layout(self, sha256: str, count: int, pace: ReadingPacer) -> bytes:
-        """Return the layout of all pages, batch after batch.
+        """Return the layout of all pages, batch by batch.
 
-        A batch that a page ends is tried once more page by page, for one page in a thousand takes all
-        the time or memory there is.
+        A batch that fails is retried page by page, since about one page in a thousand takes all time or
+        memory.
         """
         found: list[bytes] = []
         failures = 0
@@ -143,7 +143,7 @@ class LayoutChunker:
 
 @contextmanager
 def _page_skipped() -> Iterator[None]:
-    """What a page cannot give is done without; a password opens all pages or none."""
+    """Suppress errors of a single page, but not of a password, which concerns all pages."""
     try:
         yield
     except PasswordProtected:
@@ -153,7 +153,7 @@ def _page_skipped() -> Iterator[None]:
 
 
 class FullReader:
-    """Carries out claimed full readings; one that is killed keeps the vectors that it had made."""
+    """Runs claimed full readings; vectors made before a crash stay cached."""
 
     def __init__(
         self,
@@ -166,9 +166,9 @@ class FullReader:
         describe: Describe | None = None,
         sentences: SentenceEmbedder | None = None,
     ) -> None:
-        """``describe``: asks a vision model what figures show; None: nobody is asked.
+        """``describe``: describes figures with a vision model; None: no descriptions.
 
-        ``sentences``: gives vectors to what can be quoted; None: it gets them when it is asked for.
+        ``sentences``: embeds quotable sentences in advance; None: they are embedded at question time.
         """
         self._queue = queue
         self._layout_chunker = layout_chunker
@@ -181,13 +181,13 @@ class FullReader:
         self._rests_until = steady_seconds()
 
     async def claim(self) -> ReadingClaim | None:
-        """Take the next full reading, if one waits and the embedder is not to be left alone for a while."""
+        """Claim the next full reading, unless the embedder is in backoff."""
         if steady_seconds() < self._rests_until:
             return None
         return await self._queue.claim(Rung.FULL)
 
     async def read(self, claim: ReadingClaim, wait_until_idle: Callable[[], Awaitable[object]]) -> None:
-        """Make the vectors of a content.
+        """Make a full reading: chunks, figures and vectors.
 
         Args:
             claim: the reading to make.
@@ -228,10 +228,10 @@ class FullReader:
     async def _cut(
         self, claim: ReadingClaim, quick: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Reading:
-        """The reading that holds the chunks: its own, one alike, or the quick one when it cannot be bettered.
+        """Return the reading that holds the chunks: this one, an equal one, or the quick one as a fallback.
 
         Raises:
-            DocumentError: no text was found, neither in the file nor in its pictures; or it is locked.
+            DocumentError: there is no text, neither in the file nor in its pictures; or the file is locked.
         """
         if claim.alike:
             return claim.alike
@@ -251,18 +251,18 @@ class FullReader:
     async def _figures(
         self, base: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Sequence[Figure]:
-        """Return the figures, described where a vision model is asked."""
+        """Return the figures, with descriptions if there is a vision model."""
         figures = await self._files.figures(base.id) if base.figures else []
         return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
 
     def _rest(self, error: EmbedderUnavailable) -> None:
-        """What an embedder answered for one document holds for all: else ten thousand would each ask it."""
+        """Back off for all documents after an embedder error, as thousands would fail in the same way."""
         self._failures += 1
         seconds = max(pause(self._failures).total_seconds(), error.retry_after)
         self._rests_until = max(self._rests_until, steady_seconds() + seconds)
 
     async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
-        """Batch by batch, so that documents take turns and quick work can come between."""
+        """Return vectors, made in batches so that documents share the embedder and urgent work goes first."""
         batches = []
         for start in range(0, len(texts), self._embedder.batch):
             await wait_until_idle()

@@ -1,4 +1,4 @@
-"""Names what makes the readings now: when one of these changes, every content is read again."""
+"""Reading versions: ids of what shapes a reading; when one changes, all contents are read again."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from storage.queues.planner import Generations
 from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
-# Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise.
+# Bump when ``storage/pdf`` yields other pages or words for a file, or their stored form changes.
 PARSER = "mupdf-5"
-# Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page.
+# Bump when ``chunker.py`` makes other chunks, or ``metadata.py`` other fields, of a page.
 CHUNKER = "headings-4"
 
-# Raise it when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py``
+# Bump when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py`` other
+# figures.
 # finds other figures on it.
 LAYOUT = "layout-4"
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
-    """Return the readings wanted under these settings."""
+    """Return the reading versions for these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
     quick += "+ocr" if settings.reads_pictures else ""
     terms = f"+{ANALYZER}"
@@ -33,7 +34,7 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
 
 
 def _vision_id(settings: IngestionSettings) -> str:
-    """Who describes figures: another model describes them anew, and nobody's are not those of one."""
+    """Return an id of the vision model, or of its absence: a change makes new descriptions."""
     if not (settings.vision_url and settings.vision_model):
         return "blind+"
     return f"sight-{hashlib.sha256(settings.vision_model.encode()).hexdigest()[:8]}+"

@@ -1,4 +1,4 @@
-"""The quick rung: a PDF becomes pages and chunks."""
+"""Quick rung: turns a PDF into pages and chunks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class QuickReader:
-    """Carries out claimed readings and writes down how they ended."""
+    """Runs claimed quick readings and records their outcome."""
 
     def __init__(
         self,
@@ -44,15 +44,15 @@ class QuickReader:
         self._chunking_client = chunking_client
 
     async def claim(self) -> ReadingClaim | None:
-        """Take the next quick reading, if one waits."""
+        """Claim the next quick reading, if one is pending."""
         return await self._queue.claim(Rung.QUICK)
 
     async def read(self, claim: ReadingClaim) -> None:
-        """A quick reading: pages, chunks and their offset -> box map.
+        """Make a quick reading: pages, chunks and their map of offsets to boxes.
 
         Raises:
             DocumentError: the file is at fault.
-            InfrastructureError, OSError: an engine or a disk is.
+            InfrastructureError, OSError: an engine or a disk is at fault.
         """
         if claim.is_spent:
             raise ReaderKilled("Reading this file ended the whole program ten times; it is left alone now.")
@@ -66,7 +66,7 @@ class QuickReader:
         await self._queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
-        """A step ended with an error: the engines' faults never count against the file, all others do."""
+        """Record a failed step: errors of an engine are retried and never count against the file."""
         is_foreseen = isinstance(error, StorageError | OSError)
         cause = type(error).__name__ if is_foreseen else raised_at(error)
         if isinstance(error, InfrastructureError | OSError):
@@ -94,5 +94,5 @@ class QuickReader:
         )
 
     async def let_go(self, claim: ReadingClaim) -> None:
-        """We are stopping: another worker may start it at once."""
+        """Release an unfinished step at shutdown; another worker may start it at once."""
         await self._queue.give_back(claim, None, None)

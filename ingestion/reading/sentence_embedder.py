@@ -1,4 +1,4 @@
-"""Gives what may be quoted from a reading's chunks its vectors, so that no question waits for them."""
+"""Sentence embedder: precomputes the vectors of quotable sentences, so that no question waits for them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from storage.embeddings.quantized_vectors import ChunkSentenceVectors, Int8Vecto
 from storage.embeddings.vector_cache import VectorCache
 from storage.text.sentences import quotables
 
-# A sentence costs about a quarter of a chunk: so many batches of them are asked for in one go.
+# A sentence costs about a quarter of a chunk, so this many embedder batches go into one call.
 BATCH_CONCURRENCY = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A chunk's text and where the parts of it stand that may be quoted."""
+    """A chunk's text and the ranges of its quotable parts."""
 
     text: str
     spans: tuple[TextRange, ...]
 
 
 class SentenceEmbedder:
-    """Embeds in the space of one embedder; a kill loses nothing that the cache took."""
+    """Embeds quotable sentences with one embedder; cached vectors survive a crash."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self._embedder = embedder
@@ -37,15 +37,15 @@ class SentenceEmbedder:
     async def embed(
         self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
     ) -> list[ChunkSentenceVectors]:
-        """Return the vectors of every chunk's quotable parts, in the order of the chunks.
+        """Return the vectors of every chunk's quotable parts, in chunk order.
 
         Args:
-            texts: the chunks' texts.
+            texts: texts of the chunks.
             wait_until_idle: returns when nothing more urgent runs.
 
         Raises:
-            EmbedderUnavailable: the embedder's own machine fails.
-            DatabaseUnavailable: the database does.
+            EmbedderUnavailable: the embedder fails.
+            DatabaseUnavailable: the database fails.
         """
         found: list[ChunkSentenceVectors] = []
         portions = _portions(texts, self._batch_size)
@@ -62,7 +62,7 @@ class SentenceEmbedder:
     async def _vectors(
         self, parts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Int8Vectors:
-        """Some at a time, so that what is more urgent can come between."""
+        """Return the quantised vectors, made in batches so that urgent work comes first."""
         made = [np.zeros((0, self._embedder.dimensions), np.float32)]
         for start in range(0, len(parts), self._batch_size):
             await wait_until_idle()
@@ -72,7 +72,7 @@ class SentenceEmbedder:
 
 
 def _portions(texts: Sequence[str], most: int) -> Iterator[list[_Split]]:
-    """Runs of chunks with at least ``most`` quotable parts together; the last one may have fewer."""
+    """Yield runs of chunks with at least ``most`` quotable parts in total; the last may have fewer."""
     portion: list[_Split] = []
     for text in texts:
         portion.append(_Split(text, tuple(dict.fromkeys((one.start, one.end) for one in quotables(text)))))

@@ -1,4 +1,4 @@
-"""Watched places: a local folder, a mounted share, or any URL that fsspec reaches."""
+"""Sources of files: a local folder, a mounted share, or any URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source", "scan_loc
 
 
 def open_source(location: str, *, follows_link: bool = True) -> Source:
-    """Return the source at a location; a URL is not reached for before its first scan.
+    """Return the source at a location; a URL is not contacted before its first scan.
 
     Args:
         location: an absolute path, or a URL without credentials.
-        follows_link: a folder of this machine may be a link itself.
+        follows_link: whether a local folder may itself be a symlink.
 
     Raises:
-        SettingsError: the location is malformed, its protocol is unknown or needs a package that is
-            not installed; the message says what to do and repeats no password.
+        SettingsError: the location is malformed, or its protocol is unknown or needs a missing package; the
+            message says what to do and contains no password.
     """
     settings = load(ShareSettings)
     if "://" not in location:
@@ -29,7 +29,7 @@ def open_source(location: str, *, follows_link: bool = True) -> Source:
 
 
 def scan_location(location: str, only: str | None = None) -> Scan:
-    """One scan of a location, or of one file in it; blocks, and raises as ``open_source``."""
+    """Scan a location, or one file in it; blocks, and raises like ``open_source``."""
     source = open_source(location)
     try:
         return source.scan() if only is None else source.scan_file(only)

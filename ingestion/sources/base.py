@@ -1,7 +1,7 @@
-"""What a watched place offers, wherever it lies: a complete scan, a file's end, a copy with its hash.
+"""Interface of a watched location: a complete scan, the end of a file, a copy with its hash.
 
-Everything that watches folders sees them through ``Source`` alone; ``open_source`` makes one of a
-folder's location."""
+Code that watches folders uses ``Source`` only; ``open_source`` creates one from a location.
+"""
 
 from __future__ import annotations
 
@@ -11,85 +11,85 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-# A path below the folder, name by name.
+# Path below the folder, as a tuple of names.
 Parts = tuple[str, ...]
 
 
 class FileStat(NamedTuple):
-    """What the file system says of a file; two equal ones mean the same bytes."""
+    """File metadata; equal values mean equal content."""
 
     size: int
     modified_ns: int
     changed_ns: int
     inode: int
-    # What the store itself says about the content (an ETag and the like), where it says anything.
+    # Content tag of the store, such as an ETag, if it has one.
     tag: str = ""
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileStat:
-        """That of an ``os.stat_result``."""
+        """Return the metadata in an ``os.stat_result``."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """A PDF as a scan saw it."""
+    """A PDF found by a scan."""
 
-    # Path inside the folder with ``/``, safe to store and show; no two files share one.
+    # Path in the folder with ``/``, safe to store and show; unique in a scan.
     file: str
-    # The same path as the place spells it.
+    # The same path, as the source spells it.
     parts: tuple[str, ...]
     stat: FileStat
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Everything one scan saw."""
+    """Result of a scan."""
 
     files: dict[str, ScannedFile] = field(default_factory=dict)
-    # Why the scan is not complete, as a sentence; None when it is.
+    # Why the scan is incomplete, as a sentence; None if it is complete.
     problem: str | None = None
-    # What an admin should know of single files that are there, a sentence each; sorted.
+    # Notices for an admin about single files, a sentence each; sorted.
     remarks: tuple[str, ...] = ()
-    # The parts of the folder that the problem is about, for admins alone: no log may name them.
+    # Paths that the problem is about; for admins only, never logged.
     where: str = ""
-    # The place itself is not there: its disk is away, or somebody removed it.
+    # The location itself is missing: its disk is disconnected, or it was deleted.
     is_gone: bool = False
-    # File -> why it is not read, as a sentence: what people dropped that is no PDF; bounded.
+    # Unsupported file -> why it is not read, as a sentence; bounded.
     strangers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def problem_text(self) -> str | None:
-        """The problem as an admin reads it."""
+        """Problem with its paths, as shown to an admin."""
         return f"{self.problem} See {self.where}." if self.problem and self.where else self.problem
 
 
 class Source(Protocol):
-    """A folder somewhere; every method but ``close`` blocks, so call them in a thread."""
+    """A watched folder; every method except ``close`` blocks, so call them in a thread."""
 
-    # As the folder's row holds it: an absolute path, or a URL without credentials.
+    # As in the folder's row: an absolute path, or a URL without credentials.
     location: str
-    # Whether it lies on a network share or behind a URL, where files rest longer.
+    # True for a network share or a URL, where files settle longer.
     is_remote: bool
 
     def scan(self) -> Scan:
-        """See every PDF in it; never raises for what it finds, a problem is a sentence of the scan."""
+        """Find every PDF; never raises, as problems are part of the scan."""
 
     def scan_file(self, name: str) -> Scan:
-        """See one file that lies directly in it, or nothing; as ``scan``."""
+        """Find one file directly in the folder, or none; like ``scan``."""
 
     def tail(self, seen: ScannedFile, size: int) -> bytes:
-        """Return the last ``size`` bytes of a file, or fewer; none when it cannot be read now."""
+        """Return the last ``size`` bytes of a file, or fewer; empty if it cannot be read now."""
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
-        """Copy a file while hashing it; returns the sha256 as hex digits.
+        """Copy a file while hashing it; return the sha256 in hex.
 
         Raises:
-            NotAFile: there is no such regular file any more.
-            FileChanged: it changed before or while it was copied; what was written is worthless.
-            FileRefused: it is too large, or may not be read.
-            BlobsUnavailable: the copy could not be written, or the place does not answer.
+            NotAFile: there is no regular file of this name any more.
+            FileChanged: it changed before or during the copy; the target is worthless.
+            FileRefused: it is too large, or not readable.
+            BlobsUnavailable: the copy could not be written, or the location does not respond.
         """
 
     def close(self) -> None:
-        """Let go of connections; returns at once, also when the other side hangs."""
+        """Close connections; returns at once, even if the other side hangs."""

@@ -1,6 +1,6 @@
-"""A folder of this machine's own file system, also one that a network share is mounted on.
+"""Source in the local file system, including mounted network shares.
 
-One complete scan is the truth about it; a scan opens no file.
+A complete scan is authoritative; a scan opens no file.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _LINK = (
 
 
 def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
-    """See every PDF below ``root``; symlinks, pipes, devices and temporary files are passed over.
+    """Find every PDF below ``root``; symlinks, pipes, devices and temporary files are skipped.
 
-    Blocks: call it in a thread. Never raises for what it finds; a folder that cannot be listed
-    makes the scan incomplete, and the others are seen all the same.
+    Blocks: call it in a thread. Never raises for what it finds; a folder that cannot be listed makes the scan
+    incomplete, and the others are still scanned.
 
     Args:
         root: the folder.
-        devices: folder -> the device it lay on at the scans before, kept up to date: a disk that is
-            connected inside the folder and goes away leaves an empty folder, or none.
-        heartbeat: called with every folder.
+        devices: folder -> its device at earlier scans, updated here: a disk mounted in the folder that is
+            disconnected leaves an empty folder, or none.
+        heartbeat: called for every folder.
     """
     report = ScanReport()
     folders: list[Parts] = [()]
@@ -73,7 +73,7 @@ def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
 
 
 def scan_file(root: Path, name: str) -> Scan:
-    """See one file that lies directly in ``root``, without listing what lies beside it; as ``scan``."""
+    """Find one file directly in ``root``, without listing the folder; like ``scan``."""
     report = ScanReport()
     try:
         _see(root.joinpath(name).lstat(), (name,), report)
@@ -85,7 +85,7 @@ def scan_file(root: Path, name: str) -> Scan:
 
 
 def first_level(root: Path) -> tuple[list[str], list[str]]:
-    """(folders, loose PDFs) that lie directly in ``root``, sorted, by their names.
+    """Return the names of (folders, loose PDFs) directly in ``root``, sorted.
 
     Raises:
         OSError: the root cannot be listed.
@@ -97,7 +97,7 @@ def first_level(root: Path) -> tuple[list[str], list[str]]:
 
 
 def loose_files(root: Path) -> dict[str, str]:
-    """File -> why it is not read, of what lies directly in an inbox and so in no channel's folder.
+    """Return file -> why it is not read, for files in an inbox but outside of all channels' folders.
 
     Raises:
         OSError: the root cannot be listed.
@@ -109,7 +109,7 @@ def loose_files(root: Path) -> dict[str, str]:
 
 
 def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
-    """Put one folder's PDFs into ``report`` and return the folders in it."""
+    """Add a folder's PDFs to ``report``; return its subfolders."""
     deeper = []
     with os.scandir(root.joinpath(*parts)) as entries:
         for entry in entries:
@@ -117,10 +117,10 @@ def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
             if _is_folder(entry):
                 deeper.append(inside)
             elif _is_pdf(entry):
-                try:  # what keeps one file from being seen hides nothing beside it
+                try:  # an error on one file must not hide the others
                     _see(entry.stat(follow_symlinks=False), inside, report)
                 except FileNotFoundError:
-                    continue  # it went between two calls
+                    continue  # deleted between two calls
                 except OSError as error:
                     sentence = f"A file of the folder cannot be looked at: {error.strerror}."
                     report.add_problem(sentence, inside)
@@ -135,7 +135,7 @@ def _see(status: os.stat_result, parts: Parts, report: ScanReport) -> None:
 
 
 def _unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> list[Parts]:
-    """Return the folders that lay on another device than the one above them and no longer do."""
+    """Return the folders that were mount points and no longer are."""
     return [
         parts
         for parts, device in before.items()
@@ -154,15 +154,15 @@ def _is_pdf(entry: os.DirEntry[str]) -> bool:
 
 
 class LocalSource:
-    """Implements ``Source`` through the kernel's own calls; those on a share may hang and are given up."""
+    """``Source`` in the local file system; calls to a share may hang, and are abandoned after a timeout."""
 
     def __init__(self, location: str, seconds: float = 20.0, *, follows_link: bool = True) -> None:
-        """A source of the folder at this absolute path, which need not exist.
+        """Store the absolute path of the folder, which need not exist.
 
         Args:
             location: the path.
-            seconds: how long a network share may be silent; a disk of this machine is trusted to answer.
-            follows_link: the folder itself may be a link; nobody follows those in it.
+            seconds: inactivity timeout for a network share; local disks have none.
+            follows_link: whether the folder itself may be a symlink; those inside are never followed.
         """
         self.location = location
         self._root = Path(location)
@@ -174,7 +174,7 @@ class LocalSource:
         self._devices: dict[tuple[str, ...], int] = {}
 
     def scan(self) -> Scan:
-        """See every PDF in it; a share may have been mounted there since the last time."""
+        """Find every PDF; a share may have been mounted since the last scan."""
         self.is_remote = self._is_share()
         try:
             return self._remembered(self._call(self._scan))
@@ -182,7 +182,7 @@ class LocalSource:
             return Scan(problem=str(error))
 
     def scan_file(self, name: str) -> Scan:
-        """See one file that lies directly in it."""
+        """Find one file directly in the folder."""
         try:
             return self._remembered(self._call(lambda _heartbeat: scan_file(self._root, name)))
         except ShareTimeout as error:
@@ -196,7 +196,7 @@ class LocalSource:
             return b""
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
-        """Copy a file while hashing it."""
+        """Copy a file while hashing it; return the sha256 in hex."""
         bare = replace(seen, stat=seen.stat._replace(tag=""))
         try:
             sha256 = self._call(partial(copy, *self._way_to(bare), target, max_bytes))
@@ -209,10 +209,10 @@ class LocalSource:
         return sha256
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: no connection is kept open."""
 
     def _is_share(self) -> bool:
-        """True if it lies on a share; one that does not even say so lies on a share that hangs."""
+        """True if the folder is on a share; a timeout means a share that hangs."""
         try:
             return self._kernel.call(lambda _heartbeat: may_hang(self._root))
         except ShareTimeout:
@@ -224,14 +224,14 @@ class LocalSource:
         return scan(self._root, self._devices, heartbeat)
 
     def _remembered(self, scan: Scan) -> Scan:
-        """Return a scan in which what could not be read counts as new again after a while."""
+        """Return the scan with unreadable files marked as changed once per retry interval."""
         for file, seen in scan.files.items():
             if (file_stat := self._unreadable.shown(seen.parts, seen.stat)) != seen.stat:
                 scan.files[file] = replace(seen, stat=file_stat)
         return scan
 
     def _way_to(self, seen: ScannedFile) -> tuple[Path, ScannedFile]:
-        """(a folder to start in, the file below it): from there on, no link is followed."""
+        """Return (start folder, file below it); no link is followed below the start folder."""
         if self._follows_link:
             return self._root, seen
         return self._root.parent, replace(seen, parts=(self._root.name, *seen.parts))

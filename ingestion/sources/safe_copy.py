@@ -1,7 +1,6 @@
-"""Opens and copies files of a folder that others write: no links are followed, nothing blocks.
+"""Safe opening and copying in folders that others write to: follows no links, never blocks.
 
-Files that could not be read are remembered and tried again in a while: no stat shows when rights or disks are
-mended.
+Unreadable files are retried after a while, since no stat shows that permissions or disks were repaired.
 """
 
 from __future__ import annotations
@@ -19,34 +18,34 @@ from ingestion.sources.base import FileStat, ScannedFile
 from ingestion.sources.watchdog import Heartbeat
 from storage.errors import BlobsUnavailable
 
-# After that long a file that could not be read is tried again.
+# Retry interval for unreadable files.
 RETRY_SECONDS = 600.0
 
 BLOCK_BYTES = MEGABYTE = 1 << 20
-# What a disk says of a file that it cannot give back, while others beside it are well.
+# Errors that a disk reports for a single damaged file.
 DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class UnreadableFiles:
-    """Makes such files count as new again after a while; for one place."""
+    """Unreadable files of one location, which count as changed once per retry interval."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Measure the while by seconds that never jump."""
+        """``clock``: monotonic seconds."""
         self._clock = clock
         self._since: dict[tuple[str, ...], float] = {}
 
     def add(self, parts: tuple[str, ...]) -> None:
-        """A file could not be read, once more or for the first time."""
+        """Record a failed read; repeated failures keep the first time."""
         self._since.setdefault(parts, self._clock())
 
     def remove(self, parts: tuple[str, ...]) -> None:
-        """A file could be read."""
+        """Record a successful read."""
         self._since.pop(parts, None)
 
     def shown(self, parts: tuple[str, ...], file_stat: FileStat) -> FileStat:
-        """The stat to remember a file by: soon after its first failure and then now and then another one."""
+        """Return the stat to remember; for an unreadable file its tag changes with every retry interval."""
         if (since := self._since.get(parts)) is None:
             return file_stat
         return file_stat._replace(
@@ -55,11 +54,11 @@ class UnreadableFiles:
 
 
 def open_beneath(root: Path, parts: tuple[str, ...]) -> int:
-    """Return a descriptor of the regular file at ``parts`` below ``root``, through no symlink at all.
+    """Return a descriptor of the regular file at ``parts`` below ``root``; follows no symlinks.
 
     Raises:
-        NotAFile: gone, or a link, pipe, device or folder.
-        OSError: the file may not be read, or its disk does not answer.
+        NotAFile: it is gone, or a link, pipe, device or folder.
+        OSError: the file is not readable, or its disk does not respond.
     """
     try:
         descriptor = _open(root, parts)
@@ -74,7 +73,7 @@ def open_beneath(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def _open(root: Path, parts: tuple[str, ...]) -> int:
-    """Walk down one folder at a time, so that a swapped-in link cannot lead elsewhere."""
+    """Open one folder at a time, so that a link swapped in meanwhile cannot lead elsewhere (TOCTOU)."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts[:-1]:
@@ -87,7 +86,7 @@ def _open(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
-    """Refuse a file by its size alone.
+    """Refuse a file over the size limit.
 
     Raises:
         FileRefused: it is too large.
@@ -100,15 +99,16 @@ def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
 
 
 def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat: Heartbeat) -> str:
-    """Copy a file through one descriptor while hashing it; returns the sha256 as hex digits.
+    """Copy a file through one descriptor while hashing it; return the sha256 in hex.
 
-    Blocks: call it in a thread; ``heartbeat`` is called with every block.
+    Blocks: call it in a thread; ``heartbeat`` is called for every block.
 
     Raises:
-        NotAFile: there is no such regular file any more.
-        FileChanged: it changed before or while it was copied; what was written is worthless.
-        FileRefused: it is too large; Unreadable: it may not be read, or its disk is damaged there.
-        BlobsUnavailable: the copy could not be written, or the source's disk does not answer.
+        NotAFile: there is no regular file of this name any more.
+        FileChanged: it changed before or during the copy; the target is worthless.
+        FileRefused: it is too large.
+        FileUnreadable: permissions are missing, or the disk is damaged there.
+        BlobsUnavailable: the copy could not be written, or the source's disk does not respond.
     """
     refuse_large(seen, max_bytes)
     try:
@@ -124,12 +124,12 @@ def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat:
 
 
 def _copy_unchanged(descriptor: int, file_stat: FileStat, target: Path, heartbeat: Heartbeat) -> str:
-    """Copy between two stats of the same descriptor that must both equal ``file_stat``."""
+    """Copy between two stats of the descriptor, which must both equal ``file_stat``."""
     if FileStat.of(os.fstat(descriptor)) != file_stat:
         raise FileChanged
     digest, size = hashlib.sha256(), 0
     with target.open("wb") as copied:
-        while size <= file_stat.size and (block := _read(descriptor)):  # it may grow without end
+        while size <= file_stat.size and (block := _read(descriptor)):  # the file may grow endlessly
             heartbeat()
             size += len(block)
             digest.update(block)
@@ -147,7 +147,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _as_ingestion_error(error: OSError) -> Exception:
-    """True if the file or the whole place cannot be read."""
+    """Map an error to a problem of the file, or of the whole location."""
     if isinstance(error, PermissionError):
         return FileUnreadable("This file may not be read: give the service permission to read it.")
     if error.errno in DAMAGES:

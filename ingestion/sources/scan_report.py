@@ -1,6 +1,6 @@
-"""Collects what a scan finds, and what an admin should know about single files.
+"""Scan report: collects the files of a scan, and notices about single files for an admin.
 
-Names of files and folders decide which are somebody's unfinished business; the others are shown escaped.
+Names decide which files and folders are temporary or foreign; other names are escaped for display.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator
 
 from ingestion.sources.base import FileStat, Scan, ScannedFile
 
-# Names of unfinished or foreign things: hidden (also ``._x``, ``.syncthing.x``, rsync's), Office's locks.
+# Temporary or foreign names: hidden files (also ``._x``, ``.syncthing.x``, rsync's), Office's lock files.
 _TEMPORARY = re.compile(r"\.|~\$|~syncthing~|\$recycle\.bin$", re.IGNORECASE)
-# Folders of file servers, archivers and sync clients: thumbnails, trashes, snapshots, half downloads.
+# Folders of file servers, archivers and sync clients: thumbnails, trash, snapshots, partial downloads.
 _FOREIGN_FOLDERS = frozenset(
     "@eadir @recycle @tmp #recycle #snapshot ~snapshot __macosx lost+found recycler tmp.drivedownload "
     "tmp.driveupload".split()
 ) | {"system volume information"}
-# Some browsers keep a download, under its final name, in a folder that ends so until it is complete.
+# Some browsers keep a partial download, under its final name, in a folder with such a suffix.
 _UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
 _UNFINISHED_FILES = (*_UNFINISHED_FOLDERS, ".filepart", ".tmp", ".temp", ".lock", "~", "#")
 _SYSTEM_FILES = frozenset(("thumbs.db", "desktop.ini", "icon\r"))
-# Of one place: a folder of photographs is recognised by some of them.
+# Per location: some examples are enough to recognise, say, a folder of photos.
 MAX_STRANGERS = 100
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -31,21 +31,21 @@ EXAMPLES = 3
 
 
 def is_foreign_folder(name: str) -> bool:
-    """True if a folder of this name is another program's: hidden, a trash, a thumbnail store."""
+    """True if a folder of this name belongs to another program: hidden, trash, thumbnails."""
     folded = name.lower()
     is_unfinished = folded.endswith(_UNFINISHED_FOLDERS) or _TEMPORARY.match(name) is not None
     return is_unfinished or folded in _FOREIGN_FOLDERS
 
 
 def why_passed_over(name: str) -> str | None:
-    """Why a scan would not see a file of this name, as the end of a sentence; None when it would."""
+    """Return why a scan skips a file of this name, as the end of a sentence; None if it does not."""
     if not name.lower().endswith(".pdf"):
         return "is not a PDF: its name does not end in .pdf"
     return "is passed over: names like this are for unfinished files" if _TEMPORARY.match(name) else None
 
 
 def why_stranger(name: str, *, is_link: bool = False) -> str | None:
-    """Why a file that somebody dropped is not read, as a sentence; None when it is or is no person's file."""
+    """Return why a dropped file is not read, as a sentence; None for PDFs and for programs' own files."""
     folded = name.lower()
     if _TEMPORARY.match(name) or folded.endswith(_UNFINISHED_FILES) or folded in _SYSTEM_FILES:
         return None
@@ -55,9 +55,9 @@ def why_stranger(name: str, *, is_link: bool = False) -> str | None:
 
 
 def safe_name(parts: tuple[str, ...]) -> str:
-    """Return a path that can be stored and shown: undecodable bytes, controls and invisible marks escaped.
+    """Return a path that is safe to store and show: undecodable bytes and invisible characters are escaped.
 
-    Backslashes are escaped too, so that two different names never come out the same.
+    Backslashes are escaped, too, so that different names never become equal.
     """
     name = "/".join(parts)
     if name.isprintable() and "\\" not in name:
@@ -76,7 +76,7 @@ def _escape(letter: str) -> str:
 
 
 class ScanReport:
-    """The files of one scan while it runs."""
+    """Report of a running scan."""
 
     def __init__(self) -> None:
         self._files: dict[str, ScannedFile] = {}
@@ -87,34 +87,34 @@ class ScanReport:
         self._strangers: dict[str, str] = {}
 
     def add(self, parts: tuple[str, ...], file_stat: FileStat, links: int = 1) -> None:
-        """A PDF, and how many names of the file system lead to it."""
+        """Add a PDF; ``links``: its number of hard links."""
         name = safe_name(parts)
         self._files[name] = ScannedFile(name, parts, file_stat)
         if links > 1:
             self._linked.append(name)
 
     def add_unusable(self, parts: tuple[str, ...]) -> None:
-        """A name that leads nowhere safe, so nobody reads the file."""
+        """Add a file that is skipped because its name is not a safe path."""
         self._unusable.append(safe_name(parts))
 
     def add_stranger(self, parts: tuple[str, ...], *, is_link: bool = False) -> None:
-        """A file that is no PDF, or only a link to one."""
+        """Add a file that is not a PDF, or is a link."""
         if (sentence := why_stranger(parts[-1], is_link=is_link)) is not None:
             self._strangers[safe_name(parts)] = sentence
 
     def add_problem(self, sentence: str, parts: tuple[str, ...] = ()) -> None:
-        """Something that could not be seen, and where; the first sentence is shown, with all its places."""
+        """Add a problem and its path; only the first problem is shown, with all its paths."""
         places = self._problems.setdefault(sentence, [])
         if parts:
             places.append(safe_name(parts))
 
     def add_absence(self, sentence: str) -> None:
-        """The folder itself is not there."""
+        """Record that the folder itself is missing."""
         self.add_problem(sentence)
         self._is_gone = True
 
     def scan(self) -> Scan:
-        """Return all of it."""
+        """Return the finished scan."""
         problem, places = next(iter(self._problems.items()), (None, []))
         where = _examples(places) if places else ""
         strangers = dict(sorted(self._strangers.items())[:MAX_STRANGERS])
@@ -133,7 +133,7 @@ class ScanReport:
 
 
 def _twins(names: Iterable[str]) -> Iterator[list[str]]:
-    """Names that differ only in how their letters are composed, or in case."""
+    """Yield names that differ only in Unicode normalisation or case."""
     folded = {
         name: name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
         for name in names

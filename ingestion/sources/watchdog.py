@@ -1,4 +1,4 @@
-"""Calls to places that may hang: each runs in a thread that we stop waiting for when nothing moves."""
+"""Runs blocking I/O in threads with an inactivity timeout."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from typing import Generic, TypeVar
 from ingestion.errors import IngestionError
 
 T = TypeVar("T")
-# To be called whenever something moved; raises ``CallAbandoned`` when nobody waits any more.
+# Call it on every progress; raises ``CallAbandoned`` after the caller gave up.
 Heartbeat = Callable[[], None]
 
-# How long the kernel may take to say where a path leads; on a share that hangs it never does.
+# Timeout of path lookups in the kernel; on a share that hangs they never return.
 MOUNT_SECONDS = 2.0
 
 
 def no_heartbeat() -> None:
-    """The heartbeat of calls that nobody watches."""
+    """Do nothing; for calls without a timeout."""
 
 
 class ShareTimeout(IngestionError):
-    """The place did not answer in time; the message is a sentence for an admin."""
+    """The location did not respond in time; the message is for an admin."""
 
 
 class CallAbandoned(IngestionError):
-    """Nobody waits for this call any more: end it."""
+    """The caller has given up on this call: end it."""
 
 
 class Watchdog:
-    """Lets one call at a time reach a place, and waits as long as something moves.
+    """Runs one call to a location at a time, and waits for it as long as it makes progress.
 
-    A call that hangs keeps its thread until the kernel or the SDK lets go of it; until then further
-    calls fail, so that threads do not pile up. The threads are daemons: they hold up no exit.
+    A call that hangs keeps its thread until the kernel or the SDK returns. Until then further calls fail, so
+    that threads do not pile up. The threads are daemons, so they do not delay exit.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Wait for ``seconds`` after the last sign of life."""
+        """``seconds``: timeout since the last heartbeat."""
         self._seconds = seconds
         self._free = threading.Lock()
 
     def call(self, work: Callable[[Heartbeat], T]) -> T:
-        """Do ``work`` and return its result, or raise its error; blocks.
+        """Run ``work`` and return its result, or raise its error; blocks.
 
         Raises:
-            ShareTimeout: nothing moved for so long; the work ends at its next heartbeat.
+            ShareTimeout: no heartbeat for too long; the work ends at its next heartbeat.
         """
         if not self._free.acquire(timeout=self._seconds):
             raise self._unanswered()
@@ -60,7 +60,7 @@ class Watchdog:
         return call.result()
 
     def call_later(self, work: Callable[[Heartbeat], object]) -> None:
-        """Do ``work`` once the call before it has ended, or had its time; returns at once."""
+        """Run ``work`` after the running call has ended or timed out; returns at once."""
 
         def wait() -> None:
             with suppress(Exception):
@@ -76,7 +76,7 @@ class Watchdog:
 
 
 class _Call(Generic[T]):
-    """One piece of work in its thread."""
+    """A call in its thread."""
 
     def __init__(self, work: Callable[[Heartbeat], T]) -> None:
         self.done = threading.Event()
@@ -87,21 +87,21 @@ class _Call(Generic[T]):
         self._error: Exception | None = None
 
     def idle_seconds(self) -> float:
-        """Seconds since something moved."""
+        """Return the seconds since the last heartbeat."""
         return time.monotonic() - self._moved
 
     def run(self, free: threading.Lock) -> None:
-        """Do the work, then let the next one in."""
+        """Run the work, then release the lock."""
         try:
             self._result = self._work(self._heartbeat)
-        except Exception as error:  # handed to whoever waits
+        except Exception as error:  # raised again in the waiting thread
             self._error = error
         finally:
             free.release()
             self.done.set()
 
     def result(self) -> T:
-        """What the work returned or raised."""
+        """Return the result of the work, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._result
@@ -113,7 +113,7 @@ class _Call(Generic[T]):
 
 
 def real_path(path: str) -> str:
-    """Where a path leads, links followed; as it is spelled when the kernel does not say so in time."""
+    """Return a path with links resolved; unresolved if the kernel does not answer in time."""
     try:
         return Watchdog(MOUNT_SECONDS).call(lambda _heartbeat: os.path.realpath(path))
     except ShareTimeout:

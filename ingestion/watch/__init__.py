@@ -1,1 +1,1 @@
-"""Scans the watched places, takes in finished files, and deletes documents whose files are gone."""
+"""Watching: scans locations, ingests finished files, deletes documents whose files are gone."""

@@ -1,4 +1,4 @@
-"""Ingests one folder or file once: no scan of it ever deletes, a second run adds and replaces."""
+"""One-time ingestion of a folder or file: never deletes; a second run adds and replaces."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ from storage.queues.planner import Generations
 from storage.sql.database import Database
 
 SCAN_SECONDS = 0.25
-# Times as long as a scan took until the next one: 10,000 documents take a second, which reading needs.
+# Pause after each status query, as a multiple of its duration: for 10,000 documents a query takes 1 s of CPU
+# time that reading needs.
 PAUSE_PER_SCAN = 4
 
 
 @dataclass(slots=True)
 class FolderBatch:
-    """Files of one folder on their way into one channel."""
+    """Files of one folder to ingest into one channel."""
 
     folder: Folder
-    # Name of the one file of the folder that is meant, or None for all.
+    # Name of the only file to ingest; None for all files.
     only: str | None
     stability: StabilityCheck
     documents: set[UUID] = field(default_factory=set)
-    # Files that are still being written, as of the last scan.
+    # Files still being written at the last scan.
     unfinished: int = 0
-    # Those of them that are new, and so nobody's document yet.
+    # Of these, new files, which have no document yet.
     arriving: int = 0
 
 
 class BatchIngest:
-    """Takes batches of files and waits until they have come as far as was asked."""
+    """Ingests batches of files and waits until they have reached a rung."""
 
     def __init__(
         self,
@@ -62,10 +63,10 @@ class BatchIngest:
         self._settings = settings
 
     async def batch(self, path: Path, channel: Channel) -> FolderBatch:
-        """Return a folder, or a single file of one, that is to go into a channel.
+        """Return the batch of a folder, or of a single file, for a channel.
 
         Raises:
-            SettingsError: the file is no PDF by its name.
+            SettingsError: the file's name is not a PDF's.
         """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)
@@ -80,10 +81,10 @@ class BatchIngest:
         on_progress: Callable[[Progress], None],
         wake: Callable[[], None],
     ) -> list[IngestStatus]:
-        """Take every file and return how each stands once all have reached ``wait`` or never will.
+        """Ingest all files; return their statuses once each has reached ``wait`` or never will.
 
         Raises:
-            InfrastructureError: the folder, or a disk, does not work.
+            InfrastructureError: the folder or a disk fails.
         """
         is_first = True
         while True:
@@ -129,7 +130,7 @@ class BatchIngest:
 
 
 def _place(path: Path) -> tuple[Path, str | None]:
-    """(folder, the file in it that is meant or None for all)."""
+    """Return (folder, name of the only file to ingest, or None for all)."""
     path = path.resolve()
     if not path.is_file():
         return path, None

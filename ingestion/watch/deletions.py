@@ -1,4 +1,4 @@
-"""Decides which documents of a folder are surely gone, and which deletions wait for an admin's word."""
+"""Deletion policy: which documents of a folder are certainly gone, and which deletions need approval."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from ingestion.watch.known_files import KnownFolder
 from storage.clock import steady_seconds
 from storage.folders.folders import Folders
 
-# How long a disappearance that still goes on is watched before it is judged as far as it got.
+# How long a disappearance that is still going on is observed before it is judged.
 AWAY_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
 def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, before: int = 0) -> bool:
-    """True if an admin is asked: all documents of a folder are gone, or more than the channel's share.
+    """True if an admin must approve: a folder lost all documents, or a channel more than its share.
 
-    Only documents that ever answered count, and only those about which nobody was asked yet.
+    Only documents that were once searchable count, and only those not asked about before.
 
     Args:
-        lost: how many vanished from the folder.
-        of_folder: how many it had.
-        of_channel: how many all folders of its channel had.
-        share: how much of the channel may go without a word.
-        before: how many went without a word a moment ago, while the folder goes on losing files.
+        lost: documents missing from the folder.
+        of_folder: documents that it had.
+        of_channel: documents that all folders of its channel had.
+        share: fraction of the channel that may be deleted without approval.
+        before: documents just deleted without approval, while the folder keeps losing files.
     """
     return lost > 0 and (lost == of_folder or lost + before > share * of_channel)
 
 
 def open_question(asked: Set[UUID], documents: Set[UUID], away: Set[UUID]) -> frozenset[UUID]:
-    """What an admin's question still holds: one about a whole place ends when some of it is back.
+    """Return the documents that still need approval; none if a missing location is partly back.
 
-    What is still away then is judged as if nobody had been asked: files that were deleted while a share was
-    unreachable are no mass deletion.
+    Files that are then still missing are judged as if no one had been asked: deletions during an outage of a
+    share are no mass deletion.
 
     Args:
-        asked: the documents that were asked about.
-        documents: all of the folder.
-        away: those of them that a complete scan misses.
+        asked: documents whose deletion needs approval.
+        documents: all documents of the folder.
+        away: those that a complete scan misses.
     """
     return frozenset() if documents <= asked and not documents <= away else frozenset(asked)
 
 
 class DeletionPolicy:
-    """What the complete scans of one folder missed."""
+    """Decides about documents that complete scans of one folder missed."""
 
     def __init__(
         self,
@@ -60,24 +60,24 @@ class DeletionPolicy:
         """Judge the files that are missing from a folder.
 
         Args:
-            known: what the folder should hold.
-            folders: where deletions and questions are written down.
-            ask_from_share: an admin is asked when more than this share of the channel's documents
-                vanished, or all documents of the folder; ``needs_approval`` says which count.
-            clock: seconds that never jump.
-            away_seconds: how long a file must be away: some programs save by taking the old one away first.
+            known: documents that the folder should contain.
+            folders: store of deletions and approvals.
+            ask_from_share: deletions need approval above this fraction of the channel's documents, or if they
+                empty the folder; ``needs_approval`` says which count.
+            clock: monotonic seconds.
+            away_seconds: minimum absence of a file: some programs save by removing the old file first.
         """
         self._known = known
         self._folders = folders
         self._share = ask_from_share
         self._away_seconds = away_seconds
         self._clock = clock
-        # File -> when it was first missed.
+        # File -> time when it was first missed.
         self._missed: dict[str, float] = {}
         self._since = 0.0
-        # Documents that had answered and went without a word while their folder goes on losing files.
+        # Once searchable documents, deleted without approval while the folder keeps losing files.
         self._let_go = 0
-        # Documents whose deletion waits for a word; None before the first judgement.
+        # Documents whose deletion needs approval; None before the first judgement.
         self.asked: frozenset[UUID] | None = None
 
     @property
@@ -87,15 +87,15 @@ class DeletionPolicy:
 
     @property
     def is_waiting(self) -> bool:
-        """True if the next complete scan decides about what the last one missed."""
+        """True if the next complete scan decides about files that the last one missed."""
         return len(self._missed) > len(self.asked or ())
 
     async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
-        """Delete what was missed for long enough, by two complete scans; returns what an admin is asked.
+        """Delete documents missed by two scans for long enough; return the question for an admin, if any.
 
         Args:
             scan: a complete scan of a healthy folder.
-            arriving: sizes of files that are not finished: one of them may be a missing one's new name.
+            arriving: sizes of unfinished files: one may be the new name of a missing file.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -124,10 +124,10 @@ class DeletionPolicy:
         return self._sentence(len(asked)) if asked else None
 
     async def judge_absence(self, problem: str) -> str:
-        """Let all of a place that is gone go once an admin said so; returns what an admin is told.
+        """Delete all documents of a missing location once an admin approved; return a message for the admin.
 
         Args:
-            problem: a sentence that says how the place is gone.
+            problem: a sentence that says how the location is missing.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -142,7 +142,7 @@ class DeletionPolicy:
         return f"{problem} {self._offer(len(self.asked))}".rstrip()
 
     def _still_asked(self, asked: Set[UUID], missing: Set[str]) -> frozenset[UUID]:
-        """What is asked about; where the place is back, what is missing has to be missed anew."""
+        """Return the documents that still need approval; clear missed files if the location is back."""
         documents = self._documents()
         away = {document for document, file in documents.items() if file in missing}
         still = open_question(asked, documents.keys(), away)
@@ -154,10 +154,10 @@ class DeletionPolicy:
         return {known.document: file for file, known in self._known.documents.items()}
 
     def _note(self, missing: set[str], is_growing: bool) -> set[str]:
-        """What is missing again, and long enough; nothing while files go on vanishing.
+        """Return files that are missing again and for long enough; none while more files disappear.
 
-        Files that one person deletes together are missed by different scans: they are judged together, once
-        the last of them was away long enough.
+        Files that are deleted together are missed by different scans, so they are judged together, once the
+        last one was away for long enough.
         """
         now = self._clock()
         if not self._missed:
@@ -171,14 +171,14 @@ class DeletionPolicy:
         return set() if waits else away
 
     def _may_come(self, file: str, arriving: Collection[int]) -> bool:
-        """True if a missing document may yet turn out to be one of the arriving files."""
+        """True if a missing document may still turn out to be an arriving file."""
         file_stat = self._known.documents[file].stat
         return file_stat is not None and file_stat.size in arriving
 
     def _questionable(
         self, gone: Mapping[UUID, str], asked: Set[UUID], approved: Set[UUID], answered: Set[UUID]
     ) -> frozenset[UUID]:
-        """Those of the gone that need a word: what was asked before; more if too much went since."""
+        """Return the documents that need approval: those asked about; all if too many are gone."""
         unapproved = gone.keys() - approved
         waiting = unapproved & asked & answered
         lost = (unapproved & answered) - waiting
@@ -198,7 +198,7 @@ class DeletionPolicy:
         await self._known.load()
 
     def _offer(self, documents: int) -> str:
-        """What a word would do about a place that is gone."""
+        """Return what approval would do, for a location that is gone."""
         if not documents:
             is_mapped = self._known.folder.origin == "map"
             return "If it is gone for good, take its entry out of folders.toml." if is_mapped else ""

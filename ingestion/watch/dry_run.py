@@ -1,4 +1,4 @@
-"""Says what a scan of a folder would come to, without writing a row, a file or a vector."""
+"""Dry run: previews a scan of a folder without writing rows, files or vectors."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from storage.folders.folders import Folders
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would become of one folder's files."""
+    """Preview of ingesting one folder."""
 
     location: str
-    # As an admin names it: a local name or a tenant name.
+    # Local channel name or tenant name, as admins write it.
     channel: str
-    # Why the folder cannot be trusted as it is now; nothing of it would be deleted then.
+    # Why the folder cannot be trusted now; nothing would be deleted then.
     problem: str | None = None
     new: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
-    # (old name, new name), recognised by inode, size and time alone: no file is opened.
+    # (old name, new name), recognised by inode, size and time only: no file is opened.
     renamed: tuple[tuple[str, str], ...] = ()
-    # Files that are larger than the limit.
+    # Files over the size limit.
     refused: tuple[str, ...] = ()
-    # Files that are there no more, and whose documents would be deleted if the folder is watched.
+    # Missing files whose documents would be deleted, if the folder is watched.
     vanished: tuple[str, ...] = ()
-    # Files that are there no more, about which an admin is asked before anything is deleted.
+    # Missing files whose deletion needs approval.
     asked: tuple[str, ...] = ()
     unchanged: int = 0
-    # What an admin should know of single files that are there, a sentence each.
+    # Notices for an admin about single files, a sentence each.
     remarks: tuple[str, ...] = ()
-    # Else nothing is deleted: a folder that is ingested by hand only adds and replaces.
+    # If False, nothing is deleted: manual ingestion only adds and replaces.
     is_watched: bool = False
 
 
 class Previewer:
-    """Compares folders with what SQL knows of them."""
+    """Compares folders with SQL."""
 
     def __init__(self, folders: Folders, *, max_bytes: int, ask_from_share: float) -> None:
-        """Foresee that larger files are refused, and from which share on an admin is asked."""
+        """``max_bytes``: size limit of files; ``ask_from_share``: as in ``DeletionPolicy``."""
         self._folders = folders
         self._max_bytes = max_bytes
         self._ask_from_share = ask_from_share
 
     async def file_or_folder(self, path: Path, channel: str) -> Preview:
-        """What ``footnote ingest PATH --channel`` would do."""
+        """Preview ``footnote ingest PATH --channel``."""
         resolved = await asyncio.to_thread(path.resolve)
         if not await asyncio.to_thread(resolved.is_file):
             return await self._preview(FolderMapEntry(str(resolved), channel), is_watched=False)
@@ -63,7 +63,7 @@ class Previewer:
         )
 
     async def root(self, root: Path, *, is_watched: bool = False) -> list[Preview]:
-        """What ``footnote ingest ROOT`` would do, or a scan of an inbox.
+        """Preview ``footnote ingest ROOT``, or a scan of an inbox.
 
         Raises:
             OSError: the root cannot be listed.
@@ -77,10 +77,10 @@ class Previewer:
         ]
 
     async def mapped(self, folder_map: Path, inbox: Path) -> list[Preview]:
-        """What a scan of everything that is watched would do: the inbox, and the map as it stands now.
+        """Preview a scan of everything watched: the inbox, and the map in its current state.
 
         Raises:
-            InvalidFile: the map holds mistakes.
+            InvalidFile: the map contains mistakes.
             OSError: the map or the inbox cannot be read.
         """
         previews = await self.root(inbox, is_watched=True) if await asyncio.to_thread(inbox.exists) else []
@@ -92,7 +92,7 @@ class Previewer:
         return previews + await self._unmapped(entries)
 
     async def _unmapped(self, entries: list[FolderMapEntry]) -> list[Preview]:
-        """Folders that the map names no longer: that edit was the admin's word."""
+        """Return previews of folders removed from the map; that edit counts as approval."""
         wanted = {(entry.location, str(named_tenant(entry.channel))) for entry in entries}
         return [
             Preview(
@@ -159,7 +159,7 @@ def _asked(
     answered: Set[UUID],
     share: float,
 ) -> set[str]:
-    """Vanished files about which an admin was asked already, or would be."""
+    """Return vanished files whose deletion needs approval, already or by this scan."""
     vanished = {known[file].document: file for file in preview.vanished}
     documents = {one.document for one in known.values()}
     asked = open_question({document for document, _ in folder.asked}, documents, vanished.keys())
@@ -173,7 +173,7 @@ def _asked(
 def _renames(
     missing: set[str], arrived: list[ScannedFile], known: Mapping[str, KnownFile]
 ) -> Iterator[tuple[str, str]]:
-    """(old name, new name) of missing files that a new one equals in all but the time of its renaming."""
+    """Yield (old name, new name) of missing files that equal a new one in all but the change time."""
     by_face = {_face(file_stat): file for file in missing if (file_stat := known[file].stat) is not None}
     for seen in arrived:
         old = by_face.pop(_face(seen.stat), None)
@@ -182,5 +182,5 @@ def _renames(
 
 
 def _face(file_stat: FileStat) -> tuple[int, int, int, str]:
-    """What a rename leaves as it is."""
+    """Return the metadata that a rename preserves."""
     return file_stat.size, file_stat.modified_ns, file_stat.inode, file_stat.tag

@@ -1,6 +1,6 @@
-"""Takes settled files into the blob store and SQL: each is copied once, however many channels it feeds.
+"""Intake: copies settled files into the blob store and SQL, once per file for all its channels.
 
-Files that may have exchanged names are grouped and taken together, all others one by one. For files that move
+Files that may have swapped names are grouped and stored together, all others one by one. For files that move
 between folders, ``OtherFolders`` says which documents have left a channel's other folders.
 """
 
@@ -34,18 +34,18 @@ PORTION_FILES = 16
 PORTION_BYTES = 16 << 20
 _log = logging.getLogger(__name__)
 
-# File or size -> another one of its group; who has none represents the group.
+# Union-find forest: file or size -> parent; the representative of a group has none.
 _Links = dict[str | int, str | int]
 
 
 class OtherFolders:
-    """Scans other folders when it must, and once at most: make a new one for every scan."""
+    """Scans other folders on demand, each at most once; make a new one for every scan."""
 
     def __init__(self) -> None:
         self._scans: dict[str, Scan] = {}
 
     async def gone(self, same_content_documents: Iterable[SameContentDocument]) -> frozenset[UUID]:
-        """Those documents whose files are surely not in their folders any more."""
+        """Return the documents whose files are certainly gone from their folders."""
         gone = set()
         for one in same_content_documents:
             if one.location not in self._scans:
@@ -67,12 +67,12 @@ async def _scan(location: str) -> Scan:
 def group(
     arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> list[list[ScannedFile]]:
-    """Put together what has to be judged together; sizes say which can be whose new name.
+    """Group files that must be judged together; sizes say which may be renames of each other.
 
     Args:
-        arriving: files that are new or whose stat differs.
-        present: everything that the scan saw.
-        folders: the folders that the place feeds.
+        arriving: files that are new or have another stat.
+        present: all files of the scan.
+        folders: folders that the location feeds.
     """
     links: _Links = {}
     sizes = set()
@@ -92,7 +92,7 @@ def group(
 def _vacated(
     arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> Iterator[tuple[str, int]]:
-    """(file, size as it was stored) of every document whose file is away or whose stat differs now."""
+    """Yield (file, stored size) of every document whose file is missing or has another stat."""
     for folder in folders if arriving else ():
         for file, known in folder.documents.items():
             if known.stat is not None and (file in arriving or file not in present):
@@ -100,7 +100,7 @@ def _vacated(
 
 
 def batches_of(groups: Sequence[list[ScannedFile]]) -> Iterator[list[list[ScannedFile]]]:
-    """Groups to be stored in one transaction: a few small ones, or a single large one."""
+    """Yield groups to store in one transaction: several small ones, or a single large one."""
     portion: list[list[ScannedFile]] = []
     files = size = 0
     for members in groups:
@@ -123,6 +123,7 @@ def _root(links: _Links, one: str | int) -> str | int:
     root = one
     while (above := links.get(root, root)) != root:
         root = above
+    # Path compression keeps later lookups short.
     while one != root:
         links[one], one = root, links.get(one, root)
     return root
@@ -130,30 +131,30 @@ def _root(links: _Links, one: str | int) -> str | int:
 
 @dataclass(slots=True)
 class IntakeResult:
-    """What became of the files of one scan."""
+    """Outcome of one scan's files."""
 
-    # Folder -> file -> the document that was stored or refused.
+    # Folder id -> file -> document that was stored or refused.
     documents: dict[int, dict[str, UUID]] = field(default_factory=dict)
-    # Files that are still being written, or have to wait for others or for a disk.
+    # Files that are still being written, or wait for others or for a disk.
     unfinished: dict[str, ScannedFile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """A file's bytes on their way into the blob store, or why they cannot get there."""
+    """A file's copy on its way into the blob store, or why it was refused."""
 
     seen: ScannedFile
-    # Where they lie; nothing is there when the blob store has them already.
+    # Path of the copy; missing if the blob store has the content already.
     temporary: Path
     sha256: str = ""
     refusal: str | None = None
 
 
 class Intake:
-    """Takes files of any place."""
+    """Ingests files of any source."""
 
     def __init__(self, arrivals: Arrivals, blobs: Blobs, max_bytes: int) -> None:
-        """Refuse files of more than ``max_bytes``."""
+        """``max_bytes``: size limit of files."""
         self._arrivals = arrivals
         self._blobs = blobs
         self._max_bytes = max_bytes
@@ -161,13 +162,13 @@ class Intake:
     async def take_settled(
         self, folders: Sequence[KnownFolder], scan: Scan, stability: StabilityCheck, *, sees_all: bool
     ) -> IntakeResult:
-        """Take every file that changed and has settled into every folder that does not know it so.
+        """Ingest all changed and settled files into every folder that does not have them yet.
 
         Args:
-            folders: the folders of the place, one for each channel that it feeds; loaded.
-            scan: what lies there; a file with the same stat is not opened.
+            folders: folders of the location, one per channel that it feeds; loaded.
+            scan: files of the location; a file with the same stat is not opened.
             stability: decides which files are finished.
-            sees_all: the whole place was scanned, so that renames differ from copies.
+            sees_all: the whole location was scanned, so that renames can be told from copies.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -199,7 +200,7 @@ class Intake:
         context: _IntakeContext,
         result: IntakeResult,
     ) -> None:
-        """Fetch a portion's groups, each whole or not at all, and store them."""
+        """Fetch a portion's groups, each completely or not at all, and store them."""
         files = [seen.file for members in portion for seen in members]
         known = await self._arrivals.known_contents(stability.source.location, files)
         fetched: list[FetchedFile] = []
@@ -226,10 +227,7 @@ class Intake:
         known: KnownContents,
         fetched: list[FetchedFile],
     ) -> bool:
-        """Get the bytes of files that are judged together, each to its temporary path.
-
-        False when one of them has to wait.
-        """
+        """Fetch files that are judged together to their temporary paths; False if one has to wait."""
         for seen, temporary in members:
             try:
                 stored = known.get(seen.file, ())
@@ -250,7 +248,7 @@ class Intake:
         source: Source,
         known: Sequence[tuple[dict[str, Any], str]],
     ) -> FetchedFile:
-        """Copy a file, unless the blob store has what it held at this stat."""
+        """Copy a file, unless the blob store has the content that it had with this stat."""
         for file_stat, sha256 in known:
             if FileStat(**file_stat) == seen.stat and await run_in_thread(
                 partial(self._blobs.is_kept, sha256)
@@ -270,7 +268,7 @@ class Intake:
     async def _store(
         self, folder: KnownFolder, fetched: Sequence[FetchedFile], context: _IntakeContext
     ) -> dict[str, UUID]:
-        """Store what this folder does not know yet, then write down what was refused."""
+        """Store what is new to this folder, then record the refusals."""
         changed = [one for one in fetched if not folder.is_unchanged(one.seen)]
         coming = [one for one in changed if one.refusal is None]
         stored: list[StoredArrival] = []
@@ -306,10 +304,10 @@ class Intake:
         return Arrival(seen.file, seen.stat._asdict(), one.sha256, seen.stat.size, lambda: self._keep(one))
 
     def _keep(self, one: FetchedFile) -> None:
-        """Make the bytes a blob; a place that feeds several channels has done so for the first of them.
+        """Turn the copy into a blob, unless an earlier channel of the location has done so.
 
         Raises:
-            BlobsUnavailable: the disk does not work, or a purge took the content a moment ago.
+            BlobsUnavailable: the disk fails, or the content was purged a moment ago.
         """
         if one.temporary.exists():
             self._blobs.adopt(one.temporary, one.sha256)
@@ -319,7 +317,7 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class _IntakeContext:
-    """What the scan saw beside the files that are stored."""
+    """Data of the scan that storing needs."""
 
     scan: Scan
     sees_all: bool
@@ -331,12 +329,12 @@ class _IntakeContext:
 
 
 def _remove(temporaries: Iterable[Path]) -> None:
-    """What is still there: a blob that was adopted has moved away."""
+    """Delete copies that were not adopted as blobs."""
     for one in temporaries:
         one.unlink(missing_ok=True)
 
 
 def _settled(stability: StabilityCheck, arriving: Mapping[str, ScannedFile]) -> set[str]:
-    """Return the files that are finished; asked every scan, for a rest is as long as scans were equal."""
+    """Return the finished files; needed at every scan, since rest is measured over equal scans."""
     stability.keep(arriving.keys())
     return {file for file, seen in arriving.items() if stability.is_settled(seen)}

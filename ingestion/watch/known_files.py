@@ -1,4 +1,4 @@
-"""What SQL knows of one folder, kept in memory between two scans of it."""
+"""Cache of one folder's documents between scans."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ class KnownFile(NamedTuple):
 
     document: UUID
     stat: FileStat | None
-    # Refused before we came, when a limit or our rights may have been others; or lost since.
+    # Refused earlier, perhaps under another limit or other permissions; or its copy was lost.
     is_untried: bool = False
 
     @classmethod
     def of(cls, row: KnownDocument) -> KnownFile:
-        """As SQL has it."""
+        """Convert a row."""
         return cls(row.id, FileStat(**row.stat) if row.stat else None, row.is_refused)
 
 
 class KnownFolder:
-    """The documents of one folder that are not deleted, by file; SQL stays the truth."""
+    """Documents of one folder that are not deleted, by file; SQL is the source of truth."""
 
     def __init__(self, folder: Folder, folders: Folders) -> None:
         self.folder = folder
-        # Under which name the place is leased to us; None when it is not.
+        # Owner of our lease on the location; None without a lease.
         self.owner = folders.owner
         self._folders = folders
         self._documents: dict[str, KnownFile] | None = None
 
     @property
     def documents(self) -> Mapping[str, KnownFile]:
-        """The documents as of the last load and what was noted since."""
+        """Documents as of the last load, with changes noted since."""
         return self._documents or {}
 
     async def load(self) -> None:
-        """Ask SQL, unless nothing was forgotten.
+        """Load the documents from SQL, unless they are cached.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -51,7 +51,7 @@ class KnownFolder:
             self._documents = {file: KnownFile.of(row) for file, row in rows.items()}
 
     def forget(self) -> None:
-        """Ask SQL at the next load."""
+        """Invalidate the cache; the next ``load`` asks SQL."""
         self._documents = None
 
     def is_unchanged(self, seen: ScannedFile) -> bool:
@@ -60,7 +60,7 @@ class KnownFolder:
         return known is not None and known.stat == seen.stat and not known.is_untried
 
     def note(self, stored: Iterable[StoredArrival], seen: Mapping[str, ScannedFile]) -> None:
-        """Remember what was stored just now; after a move SQL must be asked, for a name was left."""
+        """Add stored files to the cache; after a rename it is invalid, as the old name is free."""
         for one in stored:
             if one.outcome in ("renamed", "back"):
                 self.forget()

@@ -1,7 +1,7 @@
-"""Copies again, at once, what the blob store lost and what still lies in its folder.
+"""Lost copies: restores blobs that the store lost from files that still exist.
 
-The next scan of a watched folder does the same, but a service that runs elsewhere asks SQL for what was lost
-only now and then, and a folder that was ingested by hand has no next scan.
+The next scan of a watched folder does the same. But a service on another machine checks SQL for lost copies
+only now and then, and a folder ingested by hand has no next scan.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from storage.folders.folders import Folder, Folders
 from storage.queues.inventory import Inventory
 
 SCAN_SECONDS = 0.25
-# For a minute a file is waited for that somebody is writing just now.
+# Wait one minute for a file that is being written.
 MAX_SCANS = 240
 
 
 class LostCopies:
-    """Documents whose stored copy was lost, as the comparison wrote them down."""
+    """Restores lost blobs that the reconciler has recorded."""
 
     def __init__(
         self, inventory: Inventory, folders: Folders, intake: Intake, settings: IngestionSettings
@@ -37,16 +37,16 @@ class LostCopies:
         self._settings = settings
 
     async def copy(self, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
-        """Copy what still lies where it came from; nothing else of a folder is taken, and nothing deleted.
+        """Copy lost files that still exist; ingest nothing else of their folders, and delete nothing.
 
         Args:
-            on_progress: is told how many of how many documents were tried.
+            on_progress: called with (tried, total) documents.
 
         Returns:
-            (documents that have their copy again, those that have not: their file or their folder is away).
+            (documents with a copy again, documents still without one as file or folder is missing).
 
         Raises:
-            InfrastructureError: the database, or the disk of the store, does not work.
+            InfrastructureError: the database or the store's disk fails.
         """
         lost = await self._inventory.lost_copies()
         total, tried = sum(len(files) for _, files in lost), 0
@@ -60,11 +60,11 @@ class LostCopies:
     async def _copy(self, folder: Folder, files: Collection[str]) -> None:
         try:
             source = open_source(folder.location, follows_link=folder.origin != "inbox")
-        except SettingsError:  # of a share whose package or password is gone
+        except SettingsError:  # the package or password of a share is missing
             return
         try:
             stability = stability_check_of(source, self._settings, trusts_age=True)
-            for _ in range(MAX_SCANS):  # what is still being written then is left to the next scan
+            for _ in range(MAX_SCANS):  # a file that is still being written then is left to the next scan
                 if not await self._has_unfinished(folder, files, stability):
                     return
                 await asyncio.sleep(SCAN_SECONDS)
@@ -74,7 +74,7 @@ class LostCopies:
     async def _has_unfinished(
         self, folder: Folder, files: Collection[str], stability: StabilityCheck
     ) -> bool:
-        """Take the lost files that rest; whether others are still being written."""
+        """Ingest lost files that have settled; return True if others are still being written."""
         scan = await run_for(stability.source, stability.source.scan)
         if scan.problem is not None:
             return False

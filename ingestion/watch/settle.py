@@ -1,4 +1,4 @@
-"""Decides when a file is finished: it rests long enough, and it ends as a PDF does."""
+"""Stability check: a file is finished if it has rested for long enough and ends like a PDF."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, ScannedFile, Source
 from storage.clock import steady_seconds
 
-# Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more.
+# PDF readers look for ``%%EOF`` in the last 1,024 bytes; some writers append a little more.
 TAIL_BYTES = 2048
-# How much longer a file on a share rests when it seems cut off: an upload may stall for a while.
+# Factor for the rest of a file on a share that looks truncated: an upload may stall.
 TRUNCATED_FACTOR = 6
 
 
 @dataclass(slots=True)
 class _StableSince:
-    """Since when a file has had this stat, and whether its end was there."""
+    """Start of a file's current stat, and whether it ends like a PDF."""
 
     stat: FileStat
     since: float
@@ -26,7 +26,7 @@ class _StableSince:
 
 
 class StabilityCheck:
-    """Remembers how long each file of one source has had the same stat."""
+    """Tracks how long each file of a source has kept its stat."""
 
     def __init__(
         self,
@@ -37,18 +37,16 @@ class StabilityCheck:
         trusts_age: bool = False,
         clock: Callable[[], float] = steady_seconds,
     ) -> None:
-        """Settle the files of a source.
+        """Track the files of a source.
 
         Args:
-            source: where they lie; they are opened only to read their ends.
-            settle_seconds: rest of a file that ends as a PDF does.
-            rest_seconds: rest of a file that seems cut off.
-            trusts_age: a file that nobody touched for that long by this machine's clock has rested
-                already; for a single run, which should not wait without need. What lies on a share
-                carries the times of another clock, so its age is never trusted.
-            clock: seconds that never jump.
+            source: opened only to read the ends of files.
+            settle_seconds: rest of a file that ends like a PDF.
+            rest_seconds: rest of a file that looks truncated.
+            trusts_age: count a file's age, by this machine's clock, as rest; for single runs, which should
+                not wait without need. Never for shares, whose timestamps come from another clock.
+            clock: monotonic seconds.
         """
-        # Where the files lie.
         self.source = source
         self._settle_seconds = settle_seconds
         self._rest_seconds = rest_seconds
@@ -57,7 +55,7 @@ class StabilityCheck:
         self._stable_since: dict[str, _StableSince] = {}
 
     def is_settled(self, seen: ScannedFile) -> bool:
-        """True if the file may be taken as this scan shows it; blocks for one small read at most."""
+        """True if the file is finished; blocks for at most one small read."""
         rest = self._stable_since.get(seen.file)
         if rest is None or rest.stat != seen.stat:
             touched = max(seen.stat.modified_ns, seen.stat.changed_ns) / 1e9
@@ -73,11 +71,11 @@ class StabilityCheck:
         return rest.ends_well
 
     def restart(self, seen: ScannedFile) -> None:
-        """The file changed under our hands: its rest begins anew."""
+        """Restart the rest of a file that changed during the copy."""
         self._stable_since.pop(seen.file, None)
 
     def keep(self, files: Collection[str]) -> None:
-        """Forget every file but these."""
+        """Drop all files but these."""
         for file in self._stable_since.keys() - set(files):
             del self._stable_since[file]
 
@@ -85,7 +83,7 @@ class StabilityCheck:
 def stability_check_of(
     source: Source, settings: IngestionSettings, *, trusts_age: bool = False
 ) -> StabilityCheck:
-    """How files of this source settle: on a network share every one of them rests longer."""
+    """Return the check for a source; on a network share all files rest longer."""
     rest = max(settings.rest_seconds, settings.settle_seconds)
     if source.is_remote:
         return StabilityCheck(source, rest, TRUNCATED_FACTOR * rest)

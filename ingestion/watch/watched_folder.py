@@ -1,4 +1,4 @@
-"""Watches one place: every scan takes in settled files, and deletes documents whose files are gone."""
+"""Watched folder: each scan ingests settled files and deletes documents whose files are gone."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ingestion.watch.settle import stability_check_of
 from storage.clock import steady_seconds
 from storage.folders.folders import Folder, Folders
 
-# How long a scan may go on after its place was closed, which ends those of shares at their next step.
+# How long to wait for a scan after its source was closed; scans of shares end at their next step.
 CLOSE_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
 class WatchedFolder:
-    """One channel's share of a place."""
+    """Documents of one location in one channel."""
 
     def __init__(
         self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float
     ) -> None:
-        """Watch a folder; an admin is asked when more than this share of its channel vanished.
+        """``ask_from_share``: deletions above this fraction of the channel need approval.
 
-        A file is gone when it was away for ``away_seconds``.
+        ``away_seconds``: absence after which a file counts as gone.
         """
         self.known = KnownFolder(folder, folders)
         self._deletion_policy = DeletionPolicy(self.known, folders, ask_from_share, away_seconds=away_seconds)
@@ -40,16 +40,16 @@ class WatchedFolder:
 
     @property
     def is_settled(self) -> bool:
-        """True if SQL holds nothing that the next equal scan could change."""
+        """True if another equal scan would change nothing in SQL."""
         return self._problem is None and self._deletion_policy.is_settled
 
     @property
     def is_waiting(self) -> bool:
-        """True if the next scan will decide about files that the last one missed."""
+        """True if the next scan decides about files that the last one missed."""
         return self._problem is None and self._deletion_policy.is_waiting
 
     async def finish_scan(self, scan: Scan, arriving: Collection[int]) -> None:
-        """Delete what is surely gone, and write down what keeps the folder from being trusted.
+        """Delete what is certainly gone, and record problems of the folder.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -71,7 +71,7 @@ class WatchedFolder:
         self._problem = problem
 
     async def note_strangers(self, strangers: Mapping[str, str]) -> None:
-        """Write down which files are not read, and why.
+        """Record which files are not read, and why.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -80,16 +80,16 @@ class WatchedFolder:
 
 
 class StrangerCheck:
-    """Knows which files that nobody reads have lain in one place for a while."""
+    """Unsupported files that have stayed in a location for a while."""
 
     def __init__(self, rest_seconds: float, clock: Callable[[], float] = steady_seconds) -> None:
-        """What comes after the first scan is named once it has rested: until then it may be renamed."""
+        """``rest_seconds``: wait for files newer than the first scan, as they may yet be renamed."""
         self._rest_seconds = rest_seconds
         self._clock = clock
         self._since: dict[str, float] | None = None
 
     def settled(self, scan: Scan) -> dict[str, str]:
-        """File -> why it is not read, of those that a complete scan saw and that rest."""
+        """Return unsupported file -> why it is not read, for files that have rested."""
         now = self._clock()
         before, first = self._since or {}, now if self._since is not None else -math.inf
         self._since = {file: before.get(file, first) for file in scan.strangers}
@@ -101,14 +101,14 @@ class StrangerCheck:
 
 
 class PlaceScanner:
-    """A place that is scanned and copied from once, however many channels it feeds."""
+    """Scans a location and copies its files once for all channels that it feeds."""
 
     def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
-        """Watch a source; it feeds nobody yet."""
+        """Prepare a source that feeds no folder yet."""
         self.is_remote = source.is_remote
-        # How long the last scan took.
+        # Duration of the last scan.
         self.scan_seconds = 0.0
-        # Whether the last scan left files that the next one will take or miss again.
+        # True if the last scan left files for the next one to ingest or to judge.
         self.is_waiting = False
         self._source = source
         self._intake = intake
@@ -116,22 +116,22 @@ class PlaceScanner:
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._stranger_check = StrangerCheck(settings.rest_seconds)
-        # The last scan: its thread goes on when nobody waits for it any more.
+        # The last scan; its thread keeps running after nobody waits for it any more.
         self._scanning: asyncio.Future[Scan] | None = None
-        # As they were written down last; None when nobody knows.
+        # As last recorded; None if unknown.
         self._strangers: dict[str, str] | None = None
         self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
-        # How often all that was remembered became void: also while a scan is running.
+        # Number of invalidations; one may happen during a scan.
         self._invalidations = 0
 
     def feed(self, folders: Iterable[WatchedFolder]) -> None:
-        """Feed these folders from the next scan on, and no others."""
+        """Feed exactly these folders from the next scan on."""
         self._folders = list(folders)
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Believe nothing that was remembered: the next scan asks SQL."""
+        """Invalidate all caches: the next scan asks SQL."""
         self._settled_as = self._strangers = None
         self._invalidations += 1
         self._loaded_at = steady_seconds()
@@ -139,9 +139,9 @@ class PlaceScanner:
             folder.known.forget()
 
     async def tick(self) -> bool:
-        """Make SQL equal to the place as far as that is safe; returns whether anything was taken.
+        """Sync SQL with the location as far as that is safe; return True if anything was ingested.
 
-        A place that has not changed since the last complete pass costs one scan and nothing else.
+        A location that is unchanged since the last complete pass costs one scan and nothing else.
 
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
@@ -167,7 +167,7 @@ class PlaceScanner:
         taken = await self._intake.take_settled(known, scan, self._stability, sees_all=True)
         arriving = {seen.stat.size for seen in taken.unfinished.values()}
         for folder in folders:
-            if folder in self._folders:  # else it was paused or unmapped while files were copied
+            if folder in self._folders:  # otherwise it was paused or unmapped during the copying
                 await folder.finish_scan(scan, arriving)
         self.is_waiting = bool(arriving) or any(folder.is_waiting for folder in folders)
         if scan.problem is None and not arriving and self._invalidations == begun:
@@ -183,7 +183,7 @@ class PlaceScanner:
         self._strangers = strangers
 
     async def close(self) -> bool:
-        """Let go of the source; returns whether its last scan has ended, which is waited for a while."""
+        """Close the source; return whether its last scan has ended within ``CLOSE_SECONDS``."""
         self._source.close()
         if self._scanning is not None:
             await asyncio.wait((self._scanning,), timeout=CLOSE_SECONDS)

@@ -1,6 +1,6 @@
-"""Scans every watched place in its own rhythm, while what admins want watched changes.
+"""Watcher: scans each location at its own interval, and follows changes of the watch list.
 
-A place that is slow or paused delays no other.
+A slow or paused location delays no other.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from storage.sql.leases import is_surely_dead
 from storage.sql.tables import FolderRow
 from storage.threads import run_in_thread
 
-# A pause given through another process is noticed within this time.
+# A pause set by another process takes effect within this time.
 PAUSED_SECONDS = 5.0
-# A place that takes long to scan rests this many times as long: scanning never takes over a tenth.
+# Rest after a slow scan, as a multiple of its duration: scanning takes at most a tenth of the time.
 REST_FACTOR = 10
 
 
 class PausedFolders:
-    """The folders that an admin paused in a chat, asked once for all places that tick about now."""
+    """Folders that an admin paused in a chat, queried once for all locations."""
 
     def __init__(self, folders: Folders, may_have_changed: Callable[[], bool] = lambda: True) -> None:
-        """Ask again when they ``may_have_changed``."""
+        """Query again only if they ``may_have_changed``."""
         self._folders = folders
         self._may_have_changed = may_have_changed
         self._known: frozenset[int] = frozenset()
         self._asking = asyncio.Lock()
 
     async def current(self) -> frozenset[int]:
-        """Their ids.
+        """Return the ids of paused folders.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -59,7 +59,7 @@ class PausedFolders:
 
 
 class WatchedPlace:
-    """One location, the folders that it feeds, and when it is scanned."""
+    """A location, the folders that it feeds, and its schedule."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class WatchedPlace:
         *,
         paused: PausedFolders | None = None,
     ) -> None:
-        """Prepare a place; nothing is opened before its first scan. ``paused``: shared with other places."""
+        """Prepare a location; nothing is opened before its first scan. ``paused``: shared by locations."""
         self.location = location
-        # Seconds between two ticks; a tick may find that it is too early for a scan.
+        # Interval of ticks; a tick may be too early for a scan.
         self.tick_seconds = 0.0
         self._folders = folders
         self._paused = paused or PausedFolders(folders)
@@ -84,16 +84,16 @@ class WatchedPlace:
         self._every: float | None = None
         self._scanner: PlaceScanner | None = None
         self._not_before = 0.0
-        # Folders that an admin paused in a chat.
+        # Ids of folders that an admin paused in a chat.
         self._held: frozenset[int] = frozenset()
 
     @property
     def is_paused(self) -> bool:
-        """True if an admin wants it not to be scanned now."""
+        """True if no folder of the location is to be scanned now."""
         return not self._active()
 
     def feed(self, targets: Sequence[WatchTarget]) -> None:
-        """Feed these folders from the next scan on, each as its entry says."""
+        """Feed these folders from the next scan on, with the options of their entries."""
         fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         for one in targets:
             before = self._fed.get(one.folder.id)
@@ -109,7 +109,7 @@ class WatchedPlace:
             self._scanner.feed(self._active())
 
     async def tick(self) -> bool:
-        """Scan the place if it is time; returns whether anything was taken.
+        """Scan the location if it is due; return True if anything was ingested.
 
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
@@ -136,27 +136,27 @@ class WatchedPlace:
             if self._scanner.is_remote and self._every is None:
                 pause = self._settings.share_scan_seconds
             rested = begun + took + max(pause, REST_FACTOR * took)
-            self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
+            self._not_before = rested - self.tick_seconds / 2  # the next tick has jitter
 
     @property
     def soon(self) -> float | None:
-        """Seconds to the next scan when the last one left something open; None: it is in no hurry."""
+        """Seconds until an early next scan, if the last one left something open; else None."""
         if self._scanner is None or not self._scanner.is_waiting:
             return None
         usual = self._settings.share_scan_seconds if self._scanner.is_remote else self._settings.scan_seconds
         return max(usual, REST_FACTOR * self._scanner.scan_seconds)
 
     def invalidate(self) -> None:
-        """Believe nothing that was remembered of SQL."""
+        """Invalidate cached SQL state."""
         if self._scanner is not None:
             self._scanner.invalidate()
 
     async def close(self) -> bool:
-        """Let go of what was opened; returns whether no scan of it runs any more."""
+        """Close the source; return True if no scan is running any more."""
         return self._scanner is None or await self._scanner.close()
 
     def _is_in_inbox(self) -> bool:
-        """Whoever may write into the inbox is no admin, and must not lead us elsewhere by a link."""
+        """True in the inbox, whose users are no admins and must not redirect us by a symlink."""
         return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
 
     def _active(self) -> list[WatchedFolder]:
@@ -168,7 +168,7 @@ class WatchedPlace:
 
 
 class WatchedPlaces:
-    """All places that are watched now."""
+    """All watched locations."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class WatchedPlaces:
         leases: FolderLeases,
         on_taken: Callable[[], None],
     ) -> None:
-        """Tick with ``schedule``; call ``on_taken`` when a scan took something."""
+        """``on_taken``: called after a scan that ingested something."""
         self._make_place = make_place
         self._schedule = schedule
         self._leases = leases
@@ -186,7 +186,7 @@ class WatchedPlaces:
         schedule.every(leases.seconds / 3, "folder leases", leases.renew)
 
     async def set_targets(self, targets: Iterable[WatchTarget]) -> None:
-        """Watch exactly this from now on.
+        """Watch exactly these targets from now on.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -211,12 +211,12 @@ class WatchedPlaces:
                 self._schedule.every(place.tick_seconds, name, partial(self._tick, place, name))
 
     def invalidate(self) -> None:
-        """Ask SQL again at the next scan of each place: somebody else has changed it."""
+        """Invalidate cached SQL state, as another component has changed SQL."""
         for _, place in self._places.values():
             place.invalidate()
 
     async def close(self) -> None:
-        """Watch nothing any more; leases that cannot be given back run out by themselves."""
+        """Stop watching; leases that cannot be released expire."""
         places = [place for _, place in self._places.values()]
         have_ended = await asyncio.gather(*(place.close() for place in places))
         for place, has_ended in zip(places, have_ended, strict=True):
@@ -226,7 +226,7 @@ class WatchedPlaces:
             await self._leases.release()
 
     async def _tick(self, place: WatchedPlace, name: str) -> None:
-        """One tick of a place: only the process that holds its lease scans it."""
+        """Scan a location if it is due and this process holds its lease."""
         if place.is_paused:
             return
         if not self._leases.holds(place.location):
@@ -240,12 +240,12 @@ class WatchedPlaces:
 
 
 class Watcher:
-    """The folders of one inbox and one map."""
+    """Watcher of one inbox and one map."""
 
     def __init__(
         self, settings: IngestionSettings, database: Database, channels: Channels, intake: Intake, owner: str
     ) -> None:
-        """Watch for ``owner``, a name that no other process uses."""
+        """``owner``: lease owner, a name that no other process uses."""
         self._settings = settings
         self._database = database
         self._channels = channels
@@ -259,11 +259,11 @@ class Watcher:
     async def start(
         self, inbox: Path, folder_map: Path | None, schedule: Scheduler, on_taken: Callable[[], None]
     ) -> None:
-        """Begin to watch; call ``on_taken`` whenever a scan took something.
+        """Start watching; call ``on_taken`` after each scan that ingested something.
 
         Raises:
             DatabaseUnavailable: the database does not work.
-            OSError: the inbox is new and cannot be made.
+            OSError: the inbox is new and cannot be created.
         """
         root = Path(await run_in_thread(lambda: real_path(str(inbox))))
         mapped = FolderMap(folder_map, root, self._channels, self._folders) if folder_map else None
@@ -281,12 +281,12 @@ class Watcher:
         schedule.every(self._settings.scan_seconds, "inbox", follow)
 
     def invalidate(self) -> None:
-        """Ask SQL again at the next scan of each place: somebody else has changed it."""
+        """Invalidate cached SQL state, as another component has changed SQL."""
         if self._places is not None:
             self._places.invalidate()
 
     async def stop(self) -> None:
-        """Leave the places to others; the schedule has stopped."""
+        """Release all locations; the schedule has stopped already."""
         places, self._places = self._places, None
         if places is not None:
             await places.close()

@@ -1,1 +1,1 @@
-"""Approved web pages: fetched safely, read in a limited child, cut like documents and kept warm."""
+"""Approved web pages: safe fetching, sandboxed reading, chunking, and renewal."""

@@ -1,9 +1,8 @@
-"""Which network addresses may be asked for approved pages: public ones, and nothing inside.
+"""SSRF protection: approved pages are fetched from public network addresses only.
 
-A name is resolved once for each connection: the addresses that were checked are the ones connected to, and
-each is checked once more when its socket is made, which also holds for an address written as a number. So
-neither a redirect nor a name whose answer changes ("DNS rebinding", OWASP's SSRF prevention cheat sheet)
-leads to this machine, its network or a cloud's metadata service.
+A name is resolved once per connection: the checked addresses are the ones connected to, and each is checked
+again when its socket is created, which also covers numeric hosts. So neither a redirect nor DNS rebinding
+(OWASP, SSRF Prevention Cheat Sheet) reaches this machine, its network or a cloud's metadata service.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# All of IPv6 that is assigned to hosts of the internet; what embeds an IPv4 address elsewhere is not.
+# Global unicast IPv6; an address elsewhere is only public if the IPv4 address embedded in it is.
 _UNICAST = ipaddress.ip_network("2000::/3")
-# Of protocols, relays, two clouds' metadata services and documentation: Python takes these for global.
+# Protocol, relay, cloud metadata and documentation ranges that Python calls global.
 _REFUSED = tuple(
     map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20"))
 )
@@ -27,11 +26,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class ForbiddenAddress(OSError):
-    """The host's address is not a public one."""
+    """The host's address is not public."""
 
 
 def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one stands for, if it does."""
+    """Return the IPv4 address embedded in an IPv6 one, else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -44,11 +43,11 @@ def require_public(host: str, *, loopback: bool) -> None:
     """Refuse an address that is not public.
 
     Args:
-        host: as digits.
-        loopback: also take this machine's own, for test servers.
+        host: numeric address.
+        loopback: also accept this machine's own, for test servers.
 
     Raises:
-        ForbiddenAddress: it is private, link-local, a metadata service's, or no address at all.
+        ForbiddenAddress: it is private, link-local, a metadata service's, or not an address.
     """
     try:
         address = _embedded(ipaddress.ip_address(host.partition("%")[0]))
@@ -63,10 +62,10 @@ def require_public(host: str, *, loopback: bool) -> None:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses; one that also has another address is refused whole."""
+    """Resolver of public addresses; a name with any other address is refused."""
 
     def __init__(self, resolver: AbstractResolver | None = None, *, loopback: bool = False) -> None:
-        """``resolver``: what asks; the system's by default. ``loopback``: as ``require_public``."""
+        """``resolver``: default: the system's. ``loopback``: as in ``require_public``."""
         self._resolver = resolver or ThreadedResolver()
         self._loopback = loopback
 
@@ -77,7 +76,7 @@ class PublicResolver(AbstractResolver):
 
         Raises:
             ForbiddenAddress: one of them is not public.
-            OSError: it has none.
+            OSError: the host has no address.
         """
         found = await self._resolver.resolve(host, port, family)
         for one in found:
@@ -85,14 +84,14 @@ class PublicResolver(AbstractResolver):
         return found
 
     async def close(self) -> None:
-        """Close what asks."""
+        """Close the underlying resolver."""
         await self._resolver.close()
 
     def connect(self, address: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-        """Return the socket of a connection, once its address is known to be public.
+        """Create the socket of a connection, after a check of its address.
 
         Raises:
-            ForbiddenAddress: it is not.
+            ForbiddenAddress: the address is not public.
         """
         family, kind, protocol, _, place = address
         require_public(str(place[0]), loopback=self._loopback)

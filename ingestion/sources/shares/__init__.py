@@ -1,1 +1,1 @@
-"""Watched folders on other machines: S3, SFTP, SMB, WebDAV, anything fsspec reaches."""
+"""Remote shares: S3, SFTP, SMB, WebDAV, and other protocols of fsspec."""

@@ -1,4 +1,4 @@
-"""Reads the URL of a folder; no sentence about a URL repeats it, because it may hold a password."""
+"""Share URLs: parser whose messages never repeat the URL, because it may contain a password."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _PASSWORD = re.compile(r"://[^/]*:[^/]*@|://.*:.*@")
 
 @dataclass(frozen=True, slots=True)
 class ShareAddress:
-    """A URL in its parts."""
+    """A parsed URL."""
 
     protocol: str
-    # The server's name, or the bucket.
+    # Server name, or bucket.
     host: str
     port: int | None
     user: str | None
-    # The path on the server, name by name, as it stands: nothing is percent-decoded.
+    # Path on the server, verbatim: nothing is percent-decoded.
     parts: tuple[str, ...]
 
     @property
     def server(self) -> str:
-        """``host`` or ``host:port``, as accounts are named."""
+        """``host`` or ``host:port``, the key of a share account."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Return the URL again, in one spelling."""
+        """Return the normalised URL."""
         user = f"{self.user}@" if self.user else ""
         return "/".join([f"{self.protocol}://{user}{self.server}", *self.parts])
 
 
 def read_address(url: str) -> ShareAddress:
-    """Take a URL apart.
+    """Parse the URL of a folder.
 
     Raises:
-        SettingsError: it carries a password or a query, or is no URL of a folder.
+        SettingsError: it contains a password or a query, or is no URL of a folder.
     """
     protocol = url.partition("://")[0].lower()
     if _PASSWORD.search(url):
@@ -79,10 +79,10 @@ def read_address(url: str) -> ShareAddress:
 
 
 def _check_host(protocol: str, host: str) -> None:
-    """Refuse a server's name that no resolver takes, and a bucket's that no store does: SDKs name neither.
+    """Refuse impossible server and bucket names, which SDKs report without a clear message.
 
     Raises:
-        SettingsError: it is one.
+        SettingsError: the name is impossible.
     """
     if protocol == "s3":
         if not host.isascii():

@@ -1,4 +1,4 @@
-"""Every other protocol that fsspec knows, through its package: what fsspec says is all we know."""
+"""Share over any other fsspec protocol; relies on fsspec's metadata only."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ TIMES = ("LastModified", "last_modified", "modified", "mtime", "updated", "modif
 
 
 class FsspecShare:
-    """Implements ``Share`` for any fsspec file system that lists names, sizes and times."""
+    """``Share`` over any fsspec file system that lists names, sizes and times."""
 
     def __init__(self, system: AbstractFileSystem, root: str) -> None:
-        """The folder ``root`` of a file system, as that system spells it."""
+        """``root``: the folder, as the file system spells it."""
         self._system = system
         self._root = root.rstrip("/")
 
     @classmethod
     def connect(cls, url: str) -> FsspecShare:
-        """Return the file system of a URL; its package finds the credentials in its own way."""
+        """Return the share at a URL; its fsspec package finds the credentials in its own way."""
         system, root = fsspec.core.url_to_fs(url, skip_instance_cache=True, use_listings_cache=False)
         return cls(system, root)
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """One folder's files and folders."""
+        """Yield the files and folders in a folder."""
         self._system.invalidate_cache()
         path = self._path(folder)
         for info in self._system.ls(path, detail=True):
@@ -51,7 +51,7 @@ class FsspecShare:
                 yield ShareEntry((*folder, name), _file_stat(info))
 
     def stat(self, file: Parts) -> FileStat:
-        """One file."""
+        """Return the stat of a file."""
         self._system.invalidate_cache()
         info = self._system.info(self._path(file))
         if info["type"] != "file":
@@ -66,11 +66,11 @@ class FsspecShare:
             yield stream
 
     def as_share_error(self, error: Exception) -> ShareError:
-        """What an error means, as far as it is one of Python's own."""
+        """Map Python's built-in errors; others stay unspecific."""
         return plain_share_error(error)
 
     def close(self) -> None:
-        """fsspec closes what it opened with its last reference."""
+        """Do nothing: fsspec closes its connections with their last reference."""
 
     def _path(self, parts: Parts) -> str:
         return "/".join([self._root, *parts])
@@ -83,7 +83,7 @@ def _file_stat(info: dict[str, Any]) -> FileStat:
 
 
 def _nanoseconds(time: object) -> int:
-    """Times come as datetimes, as ISO texts or as seconds."""
+    """Return nanoseconds from a datetime, ISO text or seconds; 0 for anything else."""
     if isinstance(time, str):
         time = datetime.fromisoformat(time)
     if isinstance(time, datetime):

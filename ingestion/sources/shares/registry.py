@@ -1,4 +1,4 @@
-"""Chooses how a URL is reached; each protocol's package is loaded with the first connection."""
+"""Registry of share protocols; each protocol's package is imported at the first connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingestion.sources.shares.remote_source import RemoteSource, Share
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
 
-# Protocol -> (the package it needs, our module for it, which is loaded with the first connection).
+# Protocol -> (required package, our module, imported at the first connection).
 OWN = {
     "s3": ("s3fs", "ingestion.sources.shares.s3"),
     "sftp": ("paramiko", "ingestion.sources.shares.sftp"),
@@ -25,7 +25,7 @@ OWN = {
     "webdavs": ("webdav4", "ingestion.sources.shares.webdav"),
 }
 LOCAL = frozenset({"file", "local", "asynclocal"})
-# What fsspec calls a protocol and is no folder that others fill: archives, caches, pages of the web.
+# fsspec protocols that are no shared folders: archives, caches, web pages.
 NO_PLACES = frozenset(
     "async_wrapper blockcache cached data dir filecache generic jlab jupyter libarchive memory reference "
     "simplecache tar zip http https git github".split()
@@ -33,10 +33,10 @@ NO_PLACES = frozenset(
 
 
 def open_share(url: str, settings: ShareSettings) -> RemoteSource:
-    """Return a source behind a URL.
+    """Return the source at a URL.
 
     Raises:
-        SettingsError: as ``open_source``.
+        SettingsError: as in ``open_source``.
     """
     address = read_address(url)
     if address.protocol in LOCAL:
@@ -46,7 +46,7 @@ def open_share(url: str, settings: ShareSettings) -> RemoteSource:
 
 
 def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
-    """Return the connection of a protocol that has a module of ours."""
+    """Return the connect function of a protocol with its own module."""
     package, module = OWN[address.protocol]
     if find_spec(package) is None:
         raise SettingsError(
@@ -65,7 +65,7 @@ def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
 
 
 def _check_openness(address: ShareAddress, settings: ShareSettings) -> None:
-    """Refuse to send a password where anybody on the way can read it."""
+    """Refuse to send a password over an unencrypted network connection."""
     account = settings.account(address)
     if (account.password or account.token) and not _is_here(address.host):
         raise SettingsError(
@@ -81,7 +81,7 @@ def _is_here(host: str) -> bool:
 
 
 def _generic(address: ShareAddress) -> Callable[[], Share]:
-    """Return the connection of any other protocol whose fsspec package is installed."""
+    """Return the connect function of another protocol whose fsspec package is installed."""
     if address.protocol not in known_implementations or address.protocol in NO_PLACES:
         raise SettingsError(
             "The URL of a folder begins with a protocol that we do not know: s3, sftp, smb, webdavs and "

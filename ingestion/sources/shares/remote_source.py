@@ -1,6 +1,6 @@
-"""A folder on another machine, reached by a protocol: never written to, never waited for without end.
+"""Source on another machine: read-only, with an inactivity timeout.
 
-``Share`` is all that it needs of a protocol: list a folder, stat a file, stream it, name its errors.
+``Share`` is the interface of a protocol: list a folder, stat a file, stream it, map its errors.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ BUSY = "Somebody else is writing this file."
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 
-# Folders below folders that are listed; a server could go on inventing them.
+# Maximum depth of folders; a server could go on inventing them.
 MAX_DEPTH = 100
 
 
 class ShareError(Exception):
-    """Something did not work; the message is a sentence for an admin, without names or secrets."""
+    """An operation failed; the message is for an admin, without names or secrets."""
 
 
 class ShareFileMissing(ShareError):
@@ -41,19 +41,19 @@ class ShareFileMissing(ShareError):
 
 
 class ShareForbidden(ShareError):
-    """It is there, but we may not read it."""
+    """The file or folder exists, but is not readable."""
 
 
 class ShareFileBusy(ShareError):
-    """Somebody else is at work on the file."""
+    """Another client is using the file."""
 
 
-# Errors of an SDK, and what they mean.
+# (exception types of an SDK, factory of the share error) in order of precedence.
 ErrorTable = Sequence[tuple[tuple[type[Exception], ...], Callable[[], ShareError]]]
 
 
 class ShareEntry(NamedTuple):
-    """A file or folder on a share; links, pipes and devices are none."""
+    """A file or folder on a share; links, pipes and devices are left out."""
 
     parts: Parts
     # None for a folder.
@@ -61,36 +61,36 @@ class ShareEntry(NamedTuple):
 
 
 class Stream(Protocol):
-    """Bytes in their order."""
+    """A readable byte stream."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Return at most ``size`` bytes; empty at the end."""
 
 
 class Share(Protocol):
-    """A folder on another machine, connected; nothing of it ever writes there.
+    """A connected folder on another machine; read-only.
 
-    Every method may raise ``ShareError``, or whatever its SDK raises; see ``as_share_error``.
+    Every method may raise ``ShareError`` or an error of its SDK; see ``as_share_error``.
     """
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """What lies in a folder; a store without folders lists all files at its root."""
+        """Yield the entries of a folder; a store without folders lists all files at its root."""
 
     def stat(self, file: Parts) -> FileStat:
-        """One file as ``list`` shows it, asked anew."""
+        """Return the current stat of a file, in the form of ``list``."""
 
     def open(self, file: Parts, file_stat: FileStat, start: int) -> AbstractContextManager[Stream]:
-        """Return the bytes of a file that has this stat, from ``start`` on."""
+        """Open a file with this stat at offset ``start``."""
 
     def as_share_error(self, error: Exception) -> ShareError:
-        """What an error of the methods above means."""
+        """Map an error of the methods above."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 def plain_share_error(error: Exception) -> ShareError:
-    """What an error means whatever the protocol."""
+    """Map an error independently of the protocol."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, FileNotFoundError) or number in _MISSING:
         return ShareFileMissing(MISSING)
@@ -104,28 +104,28 @@ def plain_share_error(error: Exception) -> ShareError:
 
 
 def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
-    """What an error means by the first row of a protocol's table that fits, else whatever the protocol."""
+    """Map an error by the first matching row of a protocol's table, else by ``plain_share_error``."""
     make = next((make for kinds, make in table if isinstance(error, kinds)), None)
     return make() if make else plain_share_error(error)
 
 
 def wrong_account(variables: str) -> ShareError:
-    """Return the sentence for credentials that a server does not take."""
+    """Return the error for rejected credentials."""
     return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
 
 
 class RemoteSource:
-    """Implements ``Source`` over any ``Share``; connects when it is first asked, and again after trouble."""
+    """``Source`` over any ``Share``; connects on first use, and again after errors."""
 
     is_remote = True
 
     def __init__(self, location: str, connect: Callable[[], Share], seconds: float) -> None:
-        """A source at this URL.
+        """Store the address; the connection is opened on first use.
 
         Args:
             location: the URL without credentials.
-            connect: makes the connection; called in a thread of our own.
-            seconds: how long the other side may be silent.
+            connect: opens the connection; called in a thread of its own.
+            seconds: inactivity timeout.
         """
         self.location = location
         self._connect = connect
@@ -135,11 +135,11 @@ class RemoteSource:
         self._unreadable = UnreadableFiles()
 
     def scan(self) -> Scan:
-        """See every PDF in it."""
+        """Find every PDF."""
         return self._ask(self._scan)
 
     def scan_file(self, name: str) -> Scan:
-        """See one file that lies directly in it."""
+        """Find one file directly in the folder."""
         return self._ask(partial(self._scan_file, name))
 
     def tail(self, seen: ScannedFile, size: int) -> bytes:
@@ -150,7 +150,7 @@ class RemoteSource:
             return b""
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
-        """Copy a file while hashing it."""
+        """Copy a file while hashing it; return the sha256 in hex."""
         refuse_large(seen, max_bytes)
         try:
             sha256 = self._watchdog.call(partial(self._copy, seen, target))
@@ -169,7 +169,7 @@ class RemoteSource:
         return sha256
 
     def close(self) -> None:
-        """Let go of the connection; a call on its way fails at its next step."""
+        """Close the connection; a running call fails at its next step."""
         self._is_closed = True
         if self._share is not None:
             self._watchdog.call_later(self._let_go)
@@ -194,7 +194,7 @@ class RemoteSource:
         return report.scan()
 
     def _list(self, folder: Parts, report: ScanReport, heartbeat: Heartbeat) -> list[Parts]:
-        """Put one folder's PDFs into ``report`` and return the folders in it."""
+        """Add a folder's PDFs to ``report``; return its subfolders."""
         deeper = []
         with self._reach() as share:
             for entry in share.list(folder):
@@ -228,7 +228,7 @@ class RemoteSource:
         return found
 
     def _copy(self, seen: ScannedFile, target: Path, heartbeat: Heartbeat) -> str:
-        """Copy between two stats of the same path that must both equal the one that settled."""
+        """Copy between two stats of the path, which must both equal the settled one."""
         digest, size = hashlib.sha256(), 0
         file_stat = self._expect(seen)
         with target.open("wb") as copied:
@@ -254,7 +254,7 @@ class RemoteSource:
 
     @contextmanager
     def _reach(self) -> Iterator[Share]:
-        """Yield the share, connected; whatever goes wrong with it comes out as ``ShareError``."""
+        """Yield the connected share; all errors are raised as ``ShareError``."""
         try:
             if self._is_closed:
                 raise ShareError("The folder is not watched any more.")
@@ -272,7 +272,7 @@ class RemoteSource:
             raise found from error
 
     def _let_go(self, _heartbeat: Heartbeat = no_heartbeat) -> None:
-        """Close the connection, which may be broken already; the next call makes a new one."""
+        """Drop the connection, which may be broken already; the next call reconnects."""
         share, self._share = self._share, None
         if share is not None:
             with suppress(Exception):
@@ -280,7 +280,7 @@ class RemoteSource:
 
 
 def _is_path(parts: Parts) -> bool:
-    """True if a name from the other side leads below the folder, and nowhere else."""
+    """True if a name from the server is a path below the folder."""
     if len(parts) > MAX_DEPTH:
         return False
     return all(part not in ("", ".", "..") and not set(part) & {"/", "\0"} for part in parts)

@@ -1,4 +1,4 @@
-"""S3 and the stores that speak like it, through s3fs: listed flat, read as the very object that was seen."""
+"""S3 share, also for compatible stores, through s3fs: flat listings, reads pinned to an ETag."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _BY_TYPE: ErrorTable = (
 
 
 def connect(address: ShareAddress, settings: ShareSettings) -> S3Share:
-    """Prepare a client for ``s3://bucket/prefix``; nothing is asked yet."""
+    """Create a client for ``s3://bucket/prefix``; nothing is sent yet."""
     account = settings.account(address)
     store = s3fs.S3FileSystem(
         key=account.user,
         secret=secret(account.password),
         token=secret(account.token),
         endpoint_url=account.endpoint,
-        skip_instance_cache=True,  # an instance belongs to one source, whose trouble ends it
+        skip_instance_cache=True,  # one instance per source, dropped after errors
         use_listings_cache=False,
         config_kwargs={
             "connect_timeout": settings.share_timeout,
@@ -72,16 +72,16 @@ def connect(address: ShareAddress, settings: ShareSettings) -> S3Share:
 
 
 class S3Share:
-    """Implements ``Share`` over the S3 API."""
+    """``Share`` over the S3 API."""
 
     def __init__(self, store: s3fs.S3FileSystem, bucket: str, prefix: str) -> None:
-        """The objects of a bucket whose keys begin with a prefix, empty or ending in ``/``."""
+        """``prefix``: key prefix, empty or ending in ``/``."""
         self._store = store
         self._bucket = bucket
         self._prefix = prefix
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """Yield all objects, page by page; keys that end in ``/`` stand for folders and are none."""
+        """Yield all objects, page by page, without the keys ending in ``/`` that mark folders."""
         more: dict[str, str] = {}
         while True:
             page = self._call("list_objects_v2", Prefix=self._prefix, **more)
@@ -95,27 +95,27 @@ class S3Share:
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def stat(self, file: Parts) -> FileStat:
-        """One object."""
+        """Return the stat of an object."""
         head = self._call("head_object", Key=self._key(file))
         return _file_stat(head["ContentLength"], head["LastModified"], head["ETag"])
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """Yield the bytes of exactly the object that has this stat."""
+        """Yield the bytes of exactly the object with this stat."""
         found = self._call("get_object", Key=self._key(file), IfMatch=file_stat.tag, Range=f"bytes={start}-")
         with _Body(self._store, found["Body"]) as body:
             yield body
 
     def as_share_error(self, error: Exception) -> ShareError:
-        """What an error of s3fs or botocore means."""
-        # S3's own word for what went wrong: s3fs keeps the first error as the cause of its own.
+        """Map an error of s3fs or botocore."""
+        # S3's own error code: s3fs keeps the original error as the cause of its own.
         cause = error if isinstance(error, exceptions.ClientError) else error.__cause__
         about = cause.response.get("Error", {}) if isinstance(cause, exceptions.ClientError) else {}
         make = _BY_CODE.get(about.get("Code", ""))
         return make() if make else share_error_by_type(error, _BY_TYPE)
 
     def close(self) -> None:
-        """Let go of the client; its connections close with it."""
+        """Drop the client, which closes its connections."""
         self._store = None
 
     def _key(self, file: Parts) -> str:
@@ -127,14 +127,14 @@ class S3Share:
 
 
 class _Body:
-    """The stream of one object, which lives in the event loop of fsspec's thread."""
+    """Stream of an object, read in the event loop of fsspec's thread."""
 
     def __init__(self, store: s3fs.S3FileSystem, body: Any) -> None:
         self._store = store
         self._body = body
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes."""
+        """Return at most ``size`` bytes."""
         block: bytes = sync(self._store.loop, self._body.read, size)
         return block
 
@@ -146,5 +146,5 @@ class _Body:
 
 
 def _file_stat(size: int, modified: datetime, tag: str) -> FileStat:
-    """Whole seconds: listings may be finer than what is said of a single object."""
+    """Return a stat in whole seconds: listings may be more precise than the head of an object."""
     return FileStat(size, int(modified.timestamp()) * 10**9, 0, 0, tag)

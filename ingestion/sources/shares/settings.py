@@ -1,4 +1,4 @@
-"""Settings of the shares: how long they may be silent, and the accounts that open them."""
+"""Settings of remote shares: timeout and accounts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.settings import Address, AwsSettings
 
 
 class ShareAccount(BaseModel):
-    """What opens one server."""
+    """Credentials of one server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,7 +24,7 @@ class ShareAccount(BaseModel):
 
 
 class ShareSettings(AwsSettings):
-    """How folders on other machines are reached; credentials stand here and never in the folder map."""
+    """Settings of remote shares; credentials belong here, never in the folder map."""
 
     spoken: ClassVar[frozenset[str]] = frozenset(
         {"sftp_password", "sftp_key_passphrase", "smb_password", "webdav_password"}
@@ -52,7 +52,7 @@ class ShareSettings(AwsSettings):
     )
 
     def account(self, address: ShareAddress) -> ShareAccount:
-        """Return the account meant for this server, or bucket, alone; else the one of its protocol."""
+        """Return the account of this server or bucket, else that of its protocol."""
         if (own := self.share_accounts.get(address.server)) is not None:
             return own
         if address.protocol == "s3":

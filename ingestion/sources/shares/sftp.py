@@ -1,7 +1,7 @@
-"""SFTP through paramiko, the client that fsspec uses.
+"""SFTP share through paramiko, the client that fsspec uses.
 
-fsspec's own layer takes any server for the right one, follows links, and one name that is not UTF-8
-stops its listings; so we list by ourselves.
+fsspec's own layer accepts any host key, follows links, and cannot list a folder with a name that is not
+UTF-8; so we list folders ourselves.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _BY_TYPE: ErrorTable = (
 
 
 class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no types
-    """Adds what takes and gives names as bytes."""
+    """SFTP client with file names as bytes."""
 
     def entries(self, folder: bytes) -> Iterator[tuple[bytes, paramiko.SFTPAttributes]]:
-        """(name, attributes) of what lies in a folder; links are not followed."""
+        """Yield (name, attributes) of a folder's entries; links are not followed."""
         handle = self._request(CMD_OPENDIR, folder)[1].get_string()
         try:
             while True:
@@ -63,7 +63,7 @@ class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no type
             self._request(CMD_CLOSE, handle)
 
     def real_path(self, path: bytes) -> bytes:
-        """Where a path leads, every link on the way followed."""
+        """Return a path with all links resolved."""
         message = self._request(CMD_REALPATH, path)[1]
         message.get_int()
         found: bytes = message.get_string()
@@ -71,10 +71,10 @@ class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no type
 
 
 def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
-    """Log in for ``sftp://[user@]server[:port]/path``, to a server whose key we know.
+    """Log in at ``sftp://[user@]server[:port]/path``, to a server with a known host key.
 
     Raises:
-        ShareError: that does not work.
+        ShareError: the login failed.
     """
     client = paramiko.SSHClient()
     try:
@@ -103,7 +103,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
 
 
 class SftpShare:
-    """Implements ``Share`` over SFTP."""
+    """``Share`` over SFTP."""
 
     def __init__(self, client: paramiko.SSHClient, files: _Files, root: bytes) -> None:
         self._client = client
@@ -111,7 +111,7 @@ class SftpShare:
         self._root = root
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """One folder's files and folders."""
+        """Yield the files and folders in a folder."""
         for name, status in self._files.entries(self._path(folder) or b"/"):
             parts, mode = (*folder, os.fsdecode(name)), status.st_mode or 0
             if name in (b".", b".."):
@@ -122,12 +122,12 @@ class SftpShare:
                 yield ShareEntry(parts, _file_stat(status))
 
     def stat(self, file: Parts) -> FileStat:
-        """One regular file that no link leads to."""
+        """Return the stat of a regular file that is not reached through a link."""
         path = self._path(file)
         status = self._files.lstat(path)
         if not S_ISREG(status.st_mode or 0):
             raise ShareFileMissing("There is no such file.")
-        # the mapped folder itself may be reached through a link
+        # The mapped folder itself may be reached through a link.
         root = self._files.real_path(self._root or b"/").rstrip(b"/")
         if self._files.real_path(path) != root + self._below(file):
             raise ShareFileMissing("A link leads to this file.")
@@ -135,7 +135,7 @@ class SftpShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """Yield the file's bytes, many requests on their way at a time."""
+        """Yield the file's bytes, with many requests in flight."""
         with self._files.open(self._path(file), "rb") as stream:
             if start:
                 stream.seek(start)
@@ -145,13 +145,13 @@ class SftpShare:
 
     @staticmethod
     def as_share_error(error: Exception) -> ShareError:
-        """What an error of paramiko means."""
+        """Map an error of paramiko."""
         if isinstance(error, paramiko.SSHException) and "not found in known_hosts" in str(error):
             return ShareError(_UNKNOWN_KEY)
         return share_error_by_type(error, _BY_TYPE)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
     def _path(self, parts: Parts) -> bytes:

@@ -1,6 +1,6 @@
-"""SMB through smbprotocol, the client that fsspec uses.
+"""SMB share through smbprotocol, the client that fsspec uses.
 
-fsspec's own layer asks for every file anew and opens it so that nobody else may write to it.
+fsspec's own layer sends a request per listed file, and opens files so that nobody else can write to them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SmbShare:
     """Open a signed session for ``smb://[user@]server[:port]/share/path``.
 
     Raises:
-        ShareError: that does not work.
+        ShareError: the session cannot be opened.
     """
     account = settings.account(address)
     session: dict[str, Any] = {"port": address.port or 445, "connection_cache": {}}
@@ -75,19 +75,19 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SmbShare:
 
 
 class SmbShare:
-    """Implements ``Share`` over SMB 2 and 3."""
+    """``Share`` over SMB 2 and 3."""
 
     def __init__(self, root: str, session: dict[str, Any]) -> None:
-        """A folder by its UNC path, in a session of its own."""
+        """``root``: UNC path of the folder; ``session``: options of its own session."""
         self._root = root
         self._session = session
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """One folder's files and folders; links and other reparse points are none."""
+        """Yield the files and folders in a folder, without links and other reparse points."""
         return self._entries(folder, "*")
 
     def stat(self, file: Parts) -> FileStat:
-        """One file, found by its name in its folder."""
+        """Return the stat of a file, found by its name in its folder."""
         *folder, name = file
         for entry in self._entries(tuple(folder), name):
             if entry.stat is not None and entry.parts == file:
@@ -103,7 +103,7 @@ class SmbShare:
 
     @staticmethod
     def as_share_error(error: Exception) -> ShareError:
-        """What an error of smbprotocol means."""
+        """Map an error of smbprotocol."""
         make = _BY_STATUS.get(getattr(error, "ntstatus", getattr(error, "status", None)))
         return make() if make else share_error_by_type(error, _BY_TYPE)
 

@@ -1,6 +1,6 @@
-"""WebDAV through webdav4, the client behind fsspec's ``webdav://``.
+"""WebDAV share through webdav4, the client behind fsspec's ``webdav://``.
 
-Names are quoted here, because the client takes ``#``, ``?`` and ``%`` in them for parts of a URL.
+Names are quoted here, because the client takes ``#``, ``?`` and ``%`` for URL syntax.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _BY_TYPE: ErrorTable = (
 
 
 def connect(address: ShareAddress, settings: ShareSettings) -> WebdavShare:
-    """Prepare a client for ``webdavs://server[:port]/path``, or ``webdav://`` without TLS."""
+    """Create a client for ``webdavs://server[:port]/path``, or ``webdav://`` without TLS."""
     account = settings.account(address)
     scheme = "https" if address.protocol == "webdavs" else "http"
     user = address.user or account.user
@@ -75,15 +75,15 @@ def connect(address: ShareAddress, settings: ShareSettings) -> WebdavShare:
 
 
 class WebdavShare:
-    """Implements ``Share`` over WebDAV."""
+    """``Share`` over WebDAV."""
 
     def __init__(self, client: Client, root: str) -> None:
-        """A folder by its path on the server."""
+        """``root``: path of the folder on the server."""
         self._client = client
         self._root = root
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """One folder's files and folders."""
+        """Yield the files and folders in a folder."""
         for found in self._propfind(folder, "1"):
             parts, is_folder = _parts(found, self._root), found.properties.resource_type == "directory"
             if parts == folder and not is_folder:
@@ -92,7 +92,7 @@ class WebdavShare:
                 yield ShareEntry(parts, None if is_folder else _file_stat(found))
 
     def stat(self, file: Parts) -> FileStat:
-        """One file."""
+        """Return the stat of a file."""
         for found in self._propfind(file, "0"):
             if found.properties.resource_type != "directory":
                 return _file_stat(found)
@@ -100,7 +100,7 @@ class WebdavShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """Yield the file's bytes, as they are stored."""
+        """Yield the file's bytes as stored, without content encoding."""
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})}
         with self._client.http.stream("GET", f"/{self._path(file)}", headers=headers) as response:
             if response.status_code not in (httpx.codes.OK, httpx.codes.PARTIAL_CONTENT):
@@ -108,7 +108,7 @@ class WebdavShare:
             yield _Body(response, start if response.status_code == httpx.codes.OK else 0)
 
     def as_share_error(self, error: Exception) -> ShareError:
-        """What an error of webdav4 or httpx means."""
+        """Map an error of webdav4 or httpx."""
         if not isinstance(error, HTTPError | httpx.HTTPStatusError):
             return share_error_by_type(error, _BY_TYPE)
         make = _BY_STATUS.get(status := error.response.status_code)
@@ -127,7 +127,7 @@ class WebdavShare:
 
 
 class _Body:
-    """The bytes of one answer, in blocks of the size that is asked for at most."""
+    """Body of a response, readable in limited blocks."""
 
     def __init__(self, response: httpx.Response, skip: int) -> None:
         self._blocks = response.iter_raw()
@@ -135,7 +135,7 @@ class _Body:
         self._skip = skip
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes; those before the start are skipped where a server knows no ranges."""
+        """Return at most ``size`` bytes; skips to the offset itself if the server ignores ranges."""
         while not self._left:
             if (block := next(self._blocks, None)) is None:
                 return b""
@@ -145,7 +145,7 @@ class _Body:
 
 
 def _parts(found: Response, root: str) -> Parts | None:
-    """Where an entry lies below the root; None for what does not, whatever the server says."""
+    """Return the path of an entry below the root; None if it is outside, whatever the server says."""
     path = unquote(urlsplit(found.href).path, errors="surrogateescape").strip("/")
     if path == root:
         return ()
