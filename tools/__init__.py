@@ -1,1 +1,1 @@
-"""Programs for developers, run by the Makefile: benchmarks, soaks, evaluation, hostile files, mutations."""
+"""Developer programs, run by the Makefile: benchmarks, soaks, evaluation, hostile files, mutations."""

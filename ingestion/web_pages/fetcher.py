@@ -1,6 +1,6 @@
-"""Fetches approved pages: no other address, no large or slow answer, and never more than a site allows.
+"""Page fetcher: fetches approved pages within limits of size and time, and within a site's robots.txt.
 
-Every redirect is checked like the address that an admin wrote. What comes is bytes: a limited child reads it.
+Every redirect is checked like an approved address. The result is bytes, which a sandboxed child reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
 from ingestion.web_pages.robots import NAME, Robots
 from storage.web_pages.web_sources import PORTS, normal_url
 
-# Hosts that are asked at the same time.
+# Maximum concurrent requests.
 CONCURRENCY = 4
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
@@ -41,35 +41,35 @@ SITEMAPS = ("application/xml", "text/xml", "text/plain")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _GONE = range(400, 500)
 
-# Whether an address is approved now; asked before every request.
+# True if an address is approved; called before every request.
 Allows = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What a server answered."""
+    """Response of a server."""
 
     media_type: str
-    # As the server says it.
+    # As declared by the server.
     charset: str | None
     data: bytes
     etag: str | None
-    # What asks for it again only when it has changed.
+    # Together with the ETag, the validators of a conditional request.
     last_modified: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """How much of a page is taken."""
+    """Limits of one page."""
 
-    # Of what was sent, and as much of what it unpacks to.
+    # Maximum size as sent, and after decompression.
     bytes: int = 2 * 1024 * 1024
-    # From the first byte asked to the last one read, redirects included.
+    # From the first request to the last byte, redirects included.
     seconds: float = 10
 
 
 class PageFetcher:
-    """Asks web servers, one request at a time for each host."""
+    """HTTP client for approved pages; sends one request at a time to each host."""
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class PageFetcher:
         resolver: PublicResolver | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Nothing is opened before the first page is asked for.
+        """Store the options; no connection is opened before the first request.
 
         Args:
-            contact: where the owner of a site can complain: an address of mail or of a page.
-            limits: of each page.
-            loopback: for development: test servers on this machine, on any port.
-            resolver: what knows the hosts' addresses.
-            sleep: waits between two requests where a site asks for it.
+            contact: where the owner of a site can complain: an e-mail address or a URL.
+            limits: limits of each page.
+            loopback: for development: allow test servers on this machine, on any port.
+            resolver: resolves host names.
+            sleep: waits for the crawl delay of a site.
         """
         self._contact = contact
         self._limits = limits
@@ -98,7 +98,7 @@ class PageFetcher:
         self._robots = Robots(self._read_robots)
         self._slots = asyncio.Semaphore(CONCURRENCY)
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # Host -> when it may be asked again.
+        # Host -> time from which it may be requested again.
         self._free_at: dict[str, float] = {}
 
     async def fetch(
@@ -109,17 +109,17 @@ class PageFetcher:
         validators: Mapping[str, str] | None = None,
         media_types: Collection[str] = PAGES,
     ) -> FetchedPage | None:
-        """Return a page; None when it has not changed.
+        """Return a page; None if it has not changed.
 
         Args:
-            url: its approved address.
-            allows: what is approved.
-            validators: headers that ask for a changed page only.
-            media_types: what it may be.
+            url: approved address.
+            allows: approval check.
+            validators: headers of a conditional request.
+            media_types: accepted media types.
 
         Raises:
-            WebPageError: it is not approved, not allowed, too large, too slow or not there; the message is
-                for an admin.
+            WebPageError: it is not approved, not allowed, too large, too slow or missing; the message is for
+                an admin.
         """
         if not allows(url):
             raise WebPageError("the address is not approved any more")
@@ -137,7 +137,7 @@ class PageFetcher:
         return await self._follow(url, lambda target: allows(target) or _is_same_page(url, target), ask)
 
     async def aclose(self) -> None:
-        """Close all connections; the next page opens new ones."""
+        """Close all connections; the next request opens new ones."""
         session, self._session = self._session, None
         if session:
             await session.close()
@@ -178,7 +178,7 @@ class PageFetcher:
         allows: Allows,
         ask: Callable[[str, _TimeLimit], Awaitable[FetchedPage | _Redirect | None]],
     ) -> FetchedPage | None:
-        """Follow redirects, each checked and asked for as the first address, until something else comes."""
+        """Follow redirects, each checked and requested like the first address, to the final response."""
         time = _TimeLimit(self._limits.seconds)
         for _ in range(MAX_REDIRECTS + 1):
             answer = await ask(url, time)
@@ -195,7 +195,7 @@ class PageFetcher:
         media_types: Collection[str],
         most: int,
     ) -> FetchedPage | _Redirect | None:
-        """What one address answers."""
+        """Return the response of one address, without following redirects."""
         self._check_port(url)
         try:
             async with self._slots, time.running():
@@ -239,21 +239,21 @@ class PageFetcher:
 
 @dataclass(frozen=True, slots=True)
 class _Redirect:
-    """Where a server sends us instead."""
+    """A redirect response."""
 
-    # As it says it.
+    # Location header, verbatim.
     location: str
 
 
 class _TimeLimit:
-    """What is left of the seconds of one page; waiting for one's turn costs none."""
+    """Time budget of one page; waiting for a turn costs nothing."""
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take the time of what is inside; raises TimeoutError when nothing is left."""
+        """Charge the time of the block; raise TimeoutError when the budget is used up."""
         now = asyncio.get_running_loop().time
         start = now()
         try:
@@ -264,11 +264,11 @@ class _TimeLimit:
 
 
 class _Missing(WebPageError):
-    """The server says that there is no such page, or not for us."""
+    """The server answered with a 4xx status."""
 
 
 class _Turn:
-    """One request to a host: behind the one before it, and not before the host may be asked again."""
+    """Slot for one request to a host: after the previous request and the crawl delay."""
 
     def __init__(
         self, lock: asyncio.Lock, free_at: Callable[[], float], sleep: Callable[[float], Awaitable[object]]
@@ -291,10 +291,10 @@ class _Turn:
 
 
 def _target(url: str, redirect: _Redirect, allows: Allows) -> str:
-    """Where a redirect leads.
+    """Return the target of a redirect.
 
     Raises:
-        WebPageError: to an address that is not approved, or from https to http.
+        WebPageError: the target is not approved, or leads from https to http.
     """
     try:
         target = normal_url(str(URL(url).join(URL(redirect.location))))
@@ -310,7 +310,7 @@ def _target(url: str, redirect: _Redirect, allows: Allows) -> str:
 
 
 def _is_same_page(one: str, other: str) -> bool:
-    """Two spellings of one address: with or without a slash at its end, over http or https."""
+    """True for two spellings of one address: trailing slash or not, http or https."""
     first, second = (URL(url) for url in (one, other))
     if first.port != second.port and (first.port, second.port) != (80, 443):
         return False
@@ -319,15 +319,16 @@ def _is_same_page(one: str, other: str) -> bool:
 
 
 async def _body(response: ClientResponse, most: int) -> bytes:
-    """What was sent, unpacked; read no further than it is allowed to be long.
+    """Return the decompressed body; reads no further than ``most`` bytes.
 
     Raises:
-        WebPageError: it is longer, or packed in another way than gzip.
+        WebPageError: it is longer, or compressed with anything but gzip.
     """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip"):
         raise WebPageError("the server packs the page in a way it was not asked for")
     too_large = WebPageError(f"the page is larger than {most / 1024**2:.3g} MB")
+    # Decompressed in pieces, so that a decompression bomb stops at the limit.
     unpack = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
     data = bytearray()
     sent = 0
@@ -345,7 +346,7 @@ async def _body(response: ClientResponse, most: int) -> bytes:
 
 
 def _why(error: Exception) -> str:
-    """Why nothing came, for an admin."""
+    """Return why a request failed, for an admin."""
     cause = error.__cause__ or getattr(error, "os_error", None)
     if isinstance(cause, ForbiddenAddress):
         return "the host's address is not a public one; such addresses are never asked"

@@ -1,7 +1,7 @@
-"""Keeps approved pages warm: fetches those that are due, reads them in a limited child and keeps their text.
+"""Renewal of approved pages: fetches due pages, reads them in a sandboxed child, stores their text.
 
-What is due stands in SQL. A page that fails keeps its last text and is tried again after minutes; no
-question waits for anything here.
+Due times are kept in SQL. A page that fails keeps its last text and is retried after minutes; no question
+waits for a renewal.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
 from storage.web_pages.web_sources import MAX_URL_CHARS, WebDomain, WebSources, WebSourcesFile, normal_url
 
-# What a host that answers slowly, or asks for pauses, has left by then, comes with the next tick.
+# Time limit per host and tick: what a slow host, or one with a crawl delay, has left waits for the next tick.
 HOST_SECONDS = 30.0
 _PDF = "application/pdf"
 
-# Called with each page that was tried, as it stands then.
+# Called with each page after it was tried.
 OnPage = Callable[[WebPage], None]
 
 log = logging.getLogger(__name__)
 
 
 class PageReader:
-    """Makes texts of what was fetched, chunks that fit the embedder's window."""
+    """Turns fetched pages into text, split into chunks that fit the embedder's window."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PageReader:
         embedder: Embedder,
         chunk_tokens: int,
     ) -> None:
-        """``chunk_tokens``: most tokens (cl100k_base) of a chunk. ``pdf`` stays open."""
+        """``chunk_tokens``: maximum tokens (cl100k_base) per chunk. ``pdf`` is not closed here."""
         self._html = html
         self._pdf = pdf
         self._compute_pool = compute_pool
@@ -62,10 +62,10 @@ class PageReader:
         self._chunk_tokens = chunk_tokens
 
     async def read(self, page: FetchedPage) -> WebText:
-        """Return the text of a page, cut into chunks.
+        """Return the text of a page, split into chunks.
 
         Raises:
-            DocumentError: it holds none, or cannot be read within limits.
+            DocumentError: it has none, or cannot be read within limits.
             EngineStartError: a side process cannot be started.
         """
         is_pdf = page.media_type == _PDF
@@ -79,22 +79,22 @@ class PageReader:
         read = self._read_pdf(page) if is_pdf else self._html.read(page.data, page.media_type, page.charset)
         try:
             made = await self._compute_pool.run(job, await read)
-        except NotAPdf:  # whose own sentence is about a file that was dropped
+        except NotAPdf:  # whose message is about dropped files
             raise NoPages("the server says that this is a PDF, and it is none or a damaged one") from None
         return WebText(made["title"], made["day"], chunks_of(made["chunks"]))
 
     async def _read_pdf(self, page: FetchedPage) -> bytes:
-        """Return a PDF as the limited child of documents reads it: its text, and no more."""
+        """Return the text of a PDF, read by the sandboxed child for documents."""
         with tempfile.NamedTemporaryFile(prefix="footnote-", suffix=".pdf") as file:
             await asyncio.to_thread(_write, file, page.data)
             return await self._pdf.fetch(Path(file.name))
 
     async def read_sitemap(self, page: FetchedPage) -> list[str]:
-        """Return the addresses that a sitemap lists.
+        """Return the addresses in a sitemap.
 
         Raises:
-            DocumentError: it is none, or lists other sitemaps.
-            EngineStartError: as ``read``.
+            DocumentError: it is no sitemap, or a sitemap index.
+            EngineStartError: a side process cannot be started.
         """
         data = await self._html.read(page.data, "application/xml", page.charset)
         found = await asyncio.to_thread(_addresses, data)
@@ -103,12 +103,12 @@ class PageReader:
         return found
 
     async def aclose(self) -> None:
-        """End the side process that reads."""
+        """End the side process of the reader."""
         await self._html.aclose()
 
 
 class WebPageRenewal:
-    """Fetches and reads what is due."""
+    """Fetches and reads due pages."""
 
     def __init__(
         self,
@@ -120,9 +120,9 @@ class WebPageRenewal:
         embedder: Embedder,
         channels: Channels,
     ) -> None:
-        """``embedder``: makes vectors of the chunks, so that no question waits for them.
+        """``embedder``: embeds chunks in advance, so that no question waits for it.
 
-        ``channels``: those in whose name admins are notified.
+        ``channels``: channels in whose name admins are notified.
         """
         self._channels = channels
         self._sources = sources
@@ -130,13 +130,13 @@ class WebPageRenewal:
         self._fetcher = fetcher
         self._reader = reader
         self._embedder = embedder
-        # Outcome -> fetches since this process began.
+        # Outcome -> fetches since this process started.
         self.fetches = dict.fromkeys(("read", "unchanged", "failed"), 0)
-        # By domain: what questions wait for.
+        # Domain -> running task of ``fetch_soon``.
         self._asked: dict[str, asyncio.Task[None]] = {}
 
     async def tick(self) -> None:
-        """Fetch what is due, sitemaps first: what they list is due with them.
+        """Fetch due pages, sitemaps first, since the pages that they list are due with them.
 
         Raises:
             InfrastructureError: the database or a side process does not work.
@@ -145,9 +145,9 @@ class WebPageRenewal:
         await self._store.prune()
 
     def fetch_soon(self, domain: WebDomain) -> asyncio.Task[None]:
-        """Fetch what is due of a domain in the background; an engine that is down ends in the log.
+        """Fetch the due pages of a domain in the background; errors of engines are logged.
 
-        Who asks for the same domain meanwhile gets the same task.
+        Concurrent calls for one domain share a task.
         """
         task = self._asked.get(domain.name)
         if task is None:
@@ -158,13 +158,14 @@ class WebPageRenewal:
     async def _fetch_asked(self, domain: WebDomain) -> None:
         try:
             await self._renew_due([domain])
-        except* InfrastructureError as error:  # what is due stays so
+        except* InfrastructureError as error:  # the pages stay due
             log.warning("pages that a question asked for have to wait: %s", raised_at(error))
 
     async def _renew_due(self, domains: Sequence[WebDomain]) -> None:
-        """Fetch what is due of some domains, their sitemaps first: what these list is due with them."""
+        """Fetch the due pages of domains, sitemaps first, since the pages that they list become due, too."""
         sources = await self._sources.current()
         sitemaps = {one.url for domain in domains for one in domain.sitemaps}
+        # The second pass fetches the pages of sitemaps renewed in the first one.
         for _ in range(2):
             await self._approve(sources)
             wanted = {*sitemaps, *(await approved_pages(domains, self._store))}
@@ -176,10 +177,10 @@ class WebPageRenewal:
         await self._embed()
 
     async def seed(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
-        """Fetch all pages of some domains that are not fresh, and tell of each; how they all stand then.
+        """Fetch all pages of domains that are not fresh, and report each; return the state of all.
 
         Raises:
-            InfrastructureError: as ``tick``.
+            InfrastructureError: the database or a side process does not work.
         """
         sources = await self._sources.current()
         sitemaps = [one.url for domain in domains for one in domain.sitemaps]
@@ -193,14 +194,14 @@ class WebPageRenewal:
         return await self._store.pages([*sitemaps, *urls])
 
     async def aclose(self) -> None:
-        """End what questions asked for, and close connections and side processes."""
+        """Cancel background fetches; close connections and side processes."""
         for task in list(self._asked.values()):
             await cancel_and_wait(task)
         await self._fetcher.aclose()
         await self._reader.aclose()
 
     async def _embed(self) -> None:
-        """Make the vectors of texts that have none, or another embedder's."""
+        """Embed texts without vectors, or with vectors of another embedder."""
         embedder = self._embedder
         for sha256 in await self._store.without_vectors(embedder.space):
             if text := await self._store.text(sha256):
@@ -211,7 +212,7 @@ class WebPageRenewal:
 
     async def _approve(self, sources: WebSources) -> None:
         if not self._sources.is_known:
-            return  # a list with a mistake says nothing: it must not forget what was fetched
+            return  # an invalid list must not discard what was fetched
         sitemaps = [one.url for domain in sources.domains for one in domain.sitemaps]
         await self._store.approve([*sitemaps, *(await approved_pages(sources.domains, self._store))])
 
@@ -223,9 +224,9 @@ class WebPageRenewal:
         *,
         is_forced: bool = False,
     ) -> None:
-        """The hosts side by side, the pages of each one after the other.
+        """Renew pages: hosts concurrently, the pages of one host one after the other.
 
-        ``is_forced``: also what failed and is not due yet, however long that takes.
+        ``is_forced``: also retry failures that are not due yet, without a time limit.
         """
         sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
         clock = asyncio.get_running_loop().time
@@ -248,9 +249,9 @@ class WebPageRenewal:
                 group.create_task(renew(own))
 
     async def _renew(self, url: str, *, is_sitemap: bool) -> None:
-        """Fetch and keep one page; what is wrong with it is kept, too."""
+        """Fetch and store one page, or store its failure."""
         (known,) = await self._store.pages([url])
-        # Asked anew, for the list may have changed since this page was due.
+        # Read again, as the list may have changed since this page became due.
         sources = await self._sources.current()
         allowed = {one.url for domain in sources.domains for one in domain.sitemaps} if is_sitemap else None
         try:
@@ -273,7 +274,7 @@ class WebPageRenewal:
             await self._store.keep_failure(url, str(error), await self._concerned(url, sources))
 
     async def _concerned(self, url: str, sources: WebSources) -> int | None:
-        """Return a channel whose questions may open a page, a local one if there is any."""
+        """Return a channel that may search a page, preferably a local one."""
         channels = [
             channel
             for channel in await self._channels.all()
@@ -299,10 +300,10 @@ def make_renewal(
     contact: str | None,
     html: HtmlProcess | None = None,
 ) -> WebPageRenewal:
-    """Put everything together that fetches and reads; nothing is opened before the first page is due.
+    """Wire fetching and reading together; nothing is opened before the first page is due.
 
-    ``contact``: what servers are told where the settings name nothing else. ``html``: opens pages, and is
-    closed with the renewal.
+    ``contact``: told to servers, unless the settings name a contact. ``html``: reads pages; closed with the
+    renewal.
     """
     fetcher = PageFetcher(
         settings.web_contact or contact or "no contact given",
@@ -319,7 +320,7 @@ def _write(file: IO[bytes], data: bytes) -> None:
 
 
 def _addresses(data: bytes) -> list[str]:
-    """Return the addresses that the limited child found in a sitemap."""
+    """Return the valid addresses that the sandboxed child found in a sitemap."""
     found: list[str] = []
     for text in json.loads(data)["urls"]:
         with suppress(ValueError):
@@ -328,6 +329,6 @@ def _addresses(data: bytes) -> list[str]:
 
 
 def _validators(page: FetchedPage) -> dict[str, str]:
-    """Return the headers that ask for a page only if it has changed."""
+    """Return the headers of a conditional request."""
     asked = {"If-None-Match": page.etag, "If-Modified-Since": page.last_modified}
     return {name: value for name, value in asked.items() if value}

@@ -1,4 +1,4 @@
-"""What a site's robots.txt lets us fetch, and how long we wait between two requests (RFC 9309)."""
+"""Robots exclusion protocol (RFC 9309): what a site's robots.txt allows, and its crawl delay."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from yarl import URL
 
 from ingestion.errors import WebPageError
 
-# How long a robots.txt is believed; RFC 9309 allows a day.
+# TTL of a cached robots.txt; RFC 9309 allows a day.
 KEPT_SECONDS = 86_400.0
-# How long a site whose robots.txt did not come is left alone.
+# How long a site is left alone after its robots.txt could not be fetched.
 RETRY_SECONDS = 600.0
-# A longer crawl-delay is taken for this one: fifty pages an hour are slow enough for anybody.
+# Longer crawl delays are capped: fifty pages an hour are slow enough for any site.
 MAX_DELAY_SECONDS = 60.0
 
-# As robots.txt files call us.
+# Our user agent in robots.txt files.
 NAME = "Footnote"
 
-# The text at an address; None where there is none. Raises WebPageError.
+# Returns the text at an address, None if there is none. Raises WebPageError.
 ReadRobots = Callable[[str], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """One site's rules, and until when they are believed."""
+    """Rules of one site, until they expire."""
 
-    # None: nobody knows, so nothing is fetched.
+    # None: unknown, so nothing is fetched.
     rules: Protego | None
     until: float
-    # Why nobody knows, for an admin.
+    # Why they are unknown, for an admin.
     reason: str = ""
 
     def allow(self, url: str) -> bool:
@@ -47,7 +47,7 @@ class RobotsRules:
 
 
 class Robots:
-    """The rules of every site that is asked."""
+    """Cache of the rules of all sites."""
 
     def __init__(self, read: ReadRobots, clock: Callable[[], float] = time.monotonic) -> None:
         """``read``: fetches a robots.txt."""
@@ -56,7 +56,7 @@ class Robots:
         self._rules: dict[str, RobotsRules] = {}
 
     async def of(self, url: str) -> RobotsRules:
-        """Return the rules of the site that a page stands on.
+        """Return the rules of the site of a page.
 
         A site without a robots.txt allows everything; one that does not answer allows nothing for a while.
         """

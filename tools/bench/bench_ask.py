@@ -1,7 +1,7 @@
-"""``make bench-ask``: how long a question takes, beside one bare query of the same engine in the same run.
+"""``make bench-ask``: latency of a question, compared to a bare query of the same engine in the same run.
 
-Without a model: what is measured is ours alone, from the question to quotes with links. Never part of the
-tests: a busy machine is slow, which is no fault of the code.
+Runs without a language model, so that only our code is measured, from the question to quotes with links. Not
+part of the tests: a busy machine is slow, which is no fault of the code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHUNKS = 10_000
 QUESTIONS, WARMED_BY = 200, 5
 LONGEST, MOST_TIMES = 50.0, 3.0
 CHANNELS = 1000
-# Of the document that is opened.
+# Pages of the document in the viewer.
 PAGES = 2000
 CACHE = Path.home() / ".cache" / "footnote"
 
@@ -44,7 +44,7 @@ Row = Callable[[], Coroutine[Any, Any, list[Figure]]]
 
 
 def rows(scale: int) -> dict[str, Row]:
-    """Return every part of the benchmark by its name."""
+    """Return the benchmarks by name."""
     return {
         "embedded": partial(bench_channel, "embedded index", None, CHUNKS // scale),
         "weaviate": partial(bench_channel, "Weaviate", "embedded", CHUNKS // scale),
@@ -58,25 +58,25 @@ def rows(scale: int) -> dict[str, Row]:
 
 
 async def bench_page_views(pages: int) -> list[Figure]:
-    """Return a document's pages, searched and turned."""
+    """Measure searching and paging through a document."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_viewer(Path(work), pages)
 
 
 async def bench_page_store(pages: int) -> list[Figure]:
-    """Return a document's pages, on machines that share a store."""
+    """Measure page views on machines that share an object store."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_stored_pages(Path(work), pages)
 
 
 async def bench_web_pages() -> list[Figure]:
-    """Questions beside a list of approved web pages."""
+    """Measure questions with a list of approved web pages."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_web(Path(work))
 
 
 async def bench_channel(engine: str, weaviate_url: str | None, chunks: int) -> list[Figure]:
-    """Questions to one channel of so many chunks."""
+    """Measure questions to one channel with ``chunks`` chunks."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         async with open_home(Path(work), weaviate_url) as home:
             channel = await home.channel("asked")
@@ -111,7 +111,7 @@ async def _figure(home: AskedHome, channel: Channel, engine: str) -> Figure:
 
 
 def _told(answers: list[Answer]) -> str:
-    """How the answers ended and where their time went; fast refusals would prove nothing.
+    """Return outcomes and median times of the answers, since fast refusals would prove nothing.
 
     Raises:
         RuntimeError: too few of them were answers.
@@ -127,7 +127,7 @@ def _told(answers: list[Answer]) -> str:
 
 
 async def run(chosen: dict[str, Row]) -> list[Figure]:
-    """Measure these parts; one that breaks is a failed row, and the others go on."""
+    """Run benchmarks; one that raises becomes a failed row, and the others go on."""
     figures: list[Figure] = []
     for name, bench in chosen.items():
         print(f"{name} ...", flush=True)
@@ -140,7 +140,7 @@ async def run(chosen: dict[str, Row]) -> list[Figure]:
 
 
 def main() -> None:
-    """Measure what was asked for and print the table; the exit status says whether every bar was met."""
+    """Run the chosen benchmarks and print the table; exit with 1 if a bar was missed."""
     asked = read_arguments()
     CACHE.mkdir(parents=True, exist_ok=True)
     chosen = {
@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def read_arguments() -> argparse.Namespace:
-    """What the Makefile passes on."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_const", const=10, default=1, dest="scale", help="a tenth")
     parser.add_argument("--rows", default="", help=f"comma-separated, of {','.join(rows(1))}")

@@ -1,13 +1,14 @@
-"""``make bench-events``: events of Slack and Teams at a steady rate: how soon each is acknowledged and seen.
+"""``make bench-events``: Slack and Teams events at a steady rate, until acknowledged and visibly handled.
 
-The whole program runs beside platforms that only count. Each event is a question of its own; every tenth
-comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the signatures of
-Slack's and commits each event to SQLite gets as many in the same run, and posts a bare message for each, as
-many at once as the program: what any bot does that loses nothing, before a person sees that the question
-was heard, and the most that sender and Web API of this bench can take.
+The whole program runs against fake platforms that only count. Each event is a question of its own; every
+tenth is sent twice, as Slack retries what it considers lost. For comparison, a bare aiohttp server gets as
+many events in the same run: it verifies Slack's signature, commits each event to SQLite and posts a bare
+message, with the same concurrency as the program. That is the minimum for a bot that loses nothing, and shows
+the limit of this benchmark's sender and Web API.
 
 After the steady rates over many channels comes the flood: one channel asks 400 questions at once, then a few
-people ask in another one. It comes twice; the second time Slack takes one message a second from that channel.
+people ask in another one. It runs twice; the second time Slack's rate limit is one message a second for that
+channel.
 """
 
 from __future__ import annotations
@@ -53,18 +54,18 @@ SETTINGS = {
     "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
     "FOOTNOTE_RECEIPTS": "off",
 }
-# Questions of the channel that floods, of the same while Slack slows it down, and of the other one.
+# Questions of the flooding channel, of the same under a rate limit, and of the other channel.
 FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
-# Within which a question's first sign is seen, of all and of the channel that does not flood.
+# Time until a question's first visible reaction: in general, and in the channel that does not flood.
 SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
-# Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000.
+# 99th percentile of acknowledgements in milliseconds; Slack retries after 3,000.
 LONGEST = 250.0
 ANSWER_SECONDS = 1800
 
 
 @asynccontextmanager
 async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
-    """Yield an application on a free port; gives its URL."""
+    """Serve an application on a free port; yield its URL."""
     app = web.Application()
     app.add_routes(routes)
     runner, port = web.AppRunner(app, access_log=None), free_port()
@@ -77,7 +78,7 @@ async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
 
 
 class BareBot:
-    """Checks who sent an event, commits it, acknowledges it, and posts one message."""
+    """Minimal bot: verifies an event, commits it, acknowledges it, and posts one message."""
 
     def __init__(self, slack: AsyncWebClient, file: Path) -> None:
         self._slack = slack
@@ -90,7 +91,7 @@ class BareBot:
         self._database.execute("CREATE TABLE event (id TEXT PRIMARY KEY, body BLOB)")
 
     async def handle(self, request: web.Request) -> web.Response:
-        """What any Slack bot must do that loses nothing."""
+        """Handle an event with the minimum that a Slack bot needs to lose nothing."""
         body = await request.read()
         if not SignatureVerifier(SECRET).is_valid_request(body, dict(request.headers)):
             return web.Response(status=401)
@@ -114,16 +115,16 @@ class BareBot:
             await self._slack.chat_postMessage(channel=channel, thread_ts=thread, text="…")
 
     def close(self) -> None:
-        """Give the database back."""
+        """Close the database."""
         self._writer.shutdown()
         self._database.close()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was sent: how long each acknowledgement took, when each question was sent, refusals.
+    """Sent questions: latencies of acknowledgements, send times, refusals.
 
-    A refusal is a status, or the error of a connection that broke.
+    A refusal is a status code, or the error of a broken connection.
     """
 
     milliseconds: list[float] = field(default_factory=list)
@@ -131,27 +132,27 @@ class Asked:
     refused: list[str] = field(default_factory=list)
 
     def waited(self, seen: Mapping[str, float]) -> list[float]:
-        """Seconds from each question to when it is ``seen``; those that never are count as for ever."""
+        """Return the seconds from each question until it was ``seen``; infinite if it never was."""
         return [seen.get(ts, inf) - at for ts, at in self.sent_at.items()]
 
 
 def spread(number: int) -> tuple[str, str]:
-    """(channel, asker) of a question when many channels ask in turn, five people in each."""
+    """Return (channel, user) of a question: many channels in turn, five users each."""
     return CHANNELS[number % len(CHANNELS)], f"U{number // len(CHANNELS) % 5}ASKER01"
 
 
 def flooded_channel(number: int) -> tuple[str, str]:
-    """Return the channel that floods, with fifty people in it."""
+    """Return the flooding channel, with one of fifty users."""
     return FLOODED, f"U{number % 50}ASKER01"
 
 
 def other_channel(number: int) -> tuple[str, str]:
-    """Return the channel that asks meanwhile."""
+    """Return the other channel, with its user."""
     return OTHER, "U0OTHER01"
 
 
 async def send(session: aiohttp.ClientSession, door: Door, asked: Asked, thread: str, body: bytes) -> None:
-    """Send one event, again and again until it is acknowledged."""
+    """Send one event, and retry until it is acknowledged."""
     started = time.monotonic()
     is_again = thread in asked.sent_at
     asked.sent_at.setdefault(thread, started)
@@ -163,7 +164,7 @@ async def send(session: aiohttp.ClientSession, door: Door, asked: Asked, thread:
 
 
 async def _refusal(session: aiohttp.ClientSession, door: Door, body: bytes, *, is_again: bool) -> str:
-    """What came in place of an acknowledgement; '' for one."""
+    """Send a request; return its status code or error, '' if it was acknowledged."""
     try:
         async with session.post(door.url, data=body, headers=door.headers(body, is_again)) as response:
             return "" if response.ok else str(response.status)
@@ -174,7 +175,7 @@ async def _refusal(session: aiohttp.ClientSession, door: Door, body: bytes, *, i
 async def send_all(
     door: Door, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
 ) -> Asked:
-    """Send these questions at this rate, every tenth twice; ``whence``: (channel, asker) of each."""
+    """Send questions at a steady rate, every tenth twice; ``whence`` returns (channel, user) of each."""
     asked = Asked()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         began = time.monotonic()
@@ -188,12 +189,12 @@ async def send_all(
 
 
 def at_most(values: Sequence[float], share: float) -> float:
-    """What this share of them is at most."""
+    """Return the quantile of values at ``share``."""
     return sorted(values)[int(share * (len(values) - 1))]
 
 
 async def until_answered(platform: Counting, sent: Iterable[str]) -> None:
-    """Wait until each of these questions has its answer, for as long as that may take."""
+    """Wait until all questions are answered, for at most ``ANSWER_SECONDS``."""
     began, missing = time.monotonic(), set(sent)
     while (missing := missing - platform.answers.keys()) and time.monotonic() - began < ANSWER_SECONDS:
         print(f"    {len(missing):,} unanswered", flush=True)
@@ -201,10 +202,10 @@ async def until_answered(platform: Counting, sent: Iterable[str]) -> None:
 
 
 class Bench:
-    """The program and the bare bot, each beside a Web API of its own."""
+    """Benchmark of the program and of the bare bot, each with its own Web API."""
 
     def __init__(self, program: Door, bare: Door, slack: CountingSlack) -> None:
-        """``slack``: the program's."""
+        """``slack``: Web API of the program."""
         self._program, self._bare, self._slack = program, bare, slack
         self._next = 0
 
@@ -213,7 +214,7 @@ class Bench:
         return range(self._next - count, self._next)
 
     async def steady(self, door: Door, rate: int, seconds: int) -> list[Figure]:
-        """So many events a second over many channels, through one of the program's doors."""
+        """Measure ``rate`` events a second over many channels of one platform."""
         bare = await send_all(self._bare, rate, self._numbers(rate * seconds))
         while self._bare.platform.posted.keys() < bare.sent_at.keys():
             await asyncio.sleep(0.1)
@@ -238,7 +239,7 @@ class Bench:
         ]
 
     async def flood(self, *, is_limited: bool) -> list[Figure]:
-        """Many questions of one channel, then a few of another."""
+        """Measure many questions in one channel, then a few in another one."""
         self._slack.limited = FLOODED if is_limited else ""
         count = LIMITED_FLOOD if is_limited else FLOOD
         what = f"{count} questions in one channel" + (", which may post 1 a second" if is_limited else "")
@@ -279,7 +280,7 @@ class Bench:
 
 
 async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bool) -> list[Figure]:
-    """Send to the bare bot and to the program, and wait until every question has its answer."""
+    """Measure the bare bot and the program, until every question is answered."""
     slack, bare_slack, teams = CountingSlack(), CountingSlack(), CountingTeams()
     async with AsyncExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="footnote-bench-events-")))
@@ -313,7 +314,7 @@ async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bo
 
 
 def main() -> None:
-    """Measure, print the table; the exit status says whether every bar was met."""
+    """Measure and print the table; exit with 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=RATE, help="events a second")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="so long")

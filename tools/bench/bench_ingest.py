@@ -1,6 +1,6 @@
-"""``make bench-ingest``: speed and cost of ingestion, each figure beside the bare library in the same run.
+"""``make bench-ingest``: speed and cost of ingestion, compared to the bare library in the same run.
 
-Never part of the tests: a busy machine is slow, which is no fault of the code.
+Not part of the tests: a busy machine is slow, which is no fault of the code.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tools.bench.rows.ingesting import bench_drop, bench_mass, bench_memory
 from tools.bench.rows.reading_speed import bench_read
 from tools.bench.rows.scanning import bench_scan
 
-# By how much ``--quick`` divides files and pages.
+# Divisor of files and pages with ``--quick``.
 QUICK_SCALE = 10
 
 
 def rows(scale: int) -> dict[str, Callable[[Path], list[Figure]]]:
-    """Return every part of the benchmark by its name."""
+    """Return the benchmarks by name."""
     return {
         "scan": bench_scan,
         "read": bench_read,
@@ -42,7 +42,7 @@ def rows(scale: int) -> dict[str, Callable[[Path], list[Figure]]]:
 
 
 def main() -> None:
-    """Measure what was asked for and print the table; the exit status says whether every bar was met."""
+    """Run the chosen benchmarks and print the table; exit with 1 if a bar was missed."""
     asked = read_arguments()
     scale = QUICK_SCALE if asked.quick else 1
     chosen = {name: bench for name, bench in rows(scale).items() if not asked.rows or name in asked.rows}
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def measure(name: str, bench: Callable[[Path], list[Figure]]) -> list[Figure]:
-    """One part in a folder of its own; a part that breaks is a failed row, and the others go on."""
+    """Run one benchmark in its own folder; if it raises, return a failed row."""
     started = time.monotonic()
     print(f"{name} ...", flush=True)
     work = Path(tempfile.mkdtemp(prefix=f"footnote-bench-{name}-", dir=Path.home() / ".cache" / "footnote"))
@@ -73,7 +73,7 @@ def measure(name: str, bench: Callable[[Path], list[Figure]]) -> list[Figure]:
 
 
 def read_arguments() -> argparse.Namespace:
-    """What the Makefile passes on."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the pages: three minutes")
     parser.add_argument("--rows", default="", help=f"comma-separated, of {','.join(rows(1))}")

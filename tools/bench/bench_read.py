@@ -1,8 +1,8 @@
-"""``make bench-read CORPUS=DIR``: how rightly PDFs are read, against labels that people made from the pages.
+"""``make bench-read CORPUS=DIR``: accuracy of PDF reading, against labels that people made from the pages.
 
-``labels/`` names the files by folder and name; those of ``samples`` in ``bot/cli/setup``, those of ``papers``
-are drawn for each run. A file that DIR lacks is a failure, because a bar that is met by half of the labels
-says nothing.
+``labels/`` lists the files by folder and name; those in ``samples`` are in ``bot/cli/setup``, those in
+``papers`` are drawn for each run. A file missing from DIR is a failure, because a bar that is met by half of
+the labels says nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIBRARIES = {"PyMuPDF": "pymupdf", "pymupdf4llm": "pymupdf4llm"}
 
 
 def main() -> None:
-    """Print the table; the exit status says whether every bar was met."""
+    """Measure and print the table; exit with 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, help="the folder of the labelled PDFs")
     parser.add_argument("--show", choices=(FULL, QUICK, *LIBRARIES), help="list what this reader got wrong")
@@ -67,7 +67,7 @@ def _measure(corpus: Path, work: Path, shown: str | None) -> list[bool]:
 
 
 def _words(labels: Labels, files: Files) -> Words:
-    """Return the words of the pages whose text is labelled: that of the others may lie in pictures."""
+    """Return the words of pages with labelled text; on other pages they may be part of pictures."""
     kinds = (*((name, kinds["headings"]) for name, kinds in labels.headings.items()), *labels.order.items())
     numbers: dict[str, set[int]] = {}
     for name, pages in kinds:

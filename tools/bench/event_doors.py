@@ -1,4 +1,4 @@
-"""The doors through which chats' events come in, and what a bench sends through them."""
+"""Event endpoints of Slack and Teams, with generators for benchmark events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTIONS = ("How often do backups run?", "How long are backups kept?", "Who app
 
 
 class Counting(Protocol):
-    """A chat platform that counts what is posted in the thread of each question."""
+    """Fake chat platform that counts posts by the thread of their question."""
 
     posted: Counter[str]
     answers: Counter[str]
@@ -27,25 +27,25 @@ class Counting(Protocol):
 
 @dataclass(frozen=True)
 class Door:
-    """Where a platform's events go, how they are made, and who counts what comes of them."""
+    """Event endpoint of a platform, with its event generator and the fake that counts replies."""
 
-    # Of what is sent, in a table.
+    # Name of its events in tables.
     name: str
     url: str
     platform: Counting
-    # (thread, body) of a question of this number, channel and person.
+    # (number, channel, user) -> (thread, body) of a question.
     make: Callable[[int, str, str], tuple[str, bytes]]
-    # Of a body, and whether it is sent again.
+    # (body, whether it is a retry) -> request headers.
     headers: Callable[[bytes, bool], dict[str, str]]
 
 
 def slack_door(base_url: str, platform: Counting) -> Door:
-    """Signed events of Slack."""
+    """Return the endpoint of signed Slack events."""
     return Door("signed events", f"{base_url}/slack/events", platform, _mention, _signed)
 
 
 def teams_door(base_url: str, platform: Counting, service_url: str) -> Door:
-    """Activities of Teams, without the token that only Microsoft can sign."""
+    """Return the endpoint of Teams activities, without the token that only Microsoft can sign."""
 
     def make(number: int, channel: str, person: str) -> tuple[str, bytes]:
         text = QUESTIONS[number % len(QUESTIONS)]

@@ -1,4 +1,4 @@
-"""What the benchmarks measured, as one table."""
+"""Benchmark results as a table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row of the table."""
+    """A row of the table."""
 
     what: str
-    # What is asked for; empty for a figure that is only reported.
+    # Required value; empty for a figure that is only reported.
     bar: str
     measured: str
-    # The bare library, measured in the same run.
+    # Value of the bare library in the same run.
     raw: str
     ratio: str
-    # None: nothing is asked for.
+    # None: there is no bar.
     is_met: bool | None
 
 
@@ -26,12 +26,12 @@ VERDICTS = {True: "pass", False: "FAIL", None: ""}
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Return the figures as lines of a Markdown table."""
+    """Return the figures as a Markdown table."""
     return markdown([HEAD, *((*astuple(figure)[:-1], VERDICTS[figure.is_met]) for figure in figures)])
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a Markdown table whose columns line up; the first is its head."""
+    """Return rows as an aligned Markdown table; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"

@@ -1,7 +1,7 @@
 """Reads pages with a bare library: ``library_program.py pymupdf|pymupdf4llm|words ANSWER``, files on stdin.
 
-Run as a program of its own, because only the limited child may load PyMuPDF. Writes what was seen of each
-file and the CPU seconds it took, the start left out.
+A separate program, because only the sandboxed child may load PyMuPDF. Writes the findings by file, and the
+CPU seconds without start-up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HEADINGS = {"title", "section-header"}
 
 
 def main() -> None:
-    """Read every file that is named on stdin."""
+    """Read the files listed on stdin."""
     import pymupdf  # noqa: F401, PLC0415  (its start is not counted)
     from pymupdf4llm.helpers import document_layout  # noqa: F401, PLC0415
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def read_bare(path: str, pages: Sequence[int]) -> dict[str, Any]:
-    """PyMuPDF alone: its text, the tables it finds without layout, pictures and clusters of drawings."""
+    """Return PyMuPDF's text, tables without layout, pictures and clusters of drawings."""
     import pymupdf  # noqa: PLC0415
 
     seen: dict[str, Any] = {"headings": [], "tables": {}, "text": {}, "figures": {}}
@@ -47,7 +47,7 @@ def read_bare(path: str, pages: Sequence[int]) -> dict[str, Any]:
 
 
 def read_layout(path: str, pages: Sequence[int]) -> dict[str, Any]:
-    """pymupdf4llm with its layout model, without OCR."""
+    """Return the findings of pymupdf4llm with its layout model, without OCR."""
     from pymupdf4llm.helpers.document_layout import parse_document  # noqa: PLC0415
 
     seen: dict[str, Any] = {"headings": [], "tables": {}, "text": {}, "figures": {}}
@@ -65,14 +65,14 @@ def read_layout(path: str, pages: Sequence[int]) -> dict[str, Any]:
 
 
 def _text(box: Any) -> str:
-    """Return the text of a box, a table's row by row."""
+    """Return the text of a box; a table row by row."""
     if box.table:
         return "\n".join(_spaced(row) for row in box.table["extract"])
     return "\n".join(_line(line["spans"]) for line in box.textlines or ())
 
 
 def _line(spans: Sequence[Any]) -> str:
-    """Spans as the library itself writes them out: with a blank wherever there is a gap."""
+    """Return spans joined as the library itself does: with a space at every gap."""
     text, end = "", 0.0
     for span in spans:
         text += " " * (text != "" and span["bbox"][0] - end > 1) + span["text"]
@@ -87,7 +87,7 @@ def _spaced(cells: Iterable[str | None]) -> str:
 def read_words(path: str, pages: Sequence[int]) -> dict[str, Any]:
     """Return the words of each page with their boxes as displayed.
 
-    /ActualText is not asked: an empty one in the file takes words away that anybody can see.
+    Ignores /ActualText: an empty one hides words that are visible.
     """
     import pymupdf  # noqa: PLC0415
 

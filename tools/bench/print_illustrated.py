@@ -1,4 +1,4 @@
-"""Draws the illustrated report into a folder; a program of its own, as ``print_papers.py``."""
+"""Draws the illustrated report into a folder; a separate program, like ``print_papers.py``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Draws the papers of our own into a folder, with ``labels.json``: what is true of them.
+"""Draws the generated papers into a folder, with their ground truth in ``labels.json``.
 
-Run as a program of its own, because only the limited child may load PyMuPDF.
+A separate program, because only the sandboxed child may load PyMuPDF.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KINDS = ("tables", "order", "figures")
 
 
 def print_papers(folder: Path) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Draw them; returns kind of label -> file below the folder's parent -> page -> what stands there."""
+    """Draw the papers; return kind of label -> file, relative to the folder's parent -> page -> label."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, "-m", __name__, str(folder)], check=True)
     labels: dict[str, dict[str, Mapping[str, Any]]] = json.loads((folder / "labels.json").read_text())
@@ -24,7 +24,7 @@ def print_papers(folder: Path) -> dict[str, dict[str, Mapping[str, Any]]]:
 
 
 def main() -> None:
-    """Draw every paper into the folder that is named."""
+    """Draw all papers into the folder named on the command line."""
     from tools.bench.papers.columns import column_papers  # noqa: PLC0415  (they load PyMuPDF)
     from tools.bench.papers.reports import reports  # noqa: PLC0415
     from tools.bench.papers.tables import table_papers  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""The bare library beside our figures: ``rawdict`` of every page of the PDFs named, and nothing else.
+"""Baseline of the bare library: ``rawdict`` of every page of PDFs, and nothing else.
 
-Run as a program of its own, because only the limited child may load PyMuPDF. Prints (pages, seconds, words).
+A separate program, because only the sandboxed child may load PyMuPDF. Prints (pages, seconds).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ NICENESS = 10
 
 
 def start_pass(files: Sequence[Path]) -> subprocess.Popen[str]:
-    """Begin a bare pass over these PDFs in a process of its own."""
-    # As a file it would take tests/storage for storage.
+    """Start a bare pass over PDFs in a side process."""
+    # Run with -m: as a file it would import tests/storage as storage.
     program = [sys.executable, "-m", "tools.bench.raw_reading"]
     started = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if started.stdin is None:
@@ -29,7 +29,7 @@ def start_pass(files: Sequence[Path]) -> subprocess.Popen[str]:
 
 
 def finish_pass(started: subprocess.Popen[str]) -> tuple[int, float]:
-    """(pages, seconds) of a pass, its start-up left out."""
+    """Return (pages, seconds) of a pass, without start-up."""
     if started.stdout is None or started.wait() != 0:
         raise RuntimeError("the bare pass failed")
     pages, seconds = json.loads(started.stdout.read())
@@ -38,13 +38,13 @@ def finish_pass(started: subprocess.Popen[str]) -> tuple[int, float]:
 
 
 def raw_seconds(files: Sequence[Path], processes: int) -> float:
-    """Wall clock of a bare pass over PDFs, shared out among so many processes at once."""
+    """Return the wall-clock seconds of a bare pass over PDFs, split among ``processes``."""
     shares = [list(files)[number::processes] for number in range(processes)]
     return max(finish_pass(one)[1] for one in [start_pass(share) for share in shares if share])
 
 
 def main() -> None:
-    """One pass, at the priority that our own reading has."""
+    """Run a pass, at the priority of our own reading."""
     os.nice(NICENESS)
     from storage.pdf.child.mupdf import pymupdf  # noqa: PLC0415 - as our child, and not where passes are started
 

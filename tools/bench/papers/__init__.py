@@ -1,1 +1,1 @@
-"""Papers of our own: PDFs drawn at run time whose headings, tables, order and figures we know."""
+"""Generated papers: PDFs drawn at run time with known headings, tables, reading order and figures."""

@@ -1,4 +1,4 @@
-"""Vector charts and diagrams; every function draws into a box and returns what the drawing really fills."""
+"""Vector charts and diagrams; each function draws into a box and returns the area that it fills."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Draw = Callable[[Any, Any, Random], Any]
 
 
 def _axes(page: Any, box: Any, most: int) -> tuple[Any, list[Any]]:
-    """Two axes with four ticks: the plot's own box, and the boxes of the labels."""
+    """Draw two axes with four ticks; return the plot area and the boxes of the labels."""
     plot = pymupdf.Rect(box.x0 + 30, box.y0 + 6, box.x1 - 4, box.y1 - 16)
     page.draw_line(plot.bl, plot.tl, color=INK, width=0.8)
     page.draw_line(plot.bl, plot.br, color=INK, width=0.8)
@@ -33,7 +33,7 @@ def _axes(page: Any, box: Any, most: int) -> tuple[Any, list[Any]]:
 
 
 def bars(page: Any, box: Any, random: Random) -> Any:
-    """One bar a month."""
+    """Draw a bar chart with one bar per month."""
     plot, drawn = _axes(page, box, 400)
     step = plot.width / len(MONTHS)
     for number, month in enumerate(MONTHS):
@@ -45,7 +45,7 @@ def bars(page: Any, box: Any, random: Random) -> Any:
 
 
 def grouped_bars(page: Any, box: Any, random: Random) -> Any:
-    """Three bars a quarter, with a legend below."""
+    """Draw a bar chart with three bars per quarter and a legend below."""
     legend = pymupdf.Rect(box.x0, box.y1 - 14, box.x1, box.y1)
     plot, drawn = _axes(page, pymupdf.Rect(box.x0, box.y0, box.x1, legend.y0), 80)
     step = plot.width / 4
@@ -70,14 +70,14 @@ def _legend(page: Any, x: float, y: float, names: Sequence[str]) -> Any:
 
 
 def _key(page: Any, x: float, y: float, colour: Sequence[float], name: str) -> Any:
-    """Return a patch of colour and what it means."""
+    """Draw a legend entry: a colour patch and its name."""
     patch = pymupdf.Rect(x, y - 6, x + 7, y + 1)
     page.draw_rect(patch, color=None, fill=colour)
     return around([patch, label(page, x + 10, y, name)])
 
 
 def curves(page: Any, box: Any, random: Random) -> Any:
-    """Two lines over eight months, on a light grid."""
+    """Draw a line chart of two lines over eight months, on a light grid."""
     plot, drawn = _axes(page, box, 60)
     for tick in range(1, 5):
         y = plot.y1 - tick * plot.height / 4
@@ -92,7 +92,7 @@ def curves(page: Any, box: Any, random: Random) -> Any:
 
 
 def dots(page: Any, box: Any, random: Random) -> Any:
-    """Return a cloud of forty measured points."""
+    """Draw a scatter plot of forty points."""
     plot, drawn = _axes(page, box, 20)
     for _ in range(40):
         x, noise = random.random(), random.uniform(-0.2, 0.2)
@@ -103,7 +103,7 @@ def dots(page: Any, box: Any, random: Random) -> Any:
 
 
 def pie(page: Any, box: Any, random: Random) -> Any:
-    """Five shares, with a legend beside them."""
+    """Draw a pie chart of five slices, with a legend beside it."""
     radius = min(box.width / 3, box.height / 2) - 4
     centre = pymupdf.Point(box.x0 + radius + 10, (box.y0 + box.y1) / 2)
     shares = [random.uniform(0.5, 2) for _ in PARTS]
@@ -119,7 +119,7 @@ def pie(page: Any, box: Any, random: Random) -> Any:
 
 
 def flow(page: Any, box: Any, random: Random) -> Any:
-    """Boxes with words and arrows between them."""
+    """Draw a flow chart: boxes with words, joined by arrows."""
     width, height = box.width / len(STEPS), 34
     middle = (box.y0 + box.y1) / 2 + random.uniform(-10, 10)
     drawn = []

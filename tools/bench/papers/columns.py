@@ -1,4 +1,4 @@
-"""Sheets in columns whose file order is shuffled; each paragraph's opening tells where a reader is."""
+"""Papers in columns with a shuffled file order; the opening of each paragraph identifies it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tools.bench.papers.wording import openings, paragraph
 
 GUTTER = 20
 SIZE = 9.5
-# So many words reach beyond the first line: a text torn line by line does not hold them.
+# Words of a snippet: more than one line, so that text torn line by line does not contain it.
 WORDS = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """One line of print and where it stands."""
+    """A line of print and its position."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Set:
 
 
 def column_papers() -> Iterator[Paper]:
-    """Two and three columns; shuffled by paragraph, by line, or set line by line across the page."""
+    """Yield papers in two and three columns: shuffled by paragraph or line, or stored row by row."""
     for columns in (2, 3):
         for shuffling in ("paragraphs", "lines", "rows"):
             random = Random(f"{columns} {shuffling}")
@@ -55,7 +55,7 @@ def _paper(name: str, columns: int, shuffling: str, random: Random) -> Paper:
 def _columns(
     columns: int, texts: list[str], random: Random, bottom: float
 ) -> tuple[list[list[Set]], list[str]]:
-    """Return the paragraphs of the columns, top down and left to right, and the words they begin with."""
+    """Return the paragraphs of the columns in reading order, and their snippets."""
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GUTTER) / columns
     paragraphs, read = [], []
     for column in range(columns):
@@ -74,14 +74,14 @@ def _snippet(text: str) -> str:
 
 
 def _box(page: Any, opening: str, random: Random) -> list[Set]:
-    """Return a tinted box below the columns, as wide as the page."""
+    """Draw a tinted box below the columns, as wide as the page; return its lines."""
     lines = wrapped(paragraph(opening, random), WIDTH - 2 * MARGIN - 20, size=SIZE)
     page.draw_rect((MARGIN, 700, WIDTH - MARGIN, 755), color=BRAND, fill=(0.93, 0.96, 0.97))
     return [Set(MARGIN + 10, 708 + row * SIZE * LEADING, line) for row, line in enumerate(lines)]
 
 
 def _print(page: Any, paragraphs: list[list[Set]], shuffling: str, random: Random) -> None:
-    """Write the lines into the file in an order that is not the reader's."""
+    """Write the lines to the file in an order other than the reading order."""
     if shuffling == "paragraphs":
         random.shuffle(paragraphs)
     lines = [line for one in paragraphs for line in one]

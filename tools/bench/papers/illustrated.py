@@ -1,4 +1,4 @@
-"""One report with a figure of each sort: bars, lines, a chart of pixels, and boxes without a caption."""
+"""Report with one figure of each kind: bar chart, line chart, raster chart, boxes without a caption."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SECTIONS = (
 
 
 def illustrated() -> Paper:
-    """Return the report; ``figures`` says where each drawing stands, and its caption."""
+    """Return the report; ``figures`` has the box and caption of each drawing."""
     paper, corner = Paper("illustrated"), logo()
     for number, (heading, text, caption) in enumerate(SECTIONS):
         page = paper.new_page()
@@ -56,7 +56,7 @@ def illustrated() -> Paper:
 
 
 def _pixels(page: Any, box: Any, random: Random) -> Any:
-    """Lying bars with words and numbers, none of which is text."""
+    """Draw a horizontal bar chart as an image, so that none of its labels is text."""
     with pymupdf.open() as drawing:
         canvas = drawing.new_page(width=box.width, height=box.height)
         for number, (site, tons) in enumerate(SITES):

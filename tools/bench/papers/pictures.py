@@ -1,4 +1,4 @@
-"""Photographs that nobody took, and what is no figure: logos, backgrounds, bands, rules."""
+"""Synthetic photographs, and decoration that is no figure: logos, backgrounds, bands, rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BRAND = (0.1, 0.4, 0.55)
 
 
 def photo(page: Any, box: Any, random: Random) -> Any:
-    """Return a landscape: a sky, two ranges of hills and some grain, as an embedded picture."""
+    """Insert a landscape as an image: sky, two ranges of hills and some grain; return its box."""
     first, second = random.uniform(0, 6), random.uniform(0, 6)
     pixels = bytearray()
     for row in range(ROWS):
@@ -40,7 +40,7 @@ def _colour(row: int, column: int, first: float, second: float, grain: int) -> b
 
 
 def logo() -> Any:
-    """Return a ring on white, as every page's corner has it."""
+    """Return a ring on white, the logo in the corner of each page."""
     picture = pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 60, 60), False)
     picture.clear_with(255)
     for row in range(60):
@@ -51,7 +51,7 @@ def logo() -> Any:
 
 
 def decorate(page: Any, *, title: str, number: int, style: int, corner: Any) -> None:
-    """The running head and foot, with a background, a band or a frame as the style asks."""
+    """Draw header and footer, and a background, band or frame depending on the style."""
     if style % 4 == 1:
         page.draw_rect(page.rect, color=None, fill=(0.97, 0.97, 0.93))
     if style % 4 == 2:
@@ -67,7 +67,7 @@ def decorate(page: Any, *, title: str, number: int, style: int, corner: Any) -> 
 
 
 def note(page: Any, x: float, y: float, width: float, lines: list[str]) -> float:
-    """Return a tinted box that holds words only: it is no figure. Returns where it ends."""
+    """Draw a tinted box with words only, which is no figure; return its lower end."""
     height = 13 * len(lines) + 12
     page.draw_rect((x, y, x + width, y + height), color=BRAND, fill=(0.93, 0.96, 0.97), width=0.7)
     for row, line in enumerate(lines):

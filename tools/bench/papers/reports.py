@@ -1,4 +1,4 @@
-"""Illustrated reports: two figures a page, captions above or below, and decoration that is none."""
+"""Illustrated reports: two figures per page, captions above or below, and decoration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRAWINGS: tuple[tuple[str, charts.Draw], ...] = (
 
 
 def reports() -> Iterator[Paper]:
-    """Yield every report; they differ in decoration, captions and the order of their drawings."""
+    """Yield the reports; they differ in decoration, captions and the order of their drawings."""
     for number in range(REPORTS):
         yield _report(number, Random(number))
 
@@ -58,7 +58,7 @@ def _text(page: Any, y: float, opening: str, random: Random) -> float:
 
 
 def _figure(paper: Paper, page: Any, y: float, *, title: str, draw: charts.Draw, random: Random) -> float:
-    """Return a drawing with its caption, which some reports set above it; returns where it ends."""
+    """Draw a figure with its caption, which some reports put above it; return the lower end."""
     is_above = paper.name[-1] in "369"
     if is_above:
         label(page, MARGIN, y + 8, title, size=9)

@@ -1,4 +1,4 @@
-"""Sheets with tables: ruled, banded and borderless ones, with cells of several lines, over two pages."""
+"""Papers with tables: ruled, banded and borderless, with multi-line cells, over two pages."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ LIMITS: Rows = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a table is set."""
+    """Style of a table."""
 
     widths: tuple[int, ...]
     # Lines around every cell.
     ruled: bool = False
-    # Three horizontal rules: above and below the head, and at the end.
+    # Three horizontal rules: above and below the header, and at the end.
     booked: bool = False
-    # Every second row on a tint.
+    # Tint behind every second row.
     banded: bool = False
     size: float = 9
     is_head_bold: bool = True
-    # Columns from here on are aligned to the right.
+    # Columns from this index on are right-aligned.
     right_from: int = 99
 
 
 def draw(page: Any, x: float, y: float, rows: Rows, look: Look) -> float:
-    """Set a table below ``y``; returns where it ends."""
+    """Draw a table below ``y``; return its lower end."""
     top = y
     for number, row in enumerate(rows):
         font = BOLD if number == 0 and look.is_head_bold else BODY
@@ -116,7 +116,7 @@ def _row(
 
 
 def table_papers() -> Iterator[Paper]:
-    """Yield every paper with tables, and one of what only looks like them."""
+    """Yield papers with tables, and one with lookalikes."""
     random = Random(7)
     sheets = (
         ("ruled", ((STAFF, Look((120, 120, 70, 100), ruled=True)),)),
@@ -152,7 +152,7 @@ def _text(page: Any, y: float, opening: str, random: Random) -> float:
 
 
 def _over_two_pages(random: Random) -> Paper:
-    """Return a ruled table that goes on overleaf under its repeated head."""
+    """Return a ruled table that continues on the next page under a repeated header."""
     paper, texts = Paper("table-two-pages"), openings(random)
     rows = [
         (f"{number:02}", texts[number], random.choice("ABC"), str(random.randint(10, 999)))
@@ -168,7 +168,7 @@ def _over_two_pages(random: Random) -> Paper:
 
 
 def _lookalikes(random: Random) -> Paper:
-    """Lists, a form to fill in and a text in two columns: none of them is a table."""
+    """Return lists, a form and a text in two columns, none of which is a table."""
     paper, texts = Paper("table-none"), openings(random)
     page = paper.new_page()
     write(page, MARGIN, 80, [f"{number}.  {texts[number]}" for number in range(1, 12)], size=10)

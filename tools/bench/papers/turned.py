@@ -1,4 +1,4 @@
-"""Sheets that lie sideways or upside down in the file and are turned when they are shown."""
+"""Pages that are stored sideways or upside down and rotated for display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE = 10
 
 
 def turned_paper() -> Paper:
-    """Return a page for each turn; its text stands upright on the page as displayed, and on no other."""
+    """Return a paper with a page per rotation; the text is upright as displayed."""
     paper, random = Paper("turned"), Random(3)
     for turn in TURNS:
         page, texts, y = paper.new_page(), openings(random)[:6], 80.0
@@ -27,7 +27,7 @@ def turned_paper() -> Paper:
 
 
 def _write(page: Any, y: float, lines: list[str]) -> float:
-    """Write lines below ``y`` of the displayed page; returns where the next one would begin."""
+    """Write lines below ``y`` of the displayed page; return the position of the next one."""
     for line in lines:
         place = pymupdf.Point(MARGIN, y + SIZE) * page.derotation_matrix
         page.insert_text(place, line, fontsize=SIZE, rotate=page.rotation)

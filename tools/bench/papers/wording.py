@@ -1,4 +1,4 @@
-"""Plain sentences to fill pages with; no two openings are alike, so each can be found again."""
+"""Filler sentences; every opening is unique, so that it can be found again."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ ENDS = (
 
 
 def openings(random: Random) -> list[str]:
-    """Return the beginnings of paragraphs in a new order; each of them once."""
+    """Return the openings of paragraphs in random order, each once."""
     subjects = list(SUBJECTS)
     random.shuffle(subjects)
     return [f"{subject} {random.choice(VERBS)}" for subject in subjects]
 
 
 def paragraph(opening: str, random: Random, sentences: int = 3) -> str:
-    """Return a paragraph that begins with these words."""
+    """Return a paragraph with this opening."""
     return " ".join([f"{opening}.", *random.sample(ENDS, sentences)])

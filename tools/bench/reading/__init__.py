@@ -1,1 +1,1 @@
-"""How rightly readers read PDFs: one form for what each has seen, and a measure for each part of it."""
+"""Accuracy of PDF readers: a common form of their findings, and a measure for each part."""

@@ -1,4 +1,4 @@
-"""Our full reading, by the layout of pages, as a column of the table, and its chunks."""
+"""Our full reading, with layout, as a column of the table, and its chunks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tools.bench.reading.seen import Area, Readout, Rows, Seen
 
 @dataclass(frozen=True, slots=True)
 class FullReadings:
-    """Every file as read and arranged, and what that took."""
+    """Arranged files, and the CPU time that reading took."""
 
     pdfs: Mapping[str, ArrangedPdf]
     seconds: float
 
     def readout(self) -> Readout:
-        """As a column of the table."""
+        """Return a column of the table."""
         seen = {name: _seen(one) for name, one in self.pdfs.items()}
         return Readout(seen, sum(len(one.pdf.pages) for one in self.pdfs.values()), self.seconds)
 
@@ -45,7 +45,7 @@ class FullReadings:
 
 
 async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> FullReadings:
-    """Look at the pages of PDFs that were read; the start of the process that looks is not counted."""
+    """Analyse the layout of read PDFs; start-up of the process is not counted."""
     process = PdfProcess(StorageSettings())
     try:
         await process.lay_out(next(iter(files.values())), 1, 1)
@@ -68,7 +68,7 @@ async def _look(process: PdfProcess, path: Path, count: int) -> bytes:
 
 
 def _seen(arranged: ArrangedPdf) -> Seen:
-    """Headings are what the chunker takes for them."""
+    """Return findings, with headings as the chunker sees them."""
     structure, pages = Structure(arranged.pdf, arranged.blocks), arranged.pdf.pages
     headings = [
         (page.number, page.text[piece.start : piece.end])

@@ -1,4 +1,4 @@
-"""The labels: what people saw on the pages of the corpus, and what we know of the papers we drew."""
+"""Labels: what people saw on the pages of the corpus, and the ground truth of generated papers."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "labels"
-# Number of a page, as text, -> what stands there.
+# Page number, as text -> its labels.
 Pages = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """File below its folder -> labelled pages, for each kind of label."""
+    """Labels by kind: file, relative to its folder -> labelled pages."""
 
-    # ``headings``; ``plain`` ones, set like the text around them; ``doubtful`` ones, which never count.
+    # ``headings``; ``plain`` ones, set like body text; ``doubtful`` ones, which never count.
     headings: Mapping[str, Mapping[str, Pages]]
-    # Tables of a page as rows of cells; null where a merged cell goes on.
+    # Tables of a page as rows of cells; null continues a merged cell.
     tables: Mapping[str, Pages]
-    # Snippets of a page as a careful person comes upon them.
+    # Snippets of a page in reading order.
     order: Mapping[str, Pages]
-    # Boxes of a page with their captions; a doubtful one is neither asked for nor held against a reader.
+    # Boxes of a page with captions; a doubtful one counts neither as missed nor as invented.
     figures: Mapping[str, Pages]
 
     def pages(self) -> dict[str, list[int]]:
-        """Return every labelled file and its labelled pages."""
+        """Return file -> labelled pages."""
         found: dict[str, set[int]] = {}
         for name, pages in self._all():
             found.setdefault(name, set()).update(map(int, pages))
@@ -40,7 +40,7 @@ class Labels:
 
 
 def load_labels(drawn: Mapping[str, Mapping[str, Pages]]) -> Labels:
-    """Return the labels that are committed and those of the papers just drawn."""
+    """Return the committed labels, and those of the papers just drawn."""
     kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
     return Labels(
         kept["headings"],

@@ -1,4 +1,4 @@
-"""The bare libraries beside us, each in a program of its own."""
+"""Baselines: the bare libraries, each in a separate program."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tools.bench.reading.measures.sentences import PrintedWord, Words
 from tools.bench.reading.seen import Area, Readout, Seen
 
 PROGRAM = Path(__file__).parents[1] / "library_program.py"
-# File, as the labels name it, -> where it lies and which of its pages to read.
+# File, as in the labels -> (path, pages to read).
 Files = Mapping[str, tuple[Path, Sequence[int]]]
 
 
 def read_with(library: str, files: Files) -> Readout:
-    """What ``pymupdf`` or ``pymupdf4llm`` sees on these pages."""
+    """Return what ``pymupdf`` or ``pymupdf4llm`` finds on these pages."""
     said = _run(library, files)
     seen = {name: Seen.of(plain) for name, plain in said["files"].items()}
     return Readout(seen, sum(len(pages) for _, pages in files.values()), said["seconds"])
 
 
 def printed_words(files: Files) -> Words:
-    """Return every word of these pages where the bare library sees it."""
+    """Return every word of these pages, with its box in the bare library."""
     return {
         name: {
             int(page): [PrintedWord(Area(*box), text, (block, line)) for box, text, block, line in words]
@@ -37,7 +37,7 @@ def printed_words(files: Files) -> Words:
 
 
 def _run(reader: str, files: Files) -> dict[str, Any]:
-    """Ask the program; its answer comes in a file, because the libraries print what they please."""
+    """Run the program; its answer comes in a file, because the libraries print to stdout."""
     job = {name: [str(path), list(pages)] for name, (path, pages) in files.items()}
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"

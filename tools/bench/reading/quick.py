@@ -1,4 +1,4 @@
-"""Our quick reading as a column of the table, and the chunks whose boxes are measured."""
+"""Our quick reading as a column of the table, and its chunks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
 from tools.bench.reading.seen import Readout, Seen
 
-# Tokens of a chunk and word pieces of the embedder, as the service has them.
+# Tokens per chunk and window of the embedder, as in the service.
 LIMIT, WINDOW = 400, 256
 
 
 @dataclass(frozen=True, slots=True)
 class QuickReadings:
-    """Every file as read, and what that took."""
+    """Read files, and the CPU time that reading took."""
 
     pdfs: Mapping[str, ReadPdf]
     seconds: float
 
     def readout(self) -> Readout:
-        """As a column of the table."""
+        """Return a column of the table."""
         seen = {name: _seen(pdf) for name, pdf in self.pdfs.items()}
         return Readout(seen, sum(len(pdf.pages) for pdf in self.pdfs.values()), self.seconds)
 
@@ -45,7 +45,7 @@ class QuickReadings:
 
 
 async def read_quick(files: Mapping[str, Path]) -> QuickReadings:
-    """Read them one after the other; the start of the reading process is not counted."""
+    """Read files one after the other; start-up of the process is not counted."""
     start = await _cpu_seconds({})
     pdfs: dict[str, ReadPdf] = {}
     seconds = await _cpu_seconds(files, pdfs)
@@ -53,7 +53,7 @@ async def read_quick(files: Mapping[str, Path]) -> QuickReadings:
 
 
 async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | None = None) -> float:
-    """Read files into ``pdfs``; the time that took here and in the reading process and its children."""
+    """Read files into ``pdfs``; return the CPU seconds here, in the reading process and its children."""
     own, theirs = time.process_time(), children_seconds()
     process = PdfProcess(StorageSettings())
     await process.start()
@@ -69,13 +69,13 @@ async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | Non
 
 
 def children_seconds() -> float:
-    """CPU seconds of the processes that this one started and that have ended."""
+    """Return the CPU seconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _seen(pdf: ReadPdf) -> Seen:
-    """Headings are what the chunker takes for them; the quick reading knows no tables and no figures."""
+    """Return findings, with headings as the chunker sees them, without tables and figures."""
     outline = HeadingDetector(pdf)
     headings = [
         (page.number, page.text[piece.start : piece.end])

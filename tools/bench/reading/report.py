@@ -1,4 +1,4 @@
-"""One table with a column for each reader, from what each of them has seen."""
+"""Report: one table with a column per reader."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tools.bench.reading.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measure: its value for each reader that has one, and whether ours meets the bar."""
+    """A measure: its value by reader, and whether ours meets the bar."""
 
     what: str
     bar: str
     values: Mapping[str, str]
-    # None: nothing is asked for.
+    # None: there is no bar.
     is_met: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tallies:
-    """Everything that is counted of one reader."""
+    """All counts of one reader."""
 
     headings: Tally
     tables: Tally
@@ -40,7 +40,7 @@ class Tallies:
     pages_per_second: float
 
     def wrong(self) -> list[str]:
-        """Return a line for whatever was missed or invented."""
+        """Return a line for everything missed or invented."""
         all_tallies = (self.words, self.headings, self.tables, self.order, self.figures)
         return [line for one in all_tallies for line in one.wrong]
 
@@ -49,7 +49,7 @@ Value = Callable[[Tallies], float]
 
 
 def count(labels: Labels, printed_words: Words, readout: Readout) -> Tallies:
-    """Hold what a reader has seen against the labels."""
+    """Compare a reader's findings with the labels."""
     return Tallies(
         count_headings(labels.headings, readout.seen),
         count_tables(labels.tables, readout.seen),
@@ -62,13 +62,13 @@ def count(labels: Labels, printed_words: Words, readout: Readout) -> Tallies:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The table's rows; bars hold for the reader named ``ours``."""
+    """Rows of the table; bars apply to the reader named ``ours``."""
 
     tallies: Mapping[str, Tallies]
     ours: str
 
     def all(self) -> list[Row]:
-        """Return every row, in the order of the table."""
+        """Return all rows, in table order."""
         return [*self._headings(), *self._tables(), *self._figures(), *self._texts()]
 
     def _headings(self) -> list[Row]:
@@ -127,7 +127,7 @@ def _decoration(one: Tallies) -> float:
 
 
 def printed(rows: Sequence[Row], readers: Sequence[str]) -> str:
-    """Return the rows as lines of a Markdown table."""
+    """Return the rows as a Markdown table."""
     lines = [("what", "bar", *readers, "")]
     for row in rows:
         values = (row.values.get(name, "") for name in readers)

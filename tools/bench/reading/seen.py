@@ -1,4 +1,4 @@
-"""What a reader has seen in a PDF, in one form for all of them, and how texts are compared."""
+"""Findings: a common form for what readers find in a PDF, and text normalisation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# A table, row by row; None where a merged cell of a label goes on.
+# Rows of a table; None continues a merged label.
 Rows = Sequence[Sequence[str | None]]
 
 _TORN = re.compile(r"(?<=[^\W\d_])[-\u00ad]\s+(?=[^\W\d_])")
@@ -25,39 +25,39 @@ class Area(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Share of the page that it fills."""
+        """Fraction of the page that it fills."""
         return max(0.0, self.x1 - self.x0) * max(0.0, self.y1 - self.y0)
 
     def shared(self, other: Area) -> float:
-        """Share of the page that lies in both."""
+        """Return the fraction of the page that is in both."""
         return Area(
             max(self.x0, other.x0), max(self.y0, other.y0), min(self.x1, other.x1), min(self.y1, other.y1)
         ).size
 
     def likeness(self, other: Area) -> float:
-        """Intersection over union."""
+        """Return the intersection over union (IoU)."""
         shared = self.shared(other)
         whole = self.size + other.size - shared
         return shared / whole if whole else 0.0
 
     def covers(self, x: float, y: float) -> bool:
-        """True if a point lies in it."""
+        """True if it contains a point."""
         return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a reader has seen in one PDF; pages count from 1."""
+    """Findings of a reader in one PDF; pages are 1-based."""
 
     headings: Sequence[tuple[int, str]] = ()
     tables: Mapping[int, Sequence[Rows]] = field(default_factory=dict)
-    # In reading order.
+    # By page, in reading order.
     text: Mapping[int, str] = field(default_factory=dict)
     figures: Mapping[int, Sequence[Area]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Seen:
-        """From JSON, where pages are texts and everything else is a list."""
+        """Return findings from JSON, where page numbers are strings and all else lists."""
         return cls(
             [(page, text) for page, text in plain["headings"]],
             {int(page): tables for page, tables in plain["tables"].items()},
@@ -68,21 +68,21 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """What a reader has seen in all of them, and what that took."""
+    """Findings of a reader in all files, and the effort."""
 
-    # File, as the labels name it, -> what was seen.
+    # File, as in the labels -> findings.
     seen: Mapping[str, Seen]
     pages: int
-    # CPU seconds, without the start of the program.
+    # CPU seconds without start-up.
     seconds: float
 
 
 def normalised(text: str) -> str:
-    """As texts are compared: compatible characters are one, so are cases, quotes and any white space."""
+    """Return a text normalised for comparison: Unicode form, case, quotes, hyphenation, white space."""
     whole = unicodedata.normalize("NFKC", _TORN.sub("", text)).translate(_QUOTES)
     return " ".join(whole.casefold().split())
 
 
 def squeezed(text: str) -> str:
-    """Return the same without any white space: where words part is not what is compared."""
+    """Return a normalised text without white space, so that word boundaries do not count."""
     return normalised(text).replace(" ", "")

@@ -1,1 +1,1 @@
-"""Rows of the tests."""
+"""Rows of the benchmarks."""

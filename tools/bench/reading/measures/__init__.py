@@ -1,1 +1,1 @@
-"""Measures of the tests."""
+"""Measures of reading accuracy."""

@@ -1,4 +1,4 @@
-"""Metadata fields: right, missed, or said although the page says something else."""
+"""Metadata fields: right, missed, or wrong."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from storage.pdf.models import ReadPdf
 from tools.bench.reading.labels import FOLDER
 from tools.bench.reading.tally import Tally
 
-# File -> field -> what its pages say.
+# File -> field -> printed value.
 Printed = Mapping[str, Mapping[str, str]]
 
 
 def printed_fields() -> Printed:
-    """Return the labels."""
+    """Return the labelled fields."""
     labels: Printed = json.loads((FOLDER / "metadata.json").read_text(encoding="utf-8"))
     return labels
 
 
 def count_fields(labels: Printed, pdfs: Mapping[str, ReadPdf]) -> Tally:
-    """``right``, ``missed`` and ``wrong`` of ``asked`` fields."""
+    """Count ``right``, ``missed`` and ``wrong`` of ``asked`` fields."""
     tally = Tally()
     for name, printed in labels.items():
         found = {field: one.value for field, one in read_metadata(pdfs[name]).items()}

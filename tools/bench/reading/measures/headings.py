@@ -1,4 +1,4 @@
-"""Headings: which of the labelled ones were found, and which of the found ones nobody would call that."""
+"""Headings: labelled ones that were found, and found ones that are none."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
-# A title set in several lines may be found as so many headings.
+# A title set in several lines may be found as up to this many headings.
 LONGEST_RUN = 4
 
 
 def count_headings(labels: Mapping[str, Mapping[str, Pages]], seen: Mapping[str, Seen]) -> Tally:
-    """``found`` of ``asked``, of them ``plain found`` of ``plain``, and ``invented``."""
+    """Count ``found`` of ``asked``, of them ``plain found`` of ``plain asked``, and ``invented``."""
     tally = Tally()
     for name, kinds in labels.items():
         for page in kinds["headings"]:
@@ -41,7 +41,7 @@ def _count(tally: Tally, where: str, asked: Sequence[str], left: list[str], *, k
 
 
 def _take(text: str, left: list[str]) -> bool:
-    """Take the found heading that is this text, or the run of them that is."""
+    """Remove a found heading, or a run of them, that equals the text; return False if there is none."""
     for length in range(1, LONGEST_RUN + 1):
         for start in range(len(left) - length + 1):
             if " ".join(left[start : start + length]) == text:
@@ -51,7 +51,7 @@ def _take(text: str, left: list[str]) -> bool:
 
 
 def scores(tally: Tally) -> tuple[float, float, float]:
-    """Precision, recall and F1."""
+    """Return precision, recall and F1."""
     found, asked, invented = (tally.counts[key] for key in ("found", "asked", "invented"))
     precision = found / (found + invented) if found else 0.0
     recall = found / asked if asked else 0.0

@@ -1,4 +1,4 @@
-"""Reading order: whether what a careful person reads first comes first in a reader's text."""
+"""Reading order: whether a reader's text has neighbouring snippets in the right order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.bench.reading.tally import Tally
 
 
 def count_order(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
-    """``right`` of ``asked`` pairs of neighbouring snippets; a snippet that is missing or torn is wrong."""
+    """Count ``right`` of ``asked`` pairs of neighbouring snippets; a missing or torn snippet is wrong."""
     tally = Tally()
     for name, pages in labels.items():
         for page, snippets in pages.items():

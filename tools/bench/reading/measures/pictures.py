@@ -1,4 +1,4 @@
-"""Figures: which labelled ones were found, and how much of what was found only decorates."""
+"""Figures: labelled ones that were found, and decoration among the found ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Area, Seen
 from tools.bench.reading.tally import Tally
 
-# Intersection over union of a figure and what is taken for it.
+# Minimum intersection over union (IoU) of a labelled and a found figure.
 LIKE = 0.6
 
 
 def count_figures(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
-    """``right`` of ``asked`` figures; ``decoration`` among what was ``found``."""
+    """Count ``right`` of ``asked`` figures, and ``decoration`` among the ``found`` ones."""
     tally = Tally()
     for name, pages in labels.items():
         for page, figures in pages.items():

@@ -1,4 +1,4 @@
-"""Sentence boxes: whether what we would mark on the page is where the sentence stands, and nothing else."""
+"""Sentence boxes: whether a highlight would cover its sentence and nothing else."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tools.bench.reading.seen import Area, squeezed
 from tools.bench.reading.tally import Tally
 
 SAMPLE = 400
-# Words of a sentence that is worth marking.
+# Minimum words of a sentence that is worth highlighting.
 SHORTEST = 5
 
 
 class PrintedWord(NamedTuple):
-    """A word where the bare library sees it."""
+    """A word with its box in the bare library."""
 
     box: Area
     text: str
-    # Its block, and its line there.
+    # (block, line in the block).
     line: tuple[int, int]
 
 
@@ -33,7 +33,7 @@ Words = Mapping[str, Mapping[int, Sequence[PrintedWord]]]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence on a page, and the words it is made of."""
+    """A sentence on a page, and its words."""
 
     file: str
     page: int
@@ -41,14 +41,14 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The words with blanks between them."""
+        """The words, joined by spaces."""
         return " ".join(word.text for word in self.words)
 
 
 def sample(printed: Words) -> list[Sentence]:
-    """Return the same sentences at every run; one that a page has twice is left out.
+    """Return a reproducible sample of sentences that occur once on their page.
 
-    So are drawn pages: what stands side by side in a file whose parts are shuffled is no sentence.
+    Generated papers are left out: neighbours in a shuffled file are no sentences.
     """
     found = [
         Sentence(name, page, words)
@@ -62,7 +62,7 @@ def sample(printed: Words) -> list[Sentence]:
 
 
 def _sentences(words: Sequence[PrintedWord]) -> Iterator[list[PrintedWord]]:
-    """Words of a block up to a full stop; the dots of a table of contents stop nothing worth marking."""
+    """Yield the words of a block up to each full stop, without dot leaders and short sentences."""
     for _, block in groupby(words, key=lambda word: word.line[0]):
         sentence: list[PrintedWord] = []
         for word in block:
@@ -77,14 +77,14 @@ def _joined(words: Sequence[PrintedWord]) -> str:
 
 
 def _letters(text: str) -> str:
-    """What identifies a text however it is hyphenated."""
+    """Return the letters and digits of a text, which are independent of hyphenation."""
     return "".join(filter(str.isalnum, squeezed(text)))
 
 
 def count_sentences(
     asked: Sequence[Sentence], printed: Words, chunks: Mapping[str, Sequence[Chunk]]
 ) -> Tally:
-    """``right`` of ``asked`` sentences."""
+    """Count ``right`` of ``asked`` sentences."""
     tally = Tally()
     for sentence in asked:
         boxes = _boxes(sentence, chunks[sentence.file])
@@ -97,7 +97,7 @@ def count_sentences(
 
 
 def _boxes(sentence: Sentence, chunks: Sequence[Chunk]) -> list[Area]:
-    """What we would mark: the lines of the words that the sentence has in the chunks."""
+    """Return the boxes that we would highlight: the lines of the sentence's words in the chunks."""
     placed = [(chunk, word) for chunk in chunks for word in chunk.words if word.page == sentence.page]
     starts, whole = [], ""
     for chunk, word in placed:
@@ -122,7 +122,7 @@ def _marked(chunk: Chunk, words: Sequence[PlacedWord], page: int) -> Sequence[Se
 
 
 def _fault(sentence: Sentence, boxes: Sequence[Area], printed: Sequence[PrintedWord]) -> str:
-    """What is wrong with the boxes; '' when nothing is."""
+    """Return what is wrong with the boxes; '' if nothing is."""
     if not boxes:
         return "not found"
     if not all(_is_covered(word, boxes) for word in sentence.words):

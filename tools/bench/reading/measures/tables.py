@@ -1,4 +1,4 @@
-"""Tables: which labelled cells stand where they should, and which tables nobody printed."""
+"""Tables: labelled cells in the right places, and invented tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Rows, Seen, normalised
 from tools.bench.reading.tally import Tally
 
-# By how many rows and columns a whole table may be off: a caption taken for its first row moves no cell.
+# Allowed shifts of a whole table in rows and columns: a caption taken for its first row moves no cell.
 SHIFTS = tuple(sorted(product(range(-3, 4), range(-2, 3)), key=lambda shift: abs(shift[0]) + abs(shift[1])))
 
 Cells = dict[tuple[int, int], str]
 
 
 def count_tables(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
-    """``right`` of ``asked`` cells (empty ones are not asked for), and ``invented`` tables."""
+    """Count ``right`` of ``asked`` cells (without empty ones), and ``invented`` tables."""
     tally = Tally()
     for name, pages in labels.items():
         for page, asked in pages.items():
@@ -26,7 +26,7 @@ def count_tables(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally
 
 
 def _count_page(tally: Tally, where: str, asked: Sequence[Cells], found: list[Cells]) -> None:
-    """Give each labelled table the found one that fits best; the best pairs choose first."""
+    """Match each labelled table with the best found one, best pairs first, and count."""
     pairs = sorted(
         ((len(_right(one, other)), i, j) for i, one in enumerate(asked) for j, other in enumerate(found)),
         reverse=True,
@@ -50,7 +50,7 @@ def _missed(place: tuple[int, int], cells: Cells) -> str:
 
 
 def _cells(rows: Rows) -> Cells:
-    """Place -> text of the cells that are not empty."""
+    """Return (row, column) -> text of the non-empty cells."""
     return {
         (row, column): text
         for row, cells in enumerate(rows)
@@ -60,7 +60,7 @@ def _cells(rows: Rows) -> Cells:
 
 
 def _right(asked: Cells, found: Cells) -> set[tuple[int, int]]:
-    """Return the labelled cells that a found table has in their places, however it is shifted as a whole."""
+    """Return the labelled cells in their places in a found table, at its best shift as a whole."""
     best: set[tuple[int, int]] = set()
     for down, along in SHIFTS:
         right = {

@@ -1,4 +1,4 @@
-"""Words: how many of those printed on a page a reader's text still has. Text that is lost is never cited."""
+"""Words: how many printed words of a page a reader's text contains; lost text is never cited."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tools.bench.reading.measures.sentences import Words
 from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
-# Under this share of its words a page is worth looking at.
+# A page with a smaller fraction of its words is reported.
 FEW = 0.97
 
 
 def count_words(printed: Words, seen: Mapping[str, Seen]) -> Tally:
-    """``kept`` of ``asked`` words, however often each of them stands on its page."""
+    """Count ``kept`` of ``asked`` words, with repetitions."""
     tally = Tally()
     for name, pages in printed.items():
         for page, words in pages.items():
