@@ -1,4 +1,4 @@
-"""The running program as the benchmarks see it: drops, what is live, questions, memory, a pause."""
+"""Client of the running program: drops, live files, questions, memory, pausing."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Service:
     channels: dict[str, int] = field(default_factory=dict)
 
     def drop(self, channel: str, files: Iterable[Path]) -> None:
-        """Move PDFs into a channel's folder: whole from the first moment on, and of one file system."""
+        """Link PDFs into a channel's folder, so that they are complete from the start."""
         folder = self.program.home / "inbox" / channel
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:
             os.link(file, folder / file.name)
 
     def live(self, condition: str = "") -> tuple[int, int]:
-        """(files, pages) that answer."""
+        """Return the number of (files, pages) that are live."""
         with closing(sqlite3.connect(f"file:{self.program.home / 'footnote.db'}?mode=ro", uri=True)) as sql:
             files, pages = sql.execute(_LIVE + condition).fetchone()
         return files, pages
 
     def until_live(self, files: int, *, seconds: float, condition: str = "", every: float = 0.1) -> float:
-        """Wait until so many files answer; returns how long that took."""
+        """Wait until ``files`` files are live; return the seconds that took."""
         started = shown = time.monotonic()
         while (found := self.live(condition))[0] < files:
             if time.monotonic() - started > seconds or self.process.poll() is not None:
@@ -62,7 +62,7 @@ class Service:
         return time.monotonic() - started
 
     def ask(self, channel: str, question: str) -> dict[str, Any]:
-        """One answer as the console gets it."""
+        """Ask one question through the console API."""
         if channel not in self.channels:
             self.channels = {one["name"]: one["id"] for one in self._get("/console/channels")["channels"]}
         body = {"channel": self.channels[channel], "question": question}
@@ -77,17 +77,17 @@ class Service:
         return answer
 
     def anonymous_kib(self) -> dict[str, int]:
-        """Anonymous memory of the service and of its helpers, in KiB."""
+        """Return the anonymous memory of the service and of its child processes, in KiB."""
         helpers = _helpers(self.process.pid)
         return {"service": _anonymous_kib(self.process.pid), "helpers": sum(map(_anonymous_kib, helpers))}
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Reading stands still: every process that opens, cuts or analyses is stopped meanwhile."""
+        """Stop all child processes that read while the block runs."""
         helpers = _helpers(self.process.pid)
         _signal(helpers, signal.SIGSTOP)
         try:
-            time.sleep(0.3)  # what they had handed over is stored
+            time.sleep(0.3)  # lets results already handed over be stored
             yield
         finally:
             _signal(helpers, signal.SIGCONT)
@@ -96,7 +96,7 @@ class Service:
 
 @contextmanager
 def serving(home: Path, **settings: str) -> Iterator[Service]:
-    """Yield a service that is ready, with these settings."""
+    """Yield a ready service with these settings."""
     weaviate = {name: value for name, value in os.environ.items() if name == "WEAVIATE_URL" and value}
     program = Program(home, {"FOOTNOTE_CONSOLE": "true", **weaviate, **settings})
     process = program.start()
@@ -119,7 +119,7 @@ def _await_ready(program: Program, process: Popen[bytes]) -> None:
 
 
 def _helpers(pid: int) -> list[int]:
-    """Our PDF children and side processes; a Weaviate child, which is the index, is none of them."""
+    """Return the PIDs of PDF children and side processes, without a Weaviate server."""
     return [one for one in descendants(pid) if "weaviate-server" not in " ".join(command(one))]
 
 

@@ -1,4 +1,4 @@
-"""Times two ways of doing something by turns, so that a busy moment hits both."""
+"""Paired timing: alternates two variants, so that a busy moment affects both."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Step = Callable[[int], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Milliseconds of each turn."""
+    """Milliseconds of each run, by variant."""
 
     ours: list[float]
     other: list[float]
 
     @property
     def ratio(self) -> float:
-        """Median of what ours took in times of the other, turn by turn."""
+        """Median of the pairwise ratios, ours / other."""
         return median(one / another for one, another in zip(self.ours, self.other, strict=True))
 
 
 async def take_turns(ours: Step, other: Step, turns: int) -> Turns:
-    """Do both with each number below ``turns``; which comes first changes every time."""
+    """Run both with each number below ``turns``, swapping the order every time."""
     spent: tuple[list[float], list[float]] = ([], [])
     for number in range(turns):
         for which in (0, 1) if number % 2 else (1, 0):
@@ -35,6 +35,6 @@ async def take_turns(ours: Step, other: Step, turns: int) -> Turns:
 
 
 def middle_and_slow(milliseconds: Sequence[float]) -> str:
-    """Half of them, and nineteen of twenty, took at most so long."""
+    """Return median and 95th percentile as text."""
     ordered = sorted(milliseconds)
     return f"p50 {median(ordered):.0f} ms, p95 {ordered[int(0.95 * (len(ordered) - 1))]:.0f} ms"

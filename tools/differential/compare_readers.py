@@ -1,7 +1,7 @@
-"""``make bench-diff CORPUS=DIR``: our quick text of every PDF against pypdfium2's and poppler's pdftotext's.
+"""``make bench-diff CORPUS=DIR``: our quick text of PDFs, compared to pypdfium2 and poppler's pdftotext.
 
-Prints a line for each page where both stand against us, and draws their tokens with a digit in
-``build/differential``. A difference is no fault yet: a person looks at the picture.
+Prints a line for each page on which both disagree with us, and draws the tokens with a digit into
+``build/differential``. A difference is not an error yet: a person looks at the picture.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHEETS = Path("build") / "differential"
 
 
 def main() -> None:
-    """Compare all PDFs below a folder; the exit status is 0 whatever was found."""
+    """Compare all PDFs below a folder; the exit status is 0 in any case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, help="the folder of the PDFs")
     parser.add_argument("--sheets", type=Path, default=SHEETS, help="where the pictures go")
@@ -43,14 +43,14 @@ def main() -> None:
 
 
 def page_table(pages: Sequence[ComparedPage]) -> str:
-    """Return a line for each page that differs in a number or a word, and one of sums."""
+    """Return a table with a line for each page that differs, and one of sums."""
     differing = [one for one in pages if one.found.numbers or one.found.words]
     rows = [(one.name, str(one.page.number), *_figures([one])) for one in differing]
     return markdown([HEAD, *rows, ("all", str(len(pages)), *_figures(pages))])
 
 
 def token_lines(pages: Sequence[ComparedPage]) -> list[str]:
-    """For each page its differing tokens with a digit."""
+    """Return the differing tokens with a digit, by page."""
     return [
         f"{one.name} {one.page.number}: " + ", ".join(f"{each.kind} {each.token}" for each in listed)
         for one in pages

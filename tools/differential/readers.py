@@ -1,4 +1,4 @@
-"""Compares our quick reading of PDFs, page by page, with pypdfium2's and poppler's pdftotext's."""
+"""Page-by-page comparison of our quick reading with pypdfium2 and poppler's pdftotext."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from tools.differential.tokens import PageComparison, compare_page
 
-# How pypdfium2 writes a hyphen that ends a line: in a word of small letters it goes, elsewhere it stays.
+# pypdfium2 marks a hyphen at the end of a line; it is dropped inside a lower-case word, kept elsewhere.
 _CUT_WORD = re.compile(r"(?<=[^\W\d_])\ufffe(?=[^\W\d_A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedPage:
-    """A page of a file and what its comparison found."""
+    """A page with the result of its comparison."""
 
     name: str
     path: Path
@@ -32,7 +32,7 @@ class ComparedPage:
 
 
 async def compare_files(files: Mapping[str, Path]) -> list[ComparedPage]:
-    """Compare all pages that we and another reader can read; print the names of files that we cannot."""
+    """Compare the pages that we and another reader can read; print the names of files that we cannot."""
     compared = []
     process = PdfProcess(StorageSettings())
     await process.start()
@@ -53,7 +53,7 @@ async def compare_files(files: Mapping[str, Path]) -> list[ComparedPage]:
 
 
 def _read_others(path: Path) -> list[list[str]]:
-    """Return the pages' texts by each of the other readers that can read this file."""
+    """Return the text of each page from every other reader that can read the file."""
     readings = []
     for read in (read_pdfium, *([read_poppler] if has_poppler() else [])):
         try:
@@ -64,7 +64,7 @@ def _read_others(path: Path) -> list[list[str]]:
 
 
 def read_pdfium(path: Path) -> list[str]:
-    """Text of each page."""
+    """Return the text of each page."""
     with pypdfium2.PdfDocument(path) as document:
         texts = [page.get_textpage().get_text_range() for page in document]
     return [_CUT_WORD.sub("", text).replace("\ufffe", "-") for text in texts]
@@ -76,7 +76,7 @@ def has_poppler() -> bool:
 
 
 def read_poppler(path: Path) -> list[str]:
-    """Text of each page: pdftotext ends each with a form feed."""
+    """Return the text of each page; pdftotext ends a page with a form feed."""
     command = ["pdftotext", "-q", str(path), "-"]
     done = subprocess.run(command, capture_output=True, check=True, timeout=120)
     return done.stdout.decode("utf-8", "replace").split("\f")[:-1]

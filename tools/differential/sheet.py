@@ -1,4 +1,4 @@
-"""Draws differing tokens beside crops of their pages, so that a person can decide which reader is right."""
+"""Sheets of crops around differing tokens, so that a person can decide which reader is right."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tools.differential.readers import ComparedPage
 from tools.differential.tokens import DASH, Difference, Kind, flat
 
 SCALE = 2
-ACROSS, DOWN = 260, 26  # pixels that a crop shows beside and above its token: the line and its neighbours
+ACROSS, DOWN = 260, 26  # pixels around a token in a crop: its line and the neighbouring ones
 LABEL_WIDTH, WIDTH = 430, 1400
-ROWS = 16  # of a sheet: what a screen shows
+ROWS = 16  # per sheet: what fits on a screen
 
 PixelBox = tuple[int, int, int, int]
 
 
 def write_sheets(pages: Sequence[ComparedPage], folder: Path) -> list[Path]:
-    """Write one PNG for every ROWS differing tokens; return the files."""
+    """Write one PNG per ROWS differing tokens; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, sheets = _rows(pages), []
     while some := list(islice(rows, ROWS)):
@@ -56,7 +56,7 @@ def _row(label: str, picture: Image.Image | None) -> Image.Image:
     if picture is not None:
         picture.thumbnail((WIDTH - LABEL_WIDTH, 300))
     row = Image.new("RGB", (WIDTH, max(70, picture.height if picture else 0) + 8), "white")
-    text = label.encode("latin-1", "backslashreplace").decode("latin-1")  # what the font is sure to have
+    text = label.encode("latin-1", "backslashreplace").decode("latin-1")  # limited to what the font has
     ImageDraw.Draw(row).text((6, 4), text, fill="black", font=ImageFont.load_default(15))
     if picture is not None:
         row.paste(picture, (LABEL_WIDTH, 4))
@@ -64,7 +64,7 @@ def _row(label: str, picture: Image.Image | None) -> Image.Image:
 
 
 class PagePicture:
-    """A page as drawn by pypdfium2, on which the tokens of either reading are found."""
+    """A page drawn by pypdfium2, in which tokens of either reading are located."""
 
     def __init__(self, source: pypdfium2.PdfPage, page: Page) -> None:
         bitmap = source.render(scale=SCALE)
@@ -74,7 +74,7 @@ class PagePicture:
         self._page = page
 
     def crop(self, difference: Difference) -> Image.Image | None:
-        """Return the surroundings of a token, best where only one side has it; None if it is not found."""
+        """Return a crop around a token, preferably where only one side has it; None if it is not found."""
         own, theirs = self._own_places(difference.token), self._their_places(difference.token)
         here, there = (own, theirs) if difference.kind is Kind.ALONE else (theirs, own)
         lonely = [box for box in here if not any(_overlap(box, other) for other in there)]

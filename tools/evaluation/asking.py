@@ -1,6 +1,6 @@
-"""Asks the installed program all questions, in channels of a whole collection and of a single document.
+"""Runs the questions through the installed program, in channels of a collection and of a single document.
 
-The home is kept under ``build/eval``: a second run reads nothing again unless the program reads otherwise.
+The home is kept in ``build/eval``: a second run reads nothing again unless the reading version has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORK = Path("build/eval")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question in a channel, with what answers it there."""
+    """A question in a channel, with the pages that answer it there."""
 
     golden: Golden
     channel: str
@@ -33,19 +33,19 @@ class Asked:
 
 
 def in_collections(questions: Iterable[Golden]) -> list[Asked]:
-    """Return every question where its whole collection is."""
+    """Return every question in the channel of its collection."""
     return [Asked(one, one.collection, one.needs) for one in questions]
 
 
 def in_documents(questions: Iterable[Golden]) -> list[Asked]:
-    """Those about one document, where nothing else is."""
+    """Return the questions about one document, each in the channel of that document only."""
     alone = [one for one in questions if len(one.documents) == 1 and one.kind is not Kind.ACROSS]
     asked = [Asked(one, _channel(one.documents[0]), one.within(one.documents[0])) for one in alone]
     return [one for one in asked if one.needs or not one.golden.is_answerable]
 
 
 def channels_of(files: Iterable[Path]) -> dict[str, set[str]]:
-    """Channel -> names of its files: a channel for each collection, and one for each document."""
+    """Return channel -> file names: one channel per collection, and one per document."""
     channels: dict[str, set[str]] = {}
     for file in files:
         for channel in (file.parent.name, _channel(file.name)):
@@ -59,16 +59,16 @@ def _channel(document: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A home that holds the corpus; ``settings`` are environment variables."""
+    """A home that contains the corpus; ``settings`` are environment variables."""
 
     name: str
     settings: Mapping[str, str]
 
     def ingest(self, files: Sequence[Path]) -> None:
-        """Read all of ``files`` wholly into their channels.
+        """Read all files fully into their channels.
 
         Raises:
-            RuntimeError: the home was copied from elsewhere, and would take each file in a second time.
+            RuntimeError: the home was moved, and would ingest each file a second time.
         """
         self._stay()
         paths = {file.name: file for file in files}
@@ -82,7 +82,7 @@ class Home:
         """Return the reply to each question, in order; ``settings`` override those of the home.
 
         Raises:
-            RuntimeError: a question ended in a failure: nothing would be measured.
+            RuntimeError: a question failed, so that nothing would be measured.
         """
         questions = self._folder / "questions.jsonl"
         questions.write_text("".join(f"{json.dumps(line)}\n" for one in asked for line in _lines(one)))
@@ -99,7 +99,7 @@ class Home:
         return (WORK / self.name).absolute()
 
     def _stay(self) -> None:
-        """Remember where the home is."""
+        """Record the path of the home, and refuse one that was moved."""
         place, here = self._folder / "place.txt", str(self._folder)
         known = place.read_text() if place.exists() else here
         if known != here:
@@ -123,7 +123,7 @@ class Home:
 
 
 def _lines(asked: Asked) -> list[dict[str, Any]]:
-    """Return a question after the turns before it, all of one thread that no earlier run has spoken in."""
+    """Return a question after its earlier turns, all in a new thread."""
     place = {"channel": asked.channel, "thread": uuid4().hex}
     earlier = [{"id": None, "question": turn, **place} for turn, _ in asked.golden.history]
     return [*earlier, {"id": asked.golden.id, "question": asked.golden.text, **place}]

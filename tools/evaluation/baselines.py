@@ -1,4 +1,4 @@
-"""What the same pages give with a search of a few lines: BM25, vectors, and the two fused by rank."""
+"""Baselines: simple searches of the same pages by BM25, by vectors, and by reciprocal rank fusion of both."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _WORD = re.compile(r"\w+")
 
 
 class Baselines:
-    """The pages of every channel as a plain program would search them."""
+    """Pages of every channel, searched by a minimal program."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         """Read and embed all pages."""
         self._embedder = BundledEmbedder.load()
-        # Of every page that holds any.
+        # Text by page, without empty pages.
         self.texts = {(file.name, number): text for file in files for number, text in _texts(file)}
         self._vectors = {page: self._embedder.embed(_windows(text)) for page, text in self.texts.items()}
         self._channels = {
@@ -40,7 +40,7 @@ class Baselines:
         }
 
     def search(self, asked: Sequence[Asked]) -> dict[str, list[Reply]]:
-        """Baseline -> what it finds for each question, the turns before it read as part of it."""
+        """Return baseline -> its replies to the questions; earlier turns are part of a question."""
         found: dict[str, list[Reply]] = {name: [] for name in NAMES}
         for one in asked:
             question = " ".join([*(turn for turn, _ in one.golden.history), one.golden.text])
@@ -57,7 +57,7 @@ class Baselines:
 
 
 class _Pages:
-    """The pages of one channel, by words."""
+    """Pages of one channel, searchable by words."""
 
     def __init__(self, texts: Mapping[Page, str]) -> None:
         self.texts = texts
@@ -71,7 +71,10 @@ class _Pages:
         return Counter(word for counts in self._counts.values() for word in counts)
 
     def by_words(self, question: str) -> list[Page]:
-        """Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with usual constants."""
+        """Rank pages by BM25 with the usual constants.
+
+        Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009).
+        """
         average = sum(counts.total() for counts in self._counts.values()) / len(self._counts) or 1.0
         idf = {word: self._idf(word) for word in _words(question)}
         scores = {page: _bm25(idf, counts, average) for page, counts in self._counts.items()}
@@ -83,7 +86,7 @@ class _Pages:
 
 
 def _texts(file: Path) -> list[tuple[int, str]]:
-    """(number, text) of the pages that hold text; none of a locked file."""
+    """Return (number, text) of the pages with text; none for a locked file."""
     with pymupdf.open(file) as document:
         if document.needs_pass:
             return []
@@ -92,7 +95,7 @@ def _texts(file: Path) -> list[tuple[int, str]]:
 
 
 def _windows(text: str) -> list[str]:
-    """Overlapping, and each short enough for the model."""
+    """Return overlapping windows, each short enough for the embedding model."""
     words = text.split()
     starts = range(0, max(len(words) - WINDOW_WORDS + WINDOW_STEP, 1), WINDOW_STEP)
     return [" ".join(words[start : start + WINDOW_WORDS]) for start in starts]
@@ -112,7 +115,10 @@ def _best(scores: Mapping[Page, float]) -> list[Page]:
 
 
 def _fused(rankings: Iterable[Sequence[Page]]) -> list[Page]:
-    """Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion" (2009)."""
+    """Merge rankings by reciprocal rank fusion.
+
+    Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion" (2009).
+    """
     scores: dict[Page, float] = {}
     for ranking in rankings:
         for rank, page in enumerate(ranking[:FUSED], start=1):

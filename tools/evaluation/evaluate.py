@@ -1,9 +1,9 @@
-"""``make eval CORPUS=DIR``: how well questions are answered, beside a plain search of the same pages.
+"""``make eval CORPUS=DIR``: quality of answers, compared to a plain search of the same pages.
 
-Every question of ``questions/`` is asked where its whole collection is and, when it is about one document,
-where only that is. Prints tables for each half and kind of channel, and whether the test half meets the bars.
-With ``--model`` everything is asked twice: answered by quotes, and by that model. ``--show`` prints replies
-of the test half, or of the half that is named, for a person to read: the model's where one answers.
+Every question of ``questions/`` is asked in the channel of its collection and, if it is about one document,
+also in a channel of that document only. Prints tables for each half and kind of channel, and whether the test
+half meets the bars. With ``--model`` everything is asked twice: answered by quotes, and by that model.
+``--show`` prints replies of the test half, or of the named half, for a person to read; with a model, its own.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from tools.evaluation.report import (
 )
 
 ENGINES: dict[str, dict[str, str]] = {"embedded": {}, "weaviate": {"WEAVIATE_URL": "embedded"}}
-# Whole collections, and single documents.
+# Channels with whole collections, and with single documents.
 CHANNELS = {"collections": in_collections, "documents": in_documents}
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answers in a home: quotes, or a model with these settings."""
+    """A way of answering in a home: by quotes, or by a model with these settings."""
 
     name: str
     home: Home
     settings: Mapping[str, str]
-    # What is asked of it, by measure.
+    # Bars by measure.
     limits: Mapping[str, Limit]
 
 
 def main() -> None:
-    """Print the tables; the exit status says whether every bar was met."""
+    """Print the tables; exit with 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, help="the folder of the collections")
     parser.add_argument("--half", choices=("tuning", "test"), action="append", help="this half alone")
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def answerers(homes: Sequence[Home], model: str | None) -> list[Answerer]:
-    """Quotes in every home, and the model at this URL."""
+    """Return quotes for every home, and the model at this URL, if any."""
     quoting = [Answerer(home.name, home, {}, QUOTE_TARGETS) for home in homes]
     if model is None:
         return quoting
@@ -94,10 +94,10 @@ def answerers(homes: Sequence[Home], model: str | None) -> list[Answerer]:
 
 
 class Evaluation:
-    """The corpus, read once for every engine and for the baselines."""
+    """The corpus, read once for all engines and baselines."""
 
     def __init__(self, corpus: Path, answerers: Sequence[Answerer], questions: Sequence[Golden]) -> None:
-        """Read whatever the homes have not read yet."""
+        """Read what the homes have not read yet."""
         self._questions = questions
         collections = sorted({one.collection for one in questions})
         files = [file for name in collections for file in sorted((corpus / name).glob("*.pdf"))]
@@ -110,9 +110,9 @@ class Evaluation:
             home.ingest(files)
 
     def report(self, half: str, where: Sequence[str], worst: int, show: int) -> bool:
-        """Print the tables of a half, so many misses and so many replies; returns whether its bars are met.
+        """Print the tables, misses and replies of a half; return True if it meets its bars.
 
-        Only the test half has any, in whole collections.
+        Only the test half has bars, in the channels of whole collections.
         """
         questions = [one for one in self._questions if one.half == half]
         found = {name: self._results(CHANNELS[name](questions)) for name in where}
@@ -141,7 +141,7 @@ class Evaluation:
         )
 
     def _results(self, asked: Sequence[Asked]) -> Results:
-        """Of every answerer and every baseline."""
+        """Return the results of every answerer and every baseline."""
         replies = {one.name: one.home.ask(asked, **one.settings) for one in self._answerers}
         return {
             name: [Result(one, reply) for one, reply in zip(asked, found, strict=True)]

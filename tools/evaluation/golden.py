@@ -1,9 +1,9 @@
-"""The labelled questions of ``questions/``: what people ask of the corpus, and the pages that answer.
+"""Golden questions in ``questions/``: what people ask of the corpus, and the pages that answer.
 
-Written by people from the pages, not from what a search finds, and split once by document into a half for
-tuning and a half for testing. A line holds ``question``, the ``documents`` it is about, ``pages`` (for each
-thing asked, the acceptable pages), verbatim ``evidence``, and ``answer`` (for each fact, its spellings). One
-that is misspelt on purpose names its correctly ``spelt`` twin.
+Written by people from the pages, not from search results, and split once by document into a tuning half and a
+test half. A line has ``question``, the ``documents`` it is about, ``pages`` (for each thing asked, the
+acceptable pages), verbatim ``evidence``, and ``answer`` (for each fact, its spellings). A question that is
+misspelt on purpose names its correctly ``spelt`` twin.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from typing import Any
 
 QUESTIONS = Path(__file__).with_name("questions")
 
-# (file, number from 1); files are told by their names, which no two of the corpus share.
+# (file name, page number from 1); file names are unique in the corpus.
 Page = tuple[str, int]
 
 
 class Kind(StrEnum):
-    """What a question asks for."""
+    """Kind of a question."""
 
     SINGLE = "single"
-    # Several documents must be read.
+    # Needs several documents.
     ACROSS = "across"
-    # Understood from the turns before it.
+    # Depends on earlier turns.
     FOLLOWUP = "followup"
     FIGURE = "figure"
-    # Prose, though figures stand on the page.
+    # Asks for prose, although the page has figures.
     NO_FIGURE = "no_figure"
-    # About a document that is there and does not say it.
+    # About a document in the corpus that does not have the answer.
     ABSENT_HERE = "absent_here"
     OFF_SUBJECT = "off_subject"
 
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """One labelled question."""
+    """A labelled question."""
 
     id: str
     half: str
@@ -51,43 +51,43 @@ class Golden:
     kind: Kind
     text: str
     documents: tuple[str, ...]
-    # For each thing asked, the pages that answer it; none for a question nothing answers.
+    # For each thing asked, the pages that answer it; empty if nothing does.
     needs: tuple[frozenset[Page], ...]
     evidence: tuple[tuple[Page, str], ...]
-    # For each fact of a right answer, its spellings.
+    # For each fact of a correct answer, its spellings.
     answer: tuple[tuple[str, ...], ...]
     figures: frozenset[Page]
-    # (question, answer) of the turns before it.
+    # (question, answer) of earlier turns.
     history: tuple[tuple[str, str], ...]
-    # Id of the same question spelt correctly; '' unless this one is misspelt on purpose.
+    # Id of the correctly spelt question; '' unless this one is misspelt on purpose.
     twin: str = ""
 
     @property
     def is_answerable(self) -> bool:
-        """True if a document says it."""
+        """True if a document has the answer."""
         return bool(self.needs)
 
     def within(self, document: str) -> tuple[frozenset[Page], ...]:
-        """Return the needs as far as one document answers them; empty unless it answers all."""
+        """Return the needs met by one document alone; empty unless it meets all."""
         needs = tuple(frozenset(page for page in need if page[0] == document) for need in self.needs)
         return needs if all(needs) else ()
 
 
 def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
-    """Return every question, in the files' order."""
+    """Return all questions, in file order."""
     return read_questions(sorted(folder.glob("*.jsonl")))
 
 
 def read_questions(files: Iterable[Path]) -> list[Golden]:
-    """The questions of some files, in their order; each names its collection, a folder of the corpus."""
+    """Return the questions of files, in order; each names its collection, a folder of the corpus."""
     lines = [line for file in files for line in file.read_text().splitlines()]
     return [_golden(json.loads(line)) for line in lines]
 
 
 def some_of_each_kind(questions: Iterable[Golden], most: int) -> list[Golden]:
-    """At most so many questions of each half and kind: taken by chance, and always the same.
+    """Return at most ``most`` questions of each half and kind, in a reproducible random choice.
 
-    A misspelt one comes with its twin, and is not counted.
+    A misspelt question comes with its twin, and is not counted.
     """
     taken = Counter[tuple[str, Kind]]()
     shuffled = sorted(questions, key=lambda one: hashlib.sha256(one.id.encode()).digest())
@@ -102,7 +102,7 @@ def some_of_each_kind(questions: Iterable[Golden], most: int) -> list[Golden]:
 
 
 def unproven(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str]:
-    """What is wrong with the labels: evidence that is not on its page, or on none of the acceptable ones."""
+    """Return the errors in labels: evidence that is not on its page, or on no acceptable one."""
     wrong = []
     for one in questions:
         acceptable = frozenset[Page]().union(*one.needs)
@@ -113,7 +113,7 @@ def unproven(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str
 
 
 def plain(text: str) -> str:
-    """Letters, digits, % and $ alone, lower case: what two spellings of one fact share."""
+    """Return lower-case letters, digits, % and $ only: what different spellings of a fact share."""
     return re.sub(r"[^a-z0-9%$]+", "", unicodedata.normalize("NFKC", text).replace("\xad", "").lower())
 
 

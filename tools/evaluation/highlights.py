@@ -1,4 +1,4 @@
-"""Whether the rectangles of a citation cover the quote's own words, told from the PDF's own words."""
+"""Highlights: whether a citation's rectangles cover the words of its quote, checked with the PDF's words."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import pymupdf
 from tools.evaluation.golden import plain
 from tools.evaluation.replies import Mark
 
-# (x, y, word): the middle of a word as shares of the displayed page.
+# (x, y, word): centre of a word as fractions of the displayed page.
 WordBox = tuple[float, float, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """Counted over citations whose page holds words of its own (a scan's does not)."""
+    """Counts over citations whose page has a text layer (a scan has none)."""
 
-    # Words of quotes.
+    # Words in quotes.
     words: int
-    # Those under the quote's rectangles.
+    # Of these, words under the quote's rectangles.
     covered: int
     citations: int
-    # Citations whose rectangles hold more foreign words than words of the quote.
+    # Citations whose rectangles cover more foreign words than words of the quote.
     misplaced: int
-    # Citations without a rectangle.
+    # Citations without rectangles.
     unmarked: int
-    # Citations of pages without words of their own.
+    # Citations of pages without a text layer.
     unknown: int
 
     @property
     def share(self) -> float:
-        """Of the words that are covered; nan when nothing was quoted."""
+        """Fraction of the words that are covered; NaN without quotes."""
         return self.covered / self.words if self.words else math.nan
 
 
 def count_highlights(marks: Iterable[Mark], files: Mapping[str, Path]) -> Highlights:
-    """Hold every mark against its page."""
+    """Compare all marks with their pages."""
     words = covered = citations = misplaced = unmarked = unknown = 0
     for mark in marks:
         printed = page_words(files[mark.page[0]], mark.page[1])
@@ -76,9 +76,9 @@ def _is_inside(x: float, y: float, boxes: Iterable[tuple[float, ...]]) -> bool:
 
 
 def _common(quoted: Counter[str], marked: Counter[str]) -> int:
-    """Words of the quote that are under the rectangles.
+    """Return the number of quoted words under the rectangles.
 
-    A word may be printed in two pieces, and two in one: letters decide where words do not.
+    A word may be printed as two tokens, or two words as one, so the rest is compared by letters.
     """
     together = (quoted & marked).total()
     rest = plain("".join((marked - quoted).elements()))

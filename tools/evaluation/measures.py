@@ -1,4 +1,4 @@
-"""What a set of replies is worth, each measure a share or a mean over the questions it applies to."""
+"""Measures of replies, each a share or a mean over the questions that it applies to."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PROSE = {Kind.SINGLE, Kind.ACROSS, Kind.FOLLOWUP, Kind.NO_FIGURE}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One question and its reply."""
+    """A question with its reply."""
 
     asked: Asked
     reply: Reply
 
     @property
     def kind(self) -> Kind:
-        """Of the question."""
+        """Kind of the question."""
         return self.asked.golden.kind
 
     def hit(self, k: int) -> float:
-        """Share of the things asked of which an acceptable page is among the first ``k``."""
+        """Return the share of things asked that have an acceptable page among the first ``k`` (hit@k)."""
         return _met(self.asked.needs, self.reply.ranked[:k])
 
     @property
@@ -41,105 +41,106 @@ class Result:
         return frozenset[Page]().union(*self.asked.needs)
 
     def reciprocal_rank(self) -> float:
-        """1 / rank of the first acceptable page; 0 when none was found."""
+        """Return 1 / rank of the first acceptable page; 0 if none was found."""
         ranks = (rank for rank, page in enumerate(self.reply.ranked, start=1) if page in self.acceptable)
         return 1 / next(ranks, float("inf"))
 
     def finds_document(self, k: int = 5) -> float:
-        """As ``hit``, when any page of the right documents counts."""
+        """Return ``hit`` at the level of documents: any page of an acceptable document counts."""
         needs = tuple(frozenset((file, 0) for file, _ in need) for need in self.asked.needs)
         return _met(needs, tuple((file, 0) for file, _ in self.reply.ranked[:k]))
 
     def cited_share(self) -> float:
-        """Share of the things asked that an acceptable page was cited for."""
+        """Return the share of things asked for which an acceptable page was cited."""
         return _met(self.asked.needs, self.reply.cited)
 
     def contained(self) -> float:
-        """Share of the facts of a right answer that stand in the text or in a quote."""
+        """Return the share of the correct answer's facts that are in the text or in a quote."""
         said = [plain(text) for text in (self.reply.text, *(mark.quote for mark in self.reply.marks))]
         facts = self.asked.golden.answer
         return fmean(any(plain(one) in text for one in fact for text in said) for fact in facts)
 
 
 def share(values: Iterable[float]) -> float:
-    """Mean; nan of nothing."""
+    """Return the mean; NaN without values."""
     known = list(values)
     return fmean(known) if known else float("nan")
 
 
 def of_kinds(results: Sequence[Result], *kinds: Kind) -> list[Result]:
-    """Those of correctly spelt questions of these kinds; of misspelt ones only ``misspelt_loss`` knows."""
+    """Return the results of these kinds, without misspelt questions, which only ``misspelt_loss`` counts."""
     return [one for one in results if one.kind in kinds and not one.asked.golden.twin]
 
 
 def answerable(results: Sequence[Result]) -> list[Result]:
-    """Prose questions that a document answers."""
+    """Return the prose questions that a document answers."""
     return of_kinds(results, *PROSE)
 
 
 def sourced(results: Sequence[Result], *kinds: Kind) -> list[Result]:
-    """Those of these kinds whose reply shows pages: a model's answers, and passages."""
+    """Return the results of these kinds with sources: answers and passages."""
     return [one for one in of_kinds(results, *kinds) if one.reply.is_sourced]
 
 
 def claimed_share(results: Sequence[Result], *kinds: Kind) -> float:
-    """Share of the questions of these kinds that are claimed to be answered."""
+    """Return the share of questions of these kinds that the bot claims to answer."""
     return share(one.reply.is_claimed for one in of_kinds(results, *kinds))
 
 
 def plain_no(results: Sequence[Result], *kinds: Kind) -> float:
-    """Share of the questions of these kinds that end in a plain no."""
+    """Return the share of questions of these kinds that get a plain no."""
     return share(one.reply.state == "not_found" for one in of_kinds(results, *kinds))
 
 
 def right_shown(results: Sequence[Result]) -> float:
-    """Share of the answerable questions whose reply shows an acceptable page."""
+    """Return the share of answerable questions whose reply shows an acceptable page."""
     return share(not one.acceptable.isdisjoint(one.reply.cited) for one in answerable(results))
 
 
 def right_linked(results: Sequence[Result]) -> float:
-    """Return the same, where the page that a plain no links counts, too."""
+    """Return the same share, including the page that a plain no links."""
     return share(not one.acceptable.isdisjoint(one.reply.offered) for one in answerable(results))
 
 
 def first_right(results: Sequence[Result]) -> float:
-    """Share of the answerable questions with sources whose first citation is on an acceptable page."""
+    """Return the share of sourced answerable questions whose first citation is on an acceptable page."""
     return share(
         any(mark.page in one.acceptable for mark in one.reply.marks[:1]) for one in sourced(results, *PROSE)
     )
 
 
 def citation_precision(results: Sequence[Result]) -> float:
-    """Share of all cited pages that answer; of the answerable questions."""
+    """Return the share of cited pages that are acceptable, for answerable questions."""
     return share(page in one.acceptable for one in sourced(results, *PROSE) for page in one.reply.cited)
 
 
 def citation_recall(results: Sequence[Result]) -> float:
-    """Share of the things asked that an acceptable page is cited for; of the questions with sources."""
+    """Return the share of things asked for which an acceptable page is cited, for sourced replies."""
     return share(one.cited_share() for one in sourced(results, *PROSE))
 
 
 def answer_contained(results: Sequence[Result]) -> float:
-    """Share of the facts that are written or quoted; of the questions with sources that ask for any."""
+    """Return the share of facts that are written or quoted, for sourced replies that need any."""
     return share(one.contained() for one in sourced(results, *PROSE) if one.asked.golden.answer)
 
 
 def quotes_shown(results: Sequence[Result]) -> float:
-    """Citations a reply with sources, whatever the question's kind."""
+    """Return the citations per sourced reply, for all kinds."""
     return share(len(one.reply.marks) for one in sourced(results, *Kind))
 
 
 def characters(results: Sequence[Result]) -> float:
-    """Characters of a reply with sources, whatever the question's kind."""
+    """Return the characters per sourced reply, for all kinds."""
     return share(len(one.reply.text) for one in sourced(results, *Kind))
 
 
 def steps_in_order(results: Sequence[Result]) -> float:
-    """Share of the answers claimed whose citations, by number, come as they stand in their document.
+    """Return the share of claimed answers whose citations follow the order of their document.
 
-    Counts answers with at least two citations, all of one document. Pages must not go back, nor the tops
-    of the quotes' first boxes within a page; a citation without a box has its page alone. A page is taken
-    for one column: of two, a quote from the head of the second comes before one from the foot of the first.
+    Counts answers with at least two citations, all of one document. Pages may not go back, nor may the tops
+    of the quotes' first boxes within a page; a citation without a box counts by its page only. Pages are
+    treated as one column: in two columns, a quote at the top of the second one comes before one at the bottom
+    of the first.
     """
     marks = [one.reply.marks for one in of_kinds(results, *Kind) if one.reply.is_claimed]
     return share(
@@ -154,19 +155,19 @@ def _in_order(marks: Sequence[Mark]) -> bool:
 
 
 def misspelt_loss(results: Sequence[Result]) -> float:
-    """Hit@5 of correctly spelt questions minus that of their misspelt twins, over the pairs asked."""
+    """Return hit@5 of correctly spelt questions minus that of their misspelt twins, over pairs."""
     spelt = {one.asked.golden.id: one for one in results}
     pairs = [(spelt[one.asked.golden.twin], one) for one in results if one.asked.golden.twin in spelt]
     return share(right.hit(5) - wrong.hit(5) for right, wrong in pairs)
 
 
 def stood_in(results: Sequence[Result]) -> float:
-    """Share of the replies in which quotes stand in for a model that failed: it is not measured there."""
+    """Return the share of replies in which quotes replaced a failed model, which is not measured there."""
     return share(any(words in one.reply.text for words in _EXCUSES) for one in of_kinds(results, *Kind))
 
 
 def figure_precision(results: Sequence[Result]) -> float:
-    """Share of the figures shown to those who asked for one that are the right ones."""
+    """Return the share of shown figures that are right, for questions that ask for one."""
     return share(
         page in one.asked.golden.figures
         for one in of_kinds(results, Kind.FIGURE)
@@ -175,26 +176,26 @@ def figure_precision(results: Sequence[Result]) -> float:
 
 
 def figure_recall(results: Sequence[Result]) -> float:
-    """Share of the questions for a figure that got one of the right ones."""
+    """Return the share of questions for a figure that got a right one."""
     asked = of_kinds(results, Kind.FIGURE)
     return share(bool(one.asked.golden.figures & set(one.reply.figures)) for one in asked)
 
 
 def unasked_figures(results: Sequence[Result]) -> float:
-    """Share of the prose questions on illustrated pages that got a figure all the same."""
+    """Return the share of prose questions on illustrated pages that got a figure anyway."""
     return share(bool(one.reply.figures) for one in of_kinds(results, Kind.NO_FIGURE))
 
 
 def spent(results: Sequence[Result]) -> tuple[float, float]:
-    """Milliseconds per question: (median, 95th of a hundred)."""
+    """Return median and 95th percentile of milliseconds per question."""
     times = [one.reply.milliseconds for one in of_kinds(results, *Kind)]
     return median(times), quantiles(times, n=20)[-1]
 
 
 def removed_misses(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
-    """(share of their misses removed, lower and upper bound at 95 %), by paired bootstrap over questions.
+    """Return (share of their misses removed, bounds of its 95 % interval), by paired bootstrap.
 
-    Efron, "Bootstrap Methods" (1979); ``ours[i]`` and ``theirs[i]`` are hits of the same question.
+    Efron, "Bootstrap Methods" (1979). ``ours[i]`` and ``theirs[i]`` are hits of the same question.
     """
     chance = random.Random(20261122)
     pairs = list(zip(ours, theirs, strict=True))
@@ -213,7 +214,7 @@ def _met(needs: Sequence[frozenset[Page]], pages: Sequence[Page]) -> float:
 
 Measure = Callable[[Sequence[Result]], float]
 
-# What a search alone is measured by.
+# Measures of a search.
 RANKING: dict[str, Measure] = {
     "page hit@1": lambda results: share(one.hit(1) for one in answerable(results)),
     "page hit@3": lambda results: share(one.hit(3) for one in answerable(results)),
@@ -225,7 +226,7 @@ RANKING: dict[str, Measure] = {
     "MRR": lambda results: share(one.reciprocal_rank() for one in answerable(results)),
 }
 
-# What an answer is measured by.
+# Measures of answers.
 ANSWERS: dict[str, Measure] = {
     "answerable claimed": lambda results: claimed_share(results, *PROSE),
     "off subject claimed": lambda results: claimed_share(results, Kind.OFF_SUBJECT),

@@ -1,4 +1,4 @@
-"""What came back for a question, from us or from a baseline, in the form that measures take."""
+"""Replies of the bot or of a baseline, in the form that measures use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.evaluation.golden import Page
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A quote and the rectangles it was marked with, as shares of the displayed page."""
+    """A quote with its rectangles, as fractions of the displayed page."""
 
     page: Page
     quote: str
@@ -20,47 +20,47 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One question's result."""
+    """Result of one question."""
 
-    # Pages found, best first, each once.
+    # Pages found, best first, without duplicates.
     ranked: tuple[Page, ...]
     state: str = "grounded"
     text: str = ""
-    # The citations, by number.
+    # Citations, by number.
     marks: tuple[Mark, ...] = ()
-    # The page that a plain no links.
+    # Page linked by a plain no.
     nearest: Page | None = None
     figures: tuple[Page, ...] = ()
     milliseconds: int = 0
 
     @property
     def cited(self) -> tuple[Page, ...]:
-        """Cited pages, each once."""
+        """Cited pages, without duplicates."""
         return once(mark.page for mark in self.marks)
 
     @property
     def is_claimed(self) -> bool:
-        """It says that the documents answer; passages claim nothing."""
+        """True if it claims that the documents answer; passages claim nothing."""
         return self.state in {"grounded", "partial"}
 
     @property
     def is_sourced(self) -> bool:
-        """It shows pages: an answer, or passages."""
+        """True if it shows pages: an answer, or passages."""
         return self.is_claimed or self.state == "passages"
 
     @property
     def offered(self) -> tuple[Page, ...]:
-        """Pages that a person is offered: the cited ones, and the nearest."""
+        """Pages offered to the person: the cited ones and the nearest."""
         return once([*self.cited, *([self.nearest] if self.nearest else ())])
 
 
 def once(pages: Iterable[Page]) -> tuple[Page, ...]:
-    """Pages in order of first occurrence."""
+    """Return pages in order of first occurrence."""
     return tuple(dict.fromkeys(pages))
 
 
 def read_reply(line: Mapping[str, Any]) -> Reply:
-    """One line of ``footnote ask --json``."""
+    """Parse one line of ``footnote ask --json``."""
     return Reply(
         ranked=once(page for passage in line["passages"] for page in _span(passage)),
         state=line["state"],

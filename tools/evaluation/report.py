@@ -1,4 +1,4 @@
-"""The tables of an evaluation, and the bars that its test half is held to."""
+"""Tables of an evaluation, and the bars of its test half."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tools.evaluation.measures import (
 )
 from tools.evaluation.replies import Reply
 
-# What was asked -> the results of all questions, in one order.
+# Answerer or baseline -> results of all questions, in the same order.
 Results = Mapping[str, Sequence[Result]]
 
 _SEED = 20261122
@@ -32,7 +32,7 @@ _SEED = 20261122
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One thing that is asked of the test half."""
+    """A requirement of the test half."""
 
     what: str
     bar: str
@@ -41,7 +41,7 @@ class Bar:
 
 
 def searching_rows(results: Results) -> list[Sequence[str]]:
-    """How pages are found, by us and by every baseline."""
+    """Return the table of search measures, for us and every baseline."""
     measured = [
         (what, *(f"{measure(found):.3f}" for found in results.values())) for what, measure in RANKING.items()
     ]
@@ -49,7 +49,7 @@ def searching_rows(results: Results) -> list[Sequence[str]]:
 
 
 def rows(results: Results) -> list[Sequence[str]]:
-    """How questions are answered, by every engine."""
+    """Return the table of answer measures, for every engine."""
     ours = {name: found for name, found in results.items() if name not in BASELINES}
     measured = [
         (what, *(f"{measure(found):.3f}" for found in ours.values())) for what, measure in ANSWERS.items()
@@ -64,7 +64,7 @@ def rows(results: Results) -> list[Sequence[str]]:
 
 
 def misses(results: Sequence[Result]) -> list[str]:
-    """Answerable questions whose page is not among the first five, the worst first."""
+    """Return answerable questions without a right page among the first five, worst first."""
     missed = sorted(answerable(results), key=lambda one: (one.hit(5), one.hit(20), one.reciprocal_rank()))
     return [_told(one) for one in missed if one.hit(5) < 1]
 
@@ -76,7 +76,7 @@ def _told(result: Result) -> str:
 
 
 def drawn(results: Sequence[Result], most: int) -> list[str]:
-    """So many replies for a person to read, drawn by a fixed seed: the same ones of the same questions."""
+    """Return up to ``most`` replies for a person to read, in a reproducible random choice."""
     chosen = random.Random(_SEED).sample(results, min(most, len(results)))
     return [_written(one) for one in chosen]
 
@@ -100,9 +100,9 @@ def _named(pages: Iterable[Page]) -> str:
 
 
 def bars(name: str, ours: Sequence[Result], marked: Highlights, limits: Mapping[str, Limit]) -> list[Bar]:
-    """What is asked of one answerer in whole collections; ``limits``: its own for each measure.
+    """Return the bars of one answerer in whole collections; ``limits``: by measure.
 
-    What cannot be measured, for want of replies that it applies to, is not met.
+    A bar that cannot be measured, because no reply applies, is missed.
     """
     return [
         *(_held(f"{name}: {what}", ANSWERS[what](ours), limit) for what, limit in limits.items()),
@@ -113,9 +113,9 @@ def bars(name: str, ours: Sequence[Result], marked: Highlights, limits: Mapping[
 
 
 def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
-    """The figures of a channel's quality, of these questions in its place: (label, value, what is asked).
+    """Yield (label, value, bar) of the quality figures of a channel, computed for these questions.
 
-    What only a service measures, as the time to the first words, is left out.
+    Figures that only a running service can measure, like the time to the first words, are left out.
     """
     found = figures_of([_facts(one.reply) for one in answerable(results)])
     for name, limit in FIGURE_TARGETS.items():
@@ -124,7 +124,7 @@ def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
 
 
 def _facts(reply: Reply) -> AnswerFacts:
-    """What the record of such an answer would say."""
+    """Return the trace that such an answer would leave."""
     return AnswerFacts(
         utc_now(),
         reply.state,
@@ -138,7 +138,7 @@ def _facts(reply: Reply) -> AnswerFacts:
 
 
 def removing(name: str, results: Results) -> Bar:
-    """How many misses of the baseline that finds most are none of ours."""
+    """Return the bar for the share of the best baseline's misses that we avoid."""
     hits = {one: [each.hit(5) for each in answerable(found)] for one, found in results.items()}
     best = max(BASELINES, key=lambda one: share(hits[one]))
     removed, low, high = removed_misses(hits[name], hits[best])

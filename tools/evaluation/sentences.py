@@ -1,9 +1,9 @@
-"""Puts labelled sentences of a model through the verification, and counts what becomes of them.
+"""Runs labelled sentences of a model through verification, and counts the outcomes.
 
   python -m tools.evaluation.sentences FOLDER [--verdicts FILE]
 
-FOLDER holds ``true.jsonl`` and ``false.jsonl``: a sentence a line, with question, quotes and passages. The
-judge answers by the labels, the best that is reachable, or by FILE: ``{"id": "yes" | "partly" | "no"}``.
+FOLDER contains ``true.jsonl`` and ``false.jsonl``: a sentence per line, with question, quotes and passages.
+The judge answers by the labels, which is the upper bound, or by FILE: ``{"id": "yes" | "partly" | "no"}``.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ _MARKER = re.compile(r"^--- Page (\d+) ---\n", re.MULTILINE)
 
 @dataclass
 class ScriptedJudge:
-    """A judge with one answer, which notes that it was asked."""
+    """A judge with a fixed answer that records whether it was called."""
 
     is_borne_out: bool
     was_asked: bool = False
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
-        """Give the answer for each sentence."""
+        """Return the fixed answer for each sentence."""
         self.was_asked = True
         return Judgement([self.is_borne_out] * len(sentences))
 
 
 def read_rows(folder: Path) -> Iterator[Row]:
-    """Read the labelled sentences, the true ones first."""
+    """Yield the labelled sentences, the true ones first."""
     for name in ("true", "false"):
         for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
             yield json.loads(line)
 
 
 def kind_of(row: Row) -> str:
-    """Name the kind of a sentence: ``true``, or what makes it false."""
+    """Return the kind of a sentence: ``true``, or what makes it false."""
     return str(row["kind"]) if row["label"] == "false" else "true"
 
 
 async def outcome_of(row: Row, *, is_borne_out: bool) -> str:
-    """Verify one sentence; says what became of it and who decided."""
+    """Verify one sentence; return the outcome and who decided."""
     judge = ScriptedJudge(is_borne_out)
     terms = tuple(analyze(row["question"]))
     question = AnalyzedQuestion(row["question"], terms, dict.fromkeys(terms, 1.0), None)
@@ -78,7 +78,7 @@ async def outcome_of(row: Row, *, is_borne_out: bool) -> str:
 
 
 def _evidence(one: Row) -> Evidence:
-    """Return a passage as a model was given it, without its page markers."""
+    """Return a passage as the model got it, without page markers."""
     text, starts = "", list[tuple[int, int]]()
     found = list(_MARKER.finditer(one["text"]))
     for marker, following in zip_longest(found, found[1:]):
@@ -108,7 +108,7 @@ def _evidence(one: Row) -> Evidence:
 
 
 async def measure(rows: Sequence[Row], verdicts: Mapping[str, str] | None) -> dict[str, Counter[str]]:
-    """Count the outcomes of each kind; prints each true sentence refused and each false one shown."""
+    """Count the outcomes by kind; print refused true sentences and shown false ones."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         is_true = row["label"] == "true"

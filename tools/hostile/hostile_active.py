@@ -1,4 +1,4 @@
-"""PDFs that want to do something, carry something, or are locked."""
+"""Hostile PDFs with scripts, actions, attachments and encryption."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _launch(rng: Random) -> bytes:
 
 
 def _attached(rng: Random) -> bytes:
-    """Files inside the file: none of them is opened."""
+    """Make a PDF with embedded files, none of which may be opened."""
     draft = Draft()
     inside = one_page(text(SECRET)) if rng.random() < 0.5 else f"MZ {SECRET} {rng.random()}".encode()
     file = draft.add(stream(inside, b"/Type/EmbeddedFile"))
@@ -46,7 +46,7 @@ def _attached(rng: Random) -> bytes:
 
 
 def _form(rng: Random) -> bytes:
-    """Fields, an XFA form with a foreign entity, and calculations."""
+    """Make a PDF with fields, an XFA form with an external entity (XXE), and calculations."""
     draft = Draft()
     entity = b'<!DOCTYPE x [<!ENTITY a "%b"><!ENTITY b SYSTEM "file:///etc/passwd">]>' % (b"&b;" * 9)
     xfa = draft.add(stream(entity + b"<xdp:xdp><template>&a;&b;</template></xdp:xdp>"))
@@ -80,7 +80,7 @@ def _annotations(rng: Random) -> bytes:
 
 
 def _scrambled(key: bytes, data: bytes) -> bytes:
-    """RC4, which version 1 of the standard lock uses."""
+    """Encrypt with RC4, as version 1 of the standard security handler does."""
     state, j, out = list(range(256)), 0, bytearray()
     for i in range(256):
         j = (j + state[i] + key[i % len(key)]) % 256
@@ -99,7 +99,10 @@ def _digest(data: bytes) -> bytes:
 
 
 def locked(user: bytes, owner: bytes, *, permissions: int = -4) -> bytes:
-    """Return a page under the standard lock of PDF 1.1 (40 bits): PDF 32000-1, 7.6.3, algorithms 1 to 4."""
+    """Return a page under the standard security handler of PDF 1.1 (40 bits).
+
+    PDF 32000-1, 7.6.3, algorithms 1 to 4.
+    """
     name = b"0123456789abcdef"
     kept = _scrambled(_digest((owner + PAD)[:32])[:5], (user + PAD)[:32])
     limits = (permissions & 0xFFFFFFFF).to_bytes(4, "little")
@@ -122,7 +125,7 @@ def _user_locked(rng: Random) -> bytes:
 
 
 def _owner_locked(rng: Random) -> bytes:
-    """Anybody may open it, only its owner may copy from it: it is read."""
+    """Make a PDF that anybody may open, but only its owner may copy from; it is read."""
     return locked(b"", b"owner%d" % rng.randint(1, 10**6), permissions=-3904)
 
 

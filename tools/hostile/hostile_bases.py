@@ -1,4 +1,4 @@
-"""Healthy PDFs to be damaged: the committed ones of other programs, and those that PyMuPDF makes."""
+"""Healthy PDFs to be damaged: committed files of other programs, and files made with PyMuPDF."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def bases() -> tuple[bytes, ...]:
-    """Return the files, always the same bytes in the same order."""
+    """Return the files: always the same bytes in the same order."""
     real = [
         *sorted((ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf")),
         *sorted((ROOT / "tests" / "pdfs").glob("*.pdf")),

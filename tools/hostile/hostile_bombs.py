@@ -1,4 +1,4 @@
-"""Small files that ask for much: time, memory, depth."""
+"""Resource bombs: small files that take much time, memory or stack depth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINE = b"(Backups run daily at two in the morning.) Tj T* "
 
 
 def _forms(rng: Random) -> bytes:
-    """Forms that draw forms: a thousand million laughs."""
+    """Make forms that draw forms (billion laughs)."""
     draft, fan = Draft(), rng.randint(8, 12)
     inner = draft.add(
         stream(b"BT /F 9 Tf (ha) Tj ET", b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<<%b>>" % FONT)
@@ -45,7 +45,7 @@ def _paths(rng: Random) -> bytes:
 
 
 def _spaces(head: bytes, megabytes: int) -> bytes:
-    """``head`` and so many megabytes of spaces, deflated: one megabyte is packed, and then repeated."""
+    """Return ``head`` and megabytes of spaces, deflated; one megabyte is compressed once and repeated."""
     packer = zlib.compressobj(9)
     start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
     again = packer.compress(b" " * (1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -53,7 +53,7 @@ def _spaces(head: bytes, megabytes: int) -> bytes:
 
 
 def _packed(data: bytes, times: int) -> bytes:
-    """Return a file whose content was deflated so often."""
+    """Return a file whose content claims to be deflated ``times`` times."""
     draft = Draft()
     head = b"<</Length %d/Filter[%b]>>" % (len(data), b"/FlateDecode" * times)
     content = draft.add(head + b"\nstream\n" + data + b"\nendstream")
@@ -61,12 +61,12 @@ def _packed(data: bytes, times: int) -> bytes:
 
 
 def _deflate(rng: Random) -> bytes:
-    """Hundreds of megabytes of spaces in hundreds of kilobytes."""
+    """Make hundreds of megabytes of spaces in hundreds of kilobytes."""
     return _packed(_spaces(text("Deflated"), rng.randint(300, 400)), 1)
 
 
 def _deflate_twice(rng: Random) -> bytes:
-    """Ten gigabytes in tens of kilobytes."""
+    """Make ten gigabytes in tens of kilobytes."""
     return _packed(zlib.compress(_spaces(text("Deflated twice"), rng.randint(9_000, 11_000)), 9), 2)
 
 
@@ -75,20 +75,20 @@ def _filters(rng: Random) -> bytes:
 
 
 def _objects(rng: Random) -> bytes:
-    """Half a million objects that nobody asks for."""
+    """Make hundreds of thousands of unused objects."""
     draft = Draft()
     draft.objects += [b"[1]"] * rng.randint(200_000, 300_000)
     return written(draft, [page(draft, text("Many objects"))])
 
 
 def _claimed_objects(rng: Random) -> bytes:
-    """Return a table that claims more objects than there are numbers."""
+    """Make a cross-reference table that claims more objects than there are numbers."""
     claimed = str(rng.choice([2**31 - 1, 2**31, 10**12, 8_388_607, 8_388_609])).encode()
     return one_page(text("Claims")).replace(b"/Size ", b"/Size " + claimed + b"%\n ")
 
 
 def _object_stream(rng: Random) -> bytes:
-    """Return a million objects inside one compressed one."""
+    """Make a million objects in one compressed object stream."""
     many = rng.randint(900_000, 1_100_000)
     head = b" ".join(b"%d %d" % (1000 + index, 2 * index) for index in range(many)) + b" "
     draft = Draft()
@@ -144,7 +144,7 @@ def _pattern(rng: Random) -> bytes:
 
 
 def _glyph_in_itself(rng: Random) -> bytes:
-    """Return a Type 3 font whose letters are written in the font itself."""
+    """Make a Type 3 font whose glyphs use the font itself."""
     draft = Draft()
     font = draft.reserve()
     proc = draft.add(stream(b"500 0 d0 BT /F 1 Tf (%b) Tj ET" % (b"a" * rng.randint(1, 9))))
@@ -159,7 +159,7 @@ def _glyph_in_itself(rng: Random) -> bytes:
 
 
 def _unicode(rng: Random) -> bytes:
-    """Return a font each letter of which stands for hundreds."""
+    """Make a font whose characters each map to hundreds."""
     draft, many = Draft(), rng.randint(200, 250)
     spelled = b"0061" * many
     rows = b"\n".join(b"<%02x> <%b>" % (code, spelled) for code in range(97, 123))
@@ -175,7 +175,7 @@ def _unicode(rng: Random) -> bytes:
 
 
 def _shared_flood(rng: Random) -> bytes:
-    """Thousands of pages that share one page of twenty thousand words."""
+    """Make thousands of pages that share content of twenty thousand words."""
     draft = Draft()
     row = b"(" + b"ab " * 40 + b") Tj T* "
     content = draft.add(stream(b"BT /F 1 Tf 1.2 TL 9 800 Td " + row * 500 + b"ET"))
@@ -183,7 +183,7 @@ def _shared_flood(rng: Random) -> bytes:
     return written(draft, [entries] * rng.randint(3_000, 5_000))
 
 
-# Each costs a child all the time or memory that it may have, three times.
+# Each takes a child all the time or memory that it may use, three times.
 HEAVY = {
     "forms in forms": _forms,
     "25 million letters": _glyphs,

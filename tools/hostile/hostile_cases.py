@@ -1,4 +1,4 @@
-"""The hostile files by number: the same seed and number always give the same kind, name and bytes."""
+"""Hostile files by number: the same seed and number always give the same kind, name and bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.hostile.hostile_trees import LONG, TREES
 
 LIVE, REFUSED, EITHER = "live", "quarantined", ""
 
-# Odd beginnings of file names.
+# Odd prefixes of file names.
 NAMES = (
     "plain", "räksmörgås", "\u202egnp.evil", "\u2066isolated", "new\nline", "tab\t", "emoji 🧨",
     "'; DROP TABLE document;--", "$(reboot)", "<b>bold</b>", "a" * 200, "-rf", "con", "%2e%2e%2f",
@@ -26,10 +26,10 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """What is wrong with a file, and what has to become of it."""
+    """Kind of hostile file, with its expected outcome."""
 
     make: Callable[[Random], bytes]
-    # How many of these there are among many.
+    # Relative frequency among many files.
     weight: float
     ends: str = EITHER
 
@@ -62,7 +62,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile file."""
+    """A hostile file."""
 
     number: int
     kind: str
@@ -71,7 +71,7 @@ class Case:
 
 
 def case(seed: int, number: int) -> Case:
-    """Return the file of this number: first one of each kind, then by weight."""
+    """Return the file of this number: first one of each kind, then weighted at random."""
     rng = Random(f"{seed} {number}")
     names = list(KINDS)
     if number < len(names):

@@ -1,4 +1,4 @@
-"""Damage done to healthy PDFs: as disks, networks and fuzzers do it."""
+"""Damage to healthy PDFs, as done by disks, networks and fuzzers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _place(rng: Random, data: bytearray) -> int:
 
 
 def _cut(rng: Random, data: bytearray) -> bytes:
-    """Cut off: a copy or a download that broke."""
+    """Truncate, as a copy or download that broke off."""
     return bytes(data[: _place(rng, data)])
 
 
@@ -82,7 +82,7 @@ def _lose(rng: Random, data: bytearray) -> bytearray:
 
 
 def _blank(rng: Random, data: bytearray) -> bytearray:
-    """Return a block of zeros, as a disk gives that lost one."""
+    """Zero out a block, as a disk does that lost one."""
     at = _place(rng, data) // 512 * 512
     size = min(rng.choice([512, 4096]), len(data) - at)
     data[at : at + size] = bytes(size)
@@ -90,7 +90,7 @@ def _blank(rng: Random, data: bytearray) -> bytearray:
 
 
 def _splice(rng: Random, data: bytearray) -> bytes:
-    """Return the head of one file and the tail of another."""
+    """Join the head of one file and the tail of another."""
     other = rng.choice(bases())
     return bytes(data[: _place(rng, data)]) + other[rng.randrange(len(other)) :]
 
@@ -103,7 +103,7 @@ def _insert(rng: Random, data: bytearray) -> bytearray:
 
 
 def _renumber(rng: Random, data: bytearray) -> bytes:
-    """Numbers outside of streams become others: lengths, counts, references, boxes."""
+    """Change numbers outside of streams: lengths, counts, references, boxes."""
     places = [found.span() for found in re.finditer(rb"(?<=[ \[/])\d{1,6}(?=[ \]/>\r\n])", data)] or [(0, 0)]
     for start, end in sorted(rng.sample(places, min(len(places), rng.choice([1, 3, 20]))), reverse=True):
         data[start:end] = str(rng.choice(NUMBERS)).encode()
@@ -111,7 +111,7 @@ def _renumber(rng: Random, data: bytearray) -> bytes:
 
 
 def _table(rng: Random, data: bytearray) -> bytes:
-    """Return the table of objects leads elsewhere, or the way to it does."""
+    """Corrupt the cross-reference table or the way to it."""
     far = str(rng.choice([0, 9, 10**9, 2**63, -5, rng.randrange(len(data))])).encode()
     changes: list[Callable[[bytes], bytes]] = [
         lambda whole: re.sub(rb"startxref\s+\d+", b"startxref\n" + far, whole),
@@ -127,7 +127,7 @@ def _table(rng: Random, data: bytearray) -> bytes:
 
 
 def _streams(rng: Random, data: bytearray) -> bytes:
-    """What is packed in streams no longer unpacks, or only in part."""
+    """Corrupt compressed streams, wholly or in part."""
     inner = [found.span(1) for found in re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S)]
     for start, end in rng.sample(inner, min(len(inner), rng.choice([1, 3, 50]))):
         for _ in range(rng.choice([1, 10])):
@@ -162,7 +162,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def damaged(kind: str, rng: Random) -> bytes:
-    """One of the healthy files with this damage, now and then with another one, too."""
+    """Return a healthy file with this damage, and in one of five cases with another one, too."""
     data = bytes(DAMAGES[kind](rng, bytearray(rng.choice(bases()))))
     if data and rng.random() < 0.2:
         data = bytes(DAMAGES[rng.choice(list(DAMAGES))](rng, bytearray(data)))

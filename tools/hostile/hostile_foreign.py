@@ -1,4 +1,4 @@
-"""Files that are no PDF, whatever their names say."""
+"""Files that are not PDFs, whatever their names say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes PDFs object by object, so that each of them can be wrong on purpose; no library."""
+"""PDF writer, object by object and without a library, so that anything can be wrong on purpose."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ A4 = b"/MediaBox[0 0 595 842]"
 
 
 class Draft:
-    """A PDF in the making; objects are numbered from 1 in the order in which they are added."""
+    """A PDF in the making; objects are numbered from 1 in the order of ``add``."""
 
     def __init__(self) -> None:
         self.objects: list[bytes] = []
 
     def add(self, body: bytes) -> int:
-        """One more object; its number."""
+        """Add an object and return its number."""
         self.objects.append(body)
         return len(self.objects)
 
     def reserve(self) -> int:
-        """Return a number whose object comes later."""
+        """Return a number for an object that comes later."""
         return self.add(b"null")
 
     def put(self, number: int, body: bytes) -> None:
-        """What a reserved number stands for."""
+        """Set the object of a reserved number."""
         self.objects[number - 1] = body
 
     def write(self, root: int, trailer: bytes = b"", *, whole: bool = True) -> bytes:
-        """Return the file; without its table and end when it is not to be ``whole``."""
+        """Return the file; without table and end if it is not ``whole``."""
         parts, places, position = [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"], [], 15
         for number, body in enumerate(self.objects, start=1):
             piece = b"%d 0 obj\n%b\nendobj\n" % (number, body)
@@ -46,14 +46,14 @@ class Draft:
 
 
 def stream(data: bytes, entries: bytes = b"", *, packed: bool = True) -> bytes:
-    """Return a stream object, deflated unless told otherwise."""
+    """Return a stream object, deflated by default."""
     body = zlib.compress(data, 6) if packed else data
     filters = b"/Filter/FlateDecode" if packed else b""
     return b"<</Length %d%b%b>>\nstream\n%b\nendstream" % (len(body), filters, entries, body)
 
 
 def written(draft: Draft, pages: Iterable[bytes], *, catalog: bytes = b"", trailer: bytes = b"") -> bytes:
-    """Return the file with these pages, each the entries of its dictionary."""
+    """Return the file with these pages, given by the entries of their dictionaries."""
     tree = draft.reserve()
     kids = [draft.add(b"<</Type/Page/Parent %d 0 R%b>>" % (tree, page)) for page in pages]
     listed = b" ".join(b"%d 0 R" % kid for kid in kids)
@@ -73,7 +73,7 @@ def text(*lines: str, size: float = 11, before: bytes = b"") -> bytes:
 
 
 def escaped(line: str) -> bytes:
-    """Return a line as the inside of a string in brackets."""
+    """Return a line escaped for a literal string."""
     data = line.encode("latin-1", "replace")
     for char in (b"\\", b"(", b")"):
         data = data.replace(char, b"\\" + char)

@@ -1,6 +1,6 @@
-"""A home that answers, in this process: real PDFs, readings and engines; only the vectors are by chance.
+"""In-process home for benchmarks: real PDFs, readings and engines, with random vectors.
 
-What a vector says costs no time, and making 10,000 of them takes half an hour.
+The values of a vector do not affect speed, and embedding 10,000 chunks takes half an hour.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
 class ChanceEmbedder:
-    """Makes vectors that look like those of another embedder, and always the same of the same text."""
+    """Embedder with the shape of another one; its random vectors depend on the text only."""
 
     def __init__(self, like: Embedder) -> None:
         self.id, self.space, self.dimensions = like.id, like.space, like.dimensions
@@ -46,19 +46,19 @@ class ChanceEmbedder:
         self.count = like.count
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """Directions by chance."""
+        """Return a random unit vector per text, reproducibly."""
         seeds = (zlib.crc32(text.encode()) for text in texts)
         made = [np.random.default_rng(seed).standard_normal(self.dimensions) for seed in seeds]
         vectors: Vectors = np.array(made, dtype=np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedHome:
-    """An open home."""
+    """An open home with its engines."""
 
     path: Path
     settings: Settings
@@ -68,17 +68,17 @@ class AskedHome:
     answering: Answering
 
     async def channel(self, name: str) -> Channel:
-        """Return a local channel, made when it is new."""
+        """Return a local channel, created if it is new."""
         return await self.stores.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def chunks(self, channel: Channel) -> int:
-        """What the index holds of a channel; 0 when it holds nothing."""
+        """Return the number of a channel's chunks in the index."""
         if not await self.index.has_tenant(channel.tenant):
             return 0
         return (await self.index.document_frequencies(channel.tenant, []))[0]
 
     async def fill(self, channel: Channel, chunks: int, pages: int = PAGES) -> None:
-        """Ingest documents of so many pages until the channel has at least as many chunks."""
+        """Ingest documents with ``pages`` pages until the channel has at least ``chunks`` chunks."""
         files = 1
         while (held := await self.chunks(channel)) < chunks:
             files = max(files, -(-chunks * files // held) if held else 1)
@@ -98,7 +98,7 @@ class AskedHome:
             await ingestion.ingest(folder, channel, Rung.FULL, _show)
 
     async def _tidy(self, channel: Channel) -> None:
-        """Remove what is not live any more, as a service does two minutes later."""
+        """Remove retired publications at once, as the service does two minutes later."""
         live = select(col(PublicationRow.id)).where(
             col(PublicationRow.channel_id) == channel.id, col(PublicationRow.state) == "live"
         )
@@ -111,7 +111,7 @@ class AskedHome:
             await self.index.remove(channel.tenant, one, held[one])
 
     async def questions(self, count: int, seed: int = 0) -> list[str]:
-        """Questions in the words of a sentence each, from chunks by chance."""
+        """Return questions made of the words of random sentences from random chunks."""
         async with self.stores.database.snapshot() as session:
             full = (
                 select(col(ReadingRow.id))
@@ -130,10 +130,10 @@ class AskedHome:
 
 @asynccontextmanager
 async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[AskedHome]:
-    """Yield a home with its engines, on the index that the URL chooses."""
+    """Yield a home with its engines; ``weaviate_url`` chooses the index."""
     settings = Settings(
         StorageSettings(home=path, weaviate_url=weaviate_url),
-        BotSettings(answer_probability=0),  # else chunks of chance answer nothing
+        BotSettings(answer_probability=0),  # with random vectors, no answer would reach a threshold
         IngestionSettings(layout=False, ocr=False),
     )
     async with (

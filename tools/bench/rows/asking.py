@@ -1,4 +1,4 @@
-"""Row ``ask``: questions answered while a mass of pages is read, beside the same service when it rests."""
+"""Row ``ask``: latency of questions while many pages are read, compared to the idle service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = 40
 
 
 def bench_ask(work: Path, scale: int) -> list[Figure]:
-    """Ask in one channel while another one reads; reading pauses for every other round."""
+    """Ask in one channel while another one is read; reading pauses in every other round."""
     known, mass = pdfs(KNOWN_FILES, KNOWN_PAGES), pdfs(100 // scale, PAGES)
     with serving(work / "ask") as service:
         service.drop("known", known)
@@ -42,7 +42,7 @@ def bench_ask(work: Path, scale: int) -> list[Figure]:
 
 
 def _alternate(service: Service, files: int) -> tuple[list[float], list[float], list[float]]:
-    """(busy / idle, busy, idle) of each round, while there is still something to read."""
+    """Return (busy / idle, busy, idle) of each round, while there is something left to read."""
     busy, idle = [], []
     for number in range(ROUNDS):
         text = QUESTIONS[number % len(QUESTIONS)]
@@ -58,7 +58,7 @@ def _alternate(service: Service, files: int) -> tuple[list[float], list[float], 
 
 
 def _timed(service: Service, text: str, number: int) -> float:
-    """Seconds until the answer; the number makes a question that was not embedded before."""
+    """Return the seconds until the answer; ``number`` makes the question unique, so that it is not cached."""
     started = time.perf_counter()
     answer = service.ask("known", f"{text} ({number})")
     seconds = time.perf_counter() - started

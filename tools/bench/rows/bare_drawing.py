@@ -1,6 +1,6 @@
-"""PyMuPDF alone, which opens a PDF and draws one page of it, in a program of its own.
+"""PyMuPDF alone, opening a PDF and drawing one page of it, in a separate program.
 
-Only the limited child of the service loads PyMuPDF, and the benchmarks as little as the service.
+In benchmarks as in the service, only the sandboxed child loads PyMuPDF.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 class BareDrawing:
-    """The running program; one page at a time."""
+    """Client of the running program; draws one page at a time."""
 
     def __init__(self, file: Path, dpi: int) -> None:
         program = [sys.executable, __file__, str(file), str(dpi)]
         self._program = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def draw(self, page: int) -> int:
-        """Bytes of the picture of a page, counted from 1."""
+        """Return the size in bytes of the picture of a page (1-based)."""
         if self._program.stdin is None or self._program.stdout is None:
             raise RuntimeError("started without its pipes")
         self._program.stdin.write(f"{page}\n")
@@ -28,7 +28,7 @@ class BareDrawing:
         return length
 
     def close(self) -> None:
-        """End it."""
+        """End the program."""
         if self._program.stdin and self._program.stdout:
             self._program.stdin.close()
             self._program.stdout.close()
@@ -36,7 +36,7 @@ class BareDrawing:
 
 
 def main() -> None:
-    """Draw the pages that are asked for, line by line."""
+    """Draw the requested pages, one per line of stdin."""
     from storage.pdf.child.mupdf import pymupdf  # noqa: PLC0415 - as our child, and not where it is started
 
     file, dpi = sys.argv[1], int(sys.argv[2])

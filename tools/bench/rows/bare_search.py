@@ -1,4 +1,4 @@
-"""The least that a question costs anybody: its embedding, and one query of the bare engine."""
+"""Lower bound for the cost of a question: its embedding, and one query of the bare engine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FOUND = """
 
 
 class BareSearch(Protocol):
-    """One engine without us."""
+    """A search engine without our code."""
 
     async def search(self, question: str) -> int:
-        """Embed the question and fetch the texts of the best chunks; how many these were."""
+        """Embed the question, fetch the texts of the best chunks, and return their number."""
 
 
 class BareFts5:
-    """SQLite's own BM25 and a matrix product, on the tenant's file of the embedded index."""
+    """SQLite FTS5's BM25 and a matrix product, on the tenant's file of the embedded index."""
 
     def __init__(self, home: AskedHome, channel: Channel) -> None:
         file = home.path / "index" / f"{channel.tenant}.sqlite3"
@@ -41,7 +41,7 @@ class BareFts5:
         self._embedder = home.embedder
 
     async def search(self, question: str) -> int:
-        """Two queries on open connections, and no mixing."""
+        """Run two queries on open connections, without rank fusion."""
         vector = (await self._embedder.aembed([question]))[0]
         query = " OR ".join(f'"{term}"' for term in analyze(question))
         words = self._sql.execute(_FOUND, (query, LIMIT)).fetchall()
@@ -52,7 +52,7 @@ class BareFts5:
 
 
 class BareWeaviate:
-    """Weaviate's own hybrid query, by its own client."""
+    """Weaviate's hybrid query with its own client."""
 
     def __init__(self, home: AskedHome, channel: Channel) -> None:
         assert isinstance(home.index, WeaviateIndex)
@@ -61,7 +61,7 @@ class BareWeaviate:
         self._embedder = home.embedder
 
     async def search(self, question: str) -> int:
-        """One query."""
+        """Run one hybrid query."""
         vector = (await self._embedder.aembed([question]))[0]
         found = await self._shard.query.hybrid(
             " ".join(analyze(question)),
@@ -76,6 +76,6 @@ class BareWeaviate:
 
 
 def bare_search(home: AskedHome, channel: Channel) -> BareSearch:
-    """Return the bare engine of a home."""
+    """Return the bare engine for a home."""
     is_weaviate = isinstance(home.index, WeaviateIndex)
     return BareWeaviate(home, channel) if is_weaviate else BareFts5(home, channel)

@@ -1,4 +1,4 @@
-"""Row ``embed``: vectors as a full reading makes them, beside the bare ONNX session on the same arrays."""
+"""Row ``embed``: embedding as in a full reading, compared to the bare ONNX session on the same arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ THREADS, DOCUMENTS, ROUNDS = 2, 4, 5
 
 
 def bench_embed(work: Path) -> list[Figure]:
-    """Alternate between both, over the same texts."""
+    """Alternate between both on the same texts."""
     return asyncio.run(_bench(work))
 
 
@@ -53,7 +53,7 @@ async def _bench(work: Path) -> list[Figure]:
 
 
 def _texts(seed: int) -> list[str]:
-    """Two batches of chunks of the usual length."""
+    """Return two batches of chunks of typical length."""
     prose = Prose(10_000_000 + seed)
     return [" ".join(prose.paragraph() for _ in range(2)) for _ in range(2 * BATCH)]
 
@@ -87,7 +87,7 @@ def _raw(session: onnxruntime.InferenceSession, arrays: list[dict[str, Any]]) ->
 
 
 def _session() -> onnxruntime.InferenceSession:
-    """Return the session with the options that the embedder gives it."""
+    """Return a session with the options of the bundled embedder."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False

@@ -1,4 +1,4 @@
-"""Rows ``drop``, ``mass`` and ``memory``: the running service from the drop to what can be found."""
+"""Rows ``drop``, ``mass`` and ``memory``: the running service, from a drop until it is searchable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DROPS = 5
 
 
 def bench_drop(work: Path) -> list[Figure]:
-    """Drop documents one by one beside the samples of the demo."""
+    """Measure single drops next to the sample documents."""
     seconds = []
     files = pdfs(DROPS, 10)
     with serving(work / "drop") as service:
@@ -36,7 +36,7 @@ def bench_drop(work: Path) -> list[Figure]:
 
 
 def bench_mass(work: Path, scale: int) -> list[Figure]:
-    """10,000 pages as 100 files, as one and as 10,000; ``scale`` divides the numbers."""
+    """Measure 10,000 pages as 100 files, as 1 and as 10,000; ``scale`` divides these numbers."""
     figures = []
     for name, files, pages in _shapes(scale):
         print(f"  {name}", flush=True)
@@ -53,7 +53,7 @@ def bench_mass(work: Path, scale: int) -> list[Figure]:
 
 
 def _shapes(scale: int) -> list[tuple[str, int, int]]:
-    """(name, files, pages of each)."""
+    """Return (name, files, pages per file)."""
     counts = [(100 // scale, PAGES), (1, 10_000 // scale), (10_000 // scale, 1)]
     return [(f"{files:,} x {pages:,}", files, pages) for files, pages in counts]
 
@@ -70,14 +70,14 @@ def _ingest(home: Path, files: list[Path]) -> float:
 
 
 def _require_found(service: Service, channel: str, file: Path) -> None:
-    """The last document answers: its own code finds it."""
+    """Raise if a question about the last document fails."""
     answer = service.ask(channel, f"What does SOP {int(file.name.split('-')[1]):05d} say about the program?")
     if answer["state"] == "failed":
         raise RuntimeError(f"a question failed: {service.program.log[-2000:]}")
 
 
 def bench_memory(work: Path, scale: int) -> list[Figure]:
-    """Anonymous memory of the service with 10 documents and with 10,000, quick readings only."""
+    """Compare the anonymous memory of the service with 10 and 10,000 documents, with quick readings only."""
     few, many = 10, 10_000 // scale
     files = pdfs(many, 1)
     with serving(work / "memory", FOOTNOTE_STOP_AT="quick") as service:

@@ -1,7 +1,7 @@
-"""Row ``growth``: the same question in one channel of many, and in a channel that has a server for itself.
+"""Row ``growth``: a question in one of many channels, compared to a channel with a server of its own.
 
-The many channels are filled straight through ``storage``, which takes half an hour; they stay where they
-are, and the next run goes on.
+The channels are filled through ``storage`` directly, which takes half an hour; they are kept, so that the
+next run continues.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tools.bench.timing import middle_and_slow, take_turns
 CHUNKS, PAGES = 1000, 20
 TURNS, WARMED_BY = 100, 5
 LONGEST, MOST_TIMES = 50.0, 1.5
-# Seconds.
+# Interval of progress messages.
 TOLD_EVERY = 10.0
 
 
 async def bench_growth(work: Path, channels: int) -> list[Figure]:
-    """Ask in channels by chance of ``channels``, and in the one channel of another home, by turns."""
+    """Alternate between random channels of ``channels``, and the only channel of another home."""
     async with open_home(work / "one", "embedded") as alone, open_home(work / "many", "embedded") as crowded:
         lonely, many = await _first(alone), await _fill(crowded, channels)
         asked = await alone.questions(WARMED_BY + TURNS)
@@ -72,14 +72,14 @@ async def _ask(home: AskedHome, channel: Channel, text: str) -> None:
 
 
 async def _first(home: AskedHome) -> Channel:
-    """Return a channel that real ingestion filled."""
+    """Return a channel filled by real ingestion."""
     channel = await home.channel("0")
     await home.fill(channel, CHUNKS, PAGES)
     return channel
 
 
 async def _fill(home: AskedHome, count: int) -> list[Channel]:
-    """So many channels with the same documents, as a library has them; those that are there stay."""
+    """Return ``count`` channels with the same documents; existing ones are kept."""
     first = await _first(home)
     published = await _live(home, first)
     chunks = [chunk for one in published for chunk in await _indexed(home, one)]
@@ -101,7 +101,7 @@ async def _live(home: AskedHome, channel: Channel) -> list[LivePublication]:
 
 
 async def _indexed(home: AskedHome, one: LivePublication) -> list[IndexedChunk]:
-    """Return the chunks of a publication as the publisher writes them."""
+    """Return the chunks of a publication in the form that the publisher writes."""
     texts, chunks = ChanceEmbedder(home.embedder), await home.stores.files.chunks(one.reading_id)
     vectors = await texts.aembed([chunk.text for chunk in chunks])
     title = f"{one.title} {PurePosixPath(one.file).stem}"
@@ -131,7 +131,7 @@ async def _has_documents(home: AskedHome, channel: Channel) -> bool:
 async def _copy(
     home: AskedHome, channel: Channel, published: Sequence[LivePublication], chunks: Sequence[IndexedChunk]
 ) -> None:
-    """Write the index first: SQL knows a channel once all of it is there."""
+    """Copy publications; the index is written first, so that SQL only knows complete channels."""
     if await home.index.has_tenant(channel.tenant):
         await home.index.drop_tenant(channel.tenant)
     await home.index.ensure_tenant(channel.tenant)

@@ -1,5 +1,5 @@
-"""Row ``viewer``: a cited page from its link to its picture, beside drawing it by PyMuPDF alone; a search;
-questions while somebody turns pages, beside the same questions without.
+"""Row ``viewer``: a cited page from link to picture, compared to PyMuPDF alone; a search;
+questions while pages are viewed, compared to the same questions without.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tools.bench.service import Service, serving
 from tools.bench.timing import Turns, middle_and_slow, take_turns
 
 VIEWS, SEARCHES, QUESTIONS, WARMED_BY = 40, 20, 40, 5
-# Milliseconds of a page; times that a question may take beside somebody who turns pages.
+# Limits: milliseconds per page, and the slowdown of a question while pages are viewed.
 LONGEST, MOST_DELAY = 500.0, 2.0
-# Of the picture that a page is opened with.
+# Resolution of the first picture of a page.
 DPI = 132
-# Characters of a quote.
+# Length of a quote in characters.
 QUOTED = 60
 
 
 async def bench_viewer(work: Path, pages: int) -> list[Figure]:
-    """Return all figures of one document of so many pages, on ``serve``."""
+    """Return all figures for one document with ``pages`` pages, measured on ``serve``."""
     async with open_home(work / "home", None) as home:
         channel = await home.channel("asked")
         await home.fill(channel, 1, pages)
@@ -51,7 +51,7 @@ async def bench_viewer(work: Path, pages: int) -> list[Figure]:
 
 
 async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int, str]]:
-    """(page, path) of links to pages by chance, each of a quote with its boxes."""
+    """Return (page, path) of links to random pages, each with a quote and its boxes."""
     (document,) = await home.stores.catalog.documents(channel.id)
     publication = await home.stores.catalog.live_document(channel.id, document.document)
     if publication is None:
@@ -68,7 +68,7 @@ async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int
 
 
 async def _first_pages(service: Service, links: list[tuple[int, str]], file: Path, pages: int) -> Figure:
-    """Return each page is opened once: no picture of it is there."""
+    """Measure the first view of pages, when no picture is cached."""
     bare = BareDrawing(file, DPI)
 
     async def view(number: int) -> None:
@@ -99,7 +99,7 @@ async def _first_pages(service: Service, links: list[tuple[int, str]], file: Pat
 
 
 async def _searches(service: Service, path: str, asked: list[str], pages: int) -> Figure:
-    """Return each for other words: none is remembered."""
+    """Measure searches, each for other words, so that none is cached."""
     spent = []
     for text in asked:
         started = time.perf_counter()
@@ -109,7 +109,7 @@ async def _searches(service: Service, path: str, asked: list[str], pages: int) -
 
 
 def _questions(service: Service, path: str, asked: list[str], pages: int) -> Figure:
-    """Return the same questions while pages are turned and drawn without a pause, and while nobody does."""
+    """Measure questions while pages are viewed and drawn without a pause, and without that."""
     turned = iter(random.Random(2).sample(range(1, pages + 1), pages))
     spent: tuple[list[float], list[float]] = ([], [])
     for number, text in enumerate(asked):
@@ -131,7 +131,7 @@ def _questions(service: Service, path: str, asked: list[str], pages: int) -> Fig
 
 @contextmanager
 def _turning(service: Service, path: str, pages: Iterator[int]) -> Iterator[None]:
-    """Pages are opened and drawn, each large, by one who never pauses."""
+    """View pages in large resolution without a pause while the block runs."""
     is_over, has_begun = threading.Event(), threading.Event()
 
     def turn() -> None:
@@ -145,7 +145,7 @@ def _turning(service: Service, path: str, pages: Iterator[int]) -> Iterator[None
     reader.start()
     try:
         has_begun.wait()
-        time.sleep(0.02)  # the first page is on its way
+        time.sleep(0.02)  # the first page is being drawn
         yield
     finally:
         is_over.set()

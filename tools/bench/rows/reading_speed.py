@@ -1,4 +1,4 @@
-"""Row ``read``: PDFs to pages and chunks on the disk, beside a bare ``rawdict`` pass over the same pages."""
+"""Row ``read``: PDFs to pages and chunks on disk, compared to a bare ``rawdict`` pass over the same pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CORES, ROUNDS = 2, 5
 
 
 def bench_read(work: Path) -> list[Figure]:
-    """Alternate between both over the same files, each on both cores."""
+    """Alternate between both on the same files, each on both cores."""
     return asyncio.run(_bench(work))
 
 
@@ -31,7 +31,7 @@ async def _bench(work: Path) -> list[Figure]:
     pdf, side = PdfProcess(StorageSettings(), readers=CORES), ComputePool(CORES)
     ratios, ours, raws = [], [], []
     try:
-        await _read(pdf, side, files[:CORES], work)  # the processes have started
+        await _read(pdf, side, files[:CORES], work)  # warm-up: starts the processes
         for _ in range(ROUNDS):
             ours.append(await _read(pdf, side, files, work))
             raws.append(await asyncio.to_thread(raw_seconds, files, CORES))

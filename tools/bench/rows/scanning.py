@@ -1,4 +1,4 @@
-"""Row ``scan``: a scan of 50,000 unchanged files, and how many of them it opened."""
+"""Row ``scan``: a scan of 50,000 unchanged files, and the number of files that it opens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _opened: list[str] = []
 
 
 def bench_scan(work: Path) -> list[Figure]:
-    """Scan again and again what does not change, beside a bare walk that stats every file."""
+    """Scan unchanged files repeatedly, compared to a bare walk that stats every file."""
     root = work / "scan"
     _fill(root)
     sys.addaudithook(_note)

@@ -1,7 +1,7 @@
-"""Row ``store``: a page on a machine that has no copy of its PDF, once another machine has drawn it.
+"""Row ``store``: a page on a machine without the PDF, after another machine has drawn it.
 
-Beside it a page that nobody has drawn: the machine copies the PDF from the store, and draws. The store is
-moto's S3 on loopback.
+Compared to a page that nobody has drawn, for which the machine copies the PDF from the store and draws it.
+The store is moto's S3 on loopback.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tools.bench.figures import Figure
 from tools.bench.timing import middle_and_slow, take_turns
 
 VIEWS = 20
-# Of the picture that a page is opened with.
+# Resolution of the first picture of a page.
 DPI = 132
 ROOM = 1 << 30
 
 
 async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
-    """Return the figure of a document of so many pages, every second of which is drawn before."""
+    """Return the figure for a document with ``pages`` pages; every second page is drawn in advance."""
     (file,) = pdfs(1, pages)
     sha256, server = await asyncio.to_thread(hash_file, file), RealS3(work)
     try:
@@ -36,7 +36,7 @@ async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
         bucket = server.place()
 
         def machine(name: object) -> Blobs:
-            """One on an empty disk, whose connection is open."""
+            """Return the blobs of a machine with an empty disk and an open connection."""
             blobs = Blobs(work / str(name) / "blobs", store=bucket.store(), cache_bytes=ROOM)
             blobs.is_kept(sha256)
             return blobs

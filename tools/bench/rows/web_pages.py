@@ -1,4 +1,4 @@
-"""Row ``web``: the same question with a list of approved web pages and without one, by turns."""
+"""Row ``web``: a question with a list of approved web pages, compared to the same without one."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tools.bench.rows.asked_home import AskedHome, open_home
 from tools.bench.timing import middle_and_slow, take_turns
 
 CHUNKS, TURNS, WARMED_BY = 500, 100, 5
-# Beside the one that is opened.
+# In addition to the domain that is searched.
 DOMAINS, KEYWORDS = 30, 15
 PAGE_CHUNKS, WORDS = 8, 60
-# Milliseconds more than without a list.
+# Maximum extra milliseconds, compared to no list.
 MOST_CLOSED, MOST_OPEN = 2.0, 60.0
 OPENING = "What deposit must a landlord protect?"
 
 
 async def bench_web(work: Path) -> list[Figure]:
-    """A question that opens nothing beside 31 domains, and one that opens a domain of 5 and of 50 pages."""
+    """Measure a question that matches none of 31 domains, and one that searches a domain of 5 or 50 pages."""
     async with open_home(work, None) as home:
         channel = await home.channel("asked")
         await home.fill(channel, CHUNKS)
@@ -70,7 +70,7 @@ async def _figure(home: AskedHome, pages: int, asked: Sequence[str], name: str, 
 
 
 async def _approve(home: AskedHome, pages: int) -> None:
-    """Write the list, and keep its pages as if they had been fetched."""
+    """Write the list, and store its pages as if they had been fetched."""
     chance, words = random.Random(1), [f"word{number}" for number in range(2000)]
     urls = [f"https://example.org/{number}" for number in range(pages)]
     domains = [("tenancy", ["deposit", "landlord", "rent"], urls)]
