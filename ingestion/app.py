@@ -272,7 +272,7 @@ class Ingestion:
 
     @property
     def vector_lookups(self) -> tuple[int, int]:
-        """(hits, misses) of the cache of chunk vectors since this process started."""
+        """Cache (hits, misses) of chunk vectors since this process started."""
         return self._vectors.hits, self._vectors.misses
 
     def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:

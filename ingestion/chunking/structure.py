@@ -34,7 +34,7 @@ class Structure:
     """Title and segments of a document."""
 
     def __init__(self, pdf: ReadPdf, blocks: Sequence[Sequence[Block]] = ()) -> None:
-        """``blocks``: by page, from ``reading_order.py``; without them headings are found by font."""
+        """Use layout ``blocks``, by page, from ``reading_order.py``; without them, fonts only."""
         self._pdf = pdf
         self._blocks = blocks or [()] * len(pdf.pages)
         self._outline = HeadingDetector(pdf)

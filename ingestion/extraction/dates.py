@@ -52,7 +52,7 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
 
 
 def order(texts: Iterable[str]) -> bool | None:
-    """True if numeric dates put the day first, as any part above 12 shows; None if no date tells."""
+    """True if numeric dates put the day first, as any part above 12 shows; None if ambiguous."""
     found = (one for text in texts for one in _DATE.finditer(text) if one["figures"])
     clear = (one for one in (_numbers(one["figures"]) for one in found) if max(one[:2]) > 12 >= min(one[:2]))
     first = next(clear, None)

@@ -39,7 +39,7 @@ class _Saved(NamedTuple):
 
 
 class FolderMap:
-    """The folder map in force."""
+    """Folder map in force."""
 
     def __init__(self, path: Path, inbox: Path, channels: Channels, folders: Folders) -> None:
         """Follow the map at ``path``, which may not overlap the inbox."""

@@ -34,7 +34,7 @@ _INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
 
 
 class ComputePool:
-    """At most ``most`` side processes, started on demand; each runs one job at a time."""
+    """Pool of at most ``most`` side processes, started on demand; each runs one job at a time."""
 
     def __init__(self, most: int, program: str = PROGRAM) -> None:
         self._program = program

@@ -62,7 +62,7 @@ class Scheduler:
         self._on_clock_jump()
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
-        """Call ``tick`` now and then every ``seconds`` seconds, with jitter."""
+        """Call ``tick`` at once, and then every ``seconds`` seconds with jitter."""
         self._scheduler.add_job(
             self._guard,
             JitteredInterval(seconds),

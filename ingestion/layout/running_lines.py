@@ -44,7 +44,7 @@ class RunningLines:
     """Running lines of a document; pages are 0-based."""
 
     def __init__(self, pdf: ReadPdf, large: float) -> None:
-        """``large``: font size in points from which a line stands out from the body."""
+        """Find the running lines; from font size ``large``, in points, a line stands out from the body."""
         self._large = large
         self._seen: dict[str, dict[int, _EdgeLine]] = {}
         # Pattern -> page of its first occurrence, where it may be the only mention of something.

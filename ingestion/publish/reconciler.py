@@ -141,7 +141,7 @@ class Reconciler:
         grace_seconds: float,
         lease_seconds: float,
     ) -> None:
-        """``grace_seconds``: younger files are never swept, as they may not be in SQL yet."""
+        """Spare files younger than ``grace_seconds`` from the sweep: they may not be in SQL yet."""
         self._sql = sql
         self._verifier = verifier
         self._index = index

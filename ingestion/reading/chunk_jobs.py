@@ -23,7 +23,7 @@ class ChunkingClient:
         *,
         reads_pictures: bool,
     ) -> None:
-        """``reads_pictures``: accept PDFs without text, which OCR will read."""
+        """Accept PDFs without text if ``reads_pictures``: OCR will read them."""
         self._compute_pool = compute_pool
         self._files = files
         self._embedder = embedder

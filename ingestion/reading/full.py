@@ -70,7 +70,7 @@ class LayoutChunker:
         reads_layout: bool,
         ocr_pages: int,
     ) -> None:
-        """``reads_layout``: run the layout model; ``ocr_pages``: maximum OCR pages and figures per PDF."""
+        """Run layout analysis if ``reads_layout``, and OCR on at most ``ocr_pages`` pages and figures."""
         self._blobs = blobs
         self._viewer = viewer
         self._chunking_client = chunking_client
@@ -166,9 +166,9 @@ class FullReader:
         describe: Describe | None = None,
         sentences: SentenceEmbedder | None = None,
     ) -> None:
-        """``describe``: describes figures with a vision model; None: no descriptions.
+        """Describe figures with ``describe``, a vision model, if given.
 
-        ``sentences``: embeds quotable sentences in advance; None: they are embedded at question time.
+        ``sentences`` embeds quotable sentences in advance; None: they are embedded at question time.
         """
         self._queue = queue
         self._layout_chunker = layout_chunker
@@ -262,7 +262,7 @@ class FullReader:
         self._rests_until = max(self._rests_until, steady_seconds() + seconds)
 
     async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
-        """Return vectors, made in batches so that documents share the embedder and urgent work goes first."""
+        """Return vectors, made in batches so that documents share the embedder, urgent work first."""
         batches = []
         for start in range(0, len(texts), self._embedder.batch):
             await wait_until_idle()

@@ -32,7 +32,7 @@ class UnreadableFiles:
     """Unreadable files of one location, which count as changed once per retry interval."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock``: monotonic seconds."""
+        """Measure time with ``clock``, in monotonic seconds."""
         self._clock = clock
         self._since: dict[tuple[str, ...], float] = {}
 
@@ -73,7 +73,7 @@ def open_beneath(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def _open(root: Path, parts: tuple[str, ...]) -> int:
-    """Open one folder at a time, so that a link swapped in meanwhile cannot lead elsewhere (TOCTOU)."""
+    """Open one folder at a time, so that a link swapped in concurrently cannot lead elsewhere (TOCTOU)."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts[:-1]:

@@ -39,7 +39,7 @@ class Watchdog:
     """
 
     def __init__(self, seconds: float) -> None:
-        """``seconds``: timeout since the last heartbeat."""
+        """Time calls out ``seconds`` seconds after the last heartbeat."""
         self._seconds = seconds
         self._free = threading.Lock()
 

@@ -48,7 +48,7 @@ class Previewer:
     """Compares folders with SQL."""
 
     def __init__(self, folders: Folders, *, max_bytes: int, ask_from_share: float) -> None:
-        """``max_bytes``: size limit of files; ``ask_from_share``: as in ``DeletionPolicy``."""
+        """Use a size limit in bytes, and ``ask_from_share`` as in ``DeletionPolicy``."""
         self._folders = folders
         self._max_bytes = max_bytes
         self._ask_from_share = ask_from_share

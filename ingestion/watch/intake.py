@@ -154,7 +154,7 @@ class Intake:
     """Ingests files of any source."""
 
     def __init__(self, arrivals: Arrivals, blobs: Blobs, max_bytes: int) -> None:
-        """``max_bytes``: size limit of files."""
+        """Refuse files larger than ``max_bytes``."""
         self._arrivals = arrivals
         self._blobs = blobs
         self._max_bytes = max_bytes

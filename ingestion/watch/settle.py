@@ -18,7 +18,7 @@ TRUNCATED_FACTOR = 6
 
 @dataclass(slots=True)
 class _StableSince:
-    """Start of a file's current stat, and whether it ends like a PDF."""
+    """Stat of a file, the time since when it has had it, and whether it ends like a PDF."""
 
     stat: FileStat
     since: float

@@ -29,9 +29,9 @@ class WatchedFolder:
     def __init__(
         self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float
     ) -> None:
-        """``ask_from_share``: deletions above this fraction of the channel need approval.
+        """Ask for approval of deletions above the fraction ``ask_from_share`` of the channel.
 
-        ``away_seconds``: absence after which a file counts as gone.
+        A file counts as gone after ``away_seconds``.
         """
         self.known = KnownFolder(folder, folders)
         self._deletion_policy = DeletionPolicy(self.known, folders, ask_from_share, away_seconds=away_seconds)
@@ -83,7 +83,7 @@ class StrangerCheck:
     """Unsupported files that have stayed in a location for a while."""
 
     def __init__(self, rest_seconds: float, clock: Callable[[], float] = steady_seconds) -> None:
-        """``rest_seconds``: wait for files newer than the first scan, as they may yet be renamed."""
+        """Wait ``rest_seconds`` for files newer than the first scan: they may yet be renamed."""
         self._rest_seconds = rest_seconds
         self._clock = clock
         self._since: dict[str, float] | None = None
@@ -116,7 +116,7 @@ class PlaceScanner:
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._stranger_check = StrangerCheck(settings.rest_seconds)
-        # The last scan; its thread keeps running after nobody waits for it any more.
+        # The last scan; its thread keeps running even if the caller was cancelled.
         self._scanning: asyncio.Future[Scan] | None = None
         # As last recorded; None if unknown.
         self._strangers: dict[str, str] | None = None

@@ -168,7 +168,7 @@ class WatchedPlace:
 
 
 class WatchedPlaces:
-    """All watched locations."""
+    """Set of all watched locations."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class WatchedPlaces:
         leases: FolderLeases,
         on_taken: Callable[[], None],
     ) -> None:
-        """``on_taken``: called after a scan that ingested something."""
+        """Call ``on_taken`` after each scan that ingested something."""
         self._make_place = make_place
         self._schedule = schedule
         self._leases = leases
@@ -245,7 +245,7 @@ class Watcher:
     def __init__(
         self, settings: IngestionSettings, database: Database, channels: Channels, intake: Intake, owner: str
     ) -> None:
-        """``owner``: lease owner, a name that no other process uses."""
+        """Take leases as ``owner``, a name that no other process uses."""
         self._settings = settings
         self._database = database
         self._channels = channels

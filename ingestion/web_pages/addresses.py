@@ -65,7 +65,7 @@ class PublicResolver(AbstractResolver):
     """Resolver of public addresses; a name with any other address is refused."""
 
     def __init__(self, resolver: AbstractResolver | None = None, *, loopback: bool = False) -> None:
-        """``resolver``: default: the system's. ``loopback``: as in ``require_public``."""
+        """Use ``resolver``, by default the system's; ``loopback`` as in ``require_public``."""
         self._resolver = resolver or ThreadedResolver()
         self._loopback = loopback
 

@@ -54,7 +54,7 @@ class PageReader:
         embedder: Embedder,
         chunk_tokens: int,
     ) -> None:
-        """``chunk_tokens``: maximum tokens (cl100k_base) per chunk. ``pdf`` is not closed here."""
+        """Split into chunks of at most ``chunk_tokens`` tokens (cl100k_base). ``pdf`` is not closed here."""
         self._html = html
         self._pdf = pdf
         self._compute_pool = compute_pool
@@ -120,9 +120,9 @@ class WebPageRenewal:
         embedder: Embedder,
         channels: Channels,
     ) -> None:
-        """``embedder``: embeds chunks in advance, so that no question waits for it.
+        """Embed chunks in advance with ``embedder``, so that no question waits for it.
 
-        ``channels``: channels in whose name admins are notified.
+        ``channels`` are those in whose name admins are notified.
         """
         self._channels = channels
         self._sources = sources

@@ -50,7 +50,7 @@ class Robots:
     """Cache of the rules of all sites."""
 
     def __init__(self, read: ReadRobots, clock: Callable[[], float] = time.monotonic) -> None:
-        """``read``: fetches a robots.txt."""
+        """Fetch robots.txt files with ``read``."""
         self._read = read
         self._clock = clock
         self._rules: dict[str, RobotsRules] = {}

@@ -205,7 +205,7 @@ class Bench:
     """Benchmark of the program and of the bare bot, each with its own Web API."""
 
     def __init__(self, program: Door, bare: Door, slack: CountingSlack) -> None:
-        """``slack``: Web API of the program."""
+        """Measure with ``slack`` as the Web API of the program."""
         self._program, self._bare, self._slack = program, bare, slack
         self._next = 0
 

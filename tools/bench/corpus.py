@@ -24,7 +24,7 @@ BODY, HEADING, TITLE = 10.0, 12.5, 18.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One printed line."""
+    """A printed line."""
 
     text: str
     size: float = BODY

@@ -1,4 +1,4 @@
-"""Trees of pages and outlines, and boxes of pages, that no program should write."""
+"""Invalid page trees, outlines, page labels and page boxes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HUGE = (2_000_000_000, 2**31 - 1, 2**31, 2**32, 10**15, -1, -(2**31), 0)
 
 
 def _deep(rng: Random) -> bytes:
-    """Return a tree of pages as deep as other files are long."""
+    """Make a page tree as deep as other files are long."""
     draft, depth = Draft(), rng.choice([500, 5_000, 50_000])
     below = draft.reserve()
     leaf = draft.add(b"<</Type/Page/Parent %d 0 R%b>>" % (below, page(draft, text("A deep page"))))
@@ -111,7 +111,7 @@ def _too_many_pages(rng: Random) -> bytes:
 
 
 def _box(rng: Random) -> bytes:
-    """Return a page without a size, or with one that nobody could print."""
+    """Make a page without a size, or with one that cannot be printed."""
     far = b"%d" % rng.choice([10**6, 10**9, 2**31, 10**38, 14_400])
     boxes = [
         b"/MediaBox[0 0 %b %b]" % (far, far),
@@ -133,7 +133,7 @@ def _box(rng: Random) -> bytes:
 
 
 def _turned(rng: Random) -> bytes:
-    """Turned and cropped, as scanners and printers do; to be read like any other."""
+    """Make a rotated and cropped page, as scanners and printers do; it is read like any other."""
     left, low = rng.randint(0, 50), rng.randint(0, 90)
     entries = A4 + b"/Rotate %d/CropBox[%d %d 560 830]" % (rng.choice([90, 180, 270]), left, low)
     return one_page(text("A turned page", "Escalate within 15 minutes."), entries=entries)

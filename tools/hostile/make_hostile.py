@@ -1,7 +1,7 @@
-"""Writes hostile PDFs: ``python -m tools.hostile.make_hostile FOLDER SEED FIRST COUNT``; a separate process.
+"""Writes hostile PDFs: ``python -m tools.hostile.make_hostile FOLDER SEED FIRST COUNT``.
 
-The tests' own process never loads PyMuPDF, as the service never does. ``cases.json`` beside the files
-says of each its number, kind, name and how it has to end.
+A separate program, since neither the service nor the tests' own process loads PyMuPDF. ``cases.json`` next to
+the files lists number, kind, name and expected outcome of each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``make soak-hostile``: thousands of hostile files in slices. Ctrl-C ends it, the next run goes on there.
+"""``make soak-hostile``: thousands of hostile files in slices; Ctrl-C interrupts, the next run resumes.
 
-What is finished lies in ``build/soak-hostile/hostile.json``: the seed, the next number and the table.
-``--first 4200 --files 1`` runs some files again by themselves, to look at their faults.
+Progress is saved in ``build/soak-hostile/hostile.json``: seed, next number and table.
+``--first 4200 --files 1`` runs some files again on their own, to examine their faults.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from storage.embeddings.onnx_embedder import BundledEmbedder
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak-hostile"
 STATE, REPORT = FOLDER / "hostile.json", FOLDER.parent / "hostile-table.txt"
-# Files of one home: a slice that is interrupted is lost, and done again.
+# Files per home: an interrupted slice is lost and repeated.
 SLICE = 250
 MEGABYTE = 1 << 20
 
 
 @dataclass
 class Tally:
-    """What became of the files of one kind."""
+    """Outcomes of the files of one kind."""
 
     files: int = 0
     live: int = 0
     quarantined: int = 0
-    # Files that stayed as they were, ended as they must not, or with a sentence that helps nobody.
+    # Files without an outcome, with a wrong one, or with an unhelpful message.
     faults: int = 0
-    # Readers that crashed; each takes only its own file along.
+    # Crashes of the reader; each may affect its own file only.
     crashes: int = 0
-    # The longest reading.
+    # Longest reading.
     seconds: float = 0.0
-    # Most memory of a reader, in megabytes.
+    # Peak memory of a reader, in megabytes.
     peak: int = 0
 
     def add(self, other: Tally) -> None:
-        """Take the sums of what is counted and the greater of what is measured."""
+        """Add counts, and take the maximum of measurements."""
         for name in ("files", "live", "quarantined", "faults", "crashes"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.seconds, self.peak = max(self.seconds, other.seconds), max(self.peak, other.peak)
 
 
 def tally_of(one: Ending) -> Tally:
-    """One file as the table counts it."""
+    """Return the tally of one file."""
     return Tally(
         files=1,
         live=one.state == "live",
@@ -63,7 +63,7 @@ def tally_of(one: Ending) -> Tally:
 
 
 class Soak:
-    """The state of a long run."""
+    """State of a long run."""
 
     def __init__(self, seed: int) -> None:
         state = json.loads(STATE.read_text()) if STATE.exists() else {}
@@ -75,7 +75,7 @@ class Soak:
         self._kinds = {kind: Tally(**row) for kind, row in state["kinds"].items()}
 
     async def run(self, files: int, embedder: BundledEmbedder) -> None:
-        """Go on until there were so many files."""
+        """Continue until ``files`` files were tested."""
         while self.next < files:
             count = min(SLICE, files - self.next)
             self._take(await besiege(self.seed, self.next, count, embedder))
@@ -101,7 +101,7 @@ class Soak:
         REPORT.write_text(f"{self}\n")
 
     def total(self) -> Tally:
-        """Of all kinds together."""
+        """Return the tally of all kinds."""
         total = Tally()
         for tally in self._kinds.values():
             total.add(tally)
@@ -122,10 +122,10 @@ def _line(kind: str, columns: Iterable[object]) -> str:
 
 
 async def besiege(seed: int, first: int, count: int, embedder: BundledEmbedder) -> list[Ending]:
-    """One slice in a home of its own.
+    """Run one slice in its own home.
 
     Raises:
-        AssertionError: the service broke: it does not read any more, shows what is hidden, or lost a parent.
+        AssertionError: the service broke: it no longer reads, shows hidden text, or lost a parent process.
     """
     folder = FOLDER / f"hostile {seed} {first}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -139,7 +139,7 @@ async def besiege(seed: int, first: int, count: int, embedder: BundledEmbedder) 
 
 
 def main() -> int:
-    """Go on until there were as many files as asked for; 1 when one ended as it must not."""
+    """Run until the requested number of files; return 1 if one had a wrong outcome."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

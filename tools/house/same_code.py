@@ -1,8 +1,8 @@
-"""Show that a change of texts changes no code.
+"""Checks that a change of text changes no code.
 
-Compares the syntax tree of every Python file, docstrings and literals that do nothing left out, between a
-revision and the working tree: ``python -m tools.house.same_code [REVISION]``. ``--strings`` also leaves out
-the words of every string, for a change of what people read.
+Compares the syntax trees of all Python files, without docstrings and literals that are statements, between a
+revision and the working tree: ``python -m tools.house.same_code [REVISION]``. ``--strings`` also ignores the
+content of strings, for a change of user-facing text.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes out what no program reads."""
+    """Removes text that does not affect the program."""
 
     def __init__(self, *, without_strings: bool) -> None:
         self._without_strings = without_strings
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        """Leave out a statement that is a literal."""
+        """Remove a statement that is a string literal."""
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return None
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """Leave out the words of a string, if that is asked for."""
+        """Blank a string, if requested."""
         if self._without_strings and isinstance(node.value, str):
             return ast.Constant("")
         return node

@@ -1,11 +1,11 @@
-"""Shows that each fault of the list is caught: ``make mutate``, or of some: ``make mutate ONLY=words``.
+"""Checks that each fault of the list is caught: ``make mutate``, or some: ``make mutate ONLY=words``.
 
-Every fault is put into a copy of the tree of its own, in a temporary folder, and its test is run there. The
-copy has a Python environment of its own that finds the copy's packages and behind them the libraries of this
-one: programs that tests start with ``python -I`` find the copy's code too.
+Each fault is applied to its own copy of the tree in a temporary folder, and its test is run there. A copy has
+its own Python environment, which finds the copy's packages first and then the installed libraries, so that
+programs that tests start with ``python -I`` import the copy's code, too.
 
-Exit status: 0 when every fault is caught; 1 when one is not, when the text that it changes is gone, or when a
-test fails without any fault.
+Exit status: 0 if every fault is caught; 1 if one is not, if the text that it changes is gone, or if a test
+fails without any fault.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ MODEL = Path("storage", "data", "model.onnx")
 AT_ONCE = 2
 MAX_SECONDS = 300
 CAUGHT = "caught"
-# Of pytest's exit codes those that tell of tests; all others tell of tests that did not run.
+# pytest exit codes of a completed run; all others mean that the tests did not run.
 PASSED, FAILED = 0, 1
 
 
 def copy_tree(target: Path) -> None:
-    """Make a copy of the product and its tests, with an environment whose packages are the copy's."""
+    """Copy the product and its tests, with an environment that imports the copy."""
     for name in COPIED:
         source = TREE / name
         if source.is_dir():
             shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("*.onnx"))
         else:
             shutil.copy2(source, target / name)
-    (target / MODEL).symlink_to(TREE / MODEL)  # 23 MB, of which no copy is needed
+    (target / MODEL).symlink_to(TREE / MODEL)  # 23 MB that need not be copied
     venv.create(target / ".venv", symlinks=True)
     (packages,) = (target / ".venv" / "lib").glob("python*/site-packages")
     (packages / "copy.pth").write_text(f"{target}\n{sysconfig.get_path('purelib')}\n")
 
 
 def run_tests(tree: Path, *tests: str, seconds: int = MAX_SECONDS) -> subprocess.CompletedProcess[str]:
-    """Run tests in a copy until the first one fails.
+    """Run tests in a copy until the first failure.
 
     Raises:
         subprocess.TimeoutExpired: they hang.
@@ -58,7 +58,7 @@ def run_tests(tree: Path, *tests: str, seconds: int = MAX_SECONDS) -> subprocess
 
 
 def outcome_of(mutation: Mutation, tree: Path) -> str:
-    """What came of a fault in its copy: CAUGHT, or what is wrong."""
+    """Return the outcome of a fault in its copy: CAUGHT, or what is wrong."""
     copy_tree(tree)
     file = tree / mutation.file
     text = file.read_text()
@@ -73,7 +73,7 @@ def outcome_of(mutation: Mutation, tree: Path) -> str:
 
 
 def is_caught(folder: Path, number: int, mutation: Mutation) -> bool:
-    """Try a fault in a copy that is removed at once, and print what came of it."""
+    """Try a fault in a temporary copy and print the outcome; return True if it is caught."""
     begun, tree = time.monotonic(), folder / str(number)
     try:
         outcome = outcome_of(mutation, tree)
@@ -84,7 +84,7 @@ def is_caught(folder: Path, number: int, mutation: Mutation) -> bool:
 
 
 def main() -> int:
-    """Run the tests as they are, and each with its fault."""
+    """Run the tests without faults, and each fault with its test; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="words of a fault, its file or its test")
     only = parser.parse_args().only

@@ -1,4 +1,4 @@
-"""Faults that must not pass unseen: a few changed words of the product each, and the test that notices."""
+"""Mutations: small faults in the product's code, each with the test that must catch it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
-    """One fault."""
+    """A fault and its test."""
 
-    # What the product would do.
+    # Effect of the fault.
     fault: str
     file: str
-    # Stands in the file exactly once.
+    # Must occur in the file exactly once.
     before: str
     after: str
-    # A pytest node that passes without the fault, and fails with it.
+    # pytest node that passes without the fault and fails with it.
     test: str
 
 

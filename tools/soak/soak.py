@@ -1,7 +1,7 @@
-"""``make soak``: everything goes wrong at once, for [MINUTES=30] on each pair of engine and database.
+"""``make soak``: all kinds of failures at once, for [MINUTES=30] on each pair of engine and database.
 
-Ctrl-C ends it, the next run goes on: what is finished lies in ``build/soak/chaos.json``.
-``--pair Weaviate/SQLite --seed 7`` does one round alone, to look at its faults again.
+Ctrl-C interrupts, the next run resumes: progress is saved in ``build/soak/chaos.json``.
+``--pair Weaviate/SQLite --seed 7`` repeats a single round, to examine its faults.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tools.soak.rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak"
 STATE, REPORT, EVIDENCE = FOLDER / "chaos.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
-# Of trouble; stillness and audit come on top. A round that is interrupted is done again.
+# Time with failures; rest and audit come on top. An interrupted round is repeated.
 ROUND_SECONDS = 300.0
 OWN_MOUNTS = "SOAK_OWN_MOUNTS"
 
 
 class Chaos:
-    """The state of a long run."""
+    """State of a long run."""
 
     def __init__(self, minutes: float, seconds: float, patience: float) -> None:
         state = json.loads(STATE.read_text()) if STATE.exists() else {"rows": {}, "done": {}, "faults": []}
@@ -40,11 +40,11 @@ class Chaos:
 
     @property
     def faults(self) -> list[str]:
-        """Of all rounds, and of memory that grows."""
+        """Faults of all rounds, and of memory growth."""
         return [*self._faults, *(one for pair, tally in self.tallies.items() for one in grown(pair, tally))]
 
     async def run(self, pairs: list[Pair]) -> None:
-        """All pairs beside each other, as many as there are processors, round after round."""
+        """Run all pairs concurrently, up to one per CPU, round after round."""
         turns = asyncio.Semaphore(os.cpu_count() or 1)
         await asyncio.gather(*(self._run_pair(pair, turns) for pair in pairs))
 
@@ -74,7 +74,7 @@ class Chaos:
 
 
 async def repeat(pair: Pair, seed: int, seconds: float, patience: float) -> list[str]:
-    """One round by itself; prints its table and returns its faults."""
+    """Run a single round; print its table and return its faults."""
     tally, faults = await run_chaos(
         pair, FOLDER / "again", seed=seed, seconds=seconds, patience=patience, evidence=EVIDENCE
     )
@@ -83,7 +83,7 @@ async def repeat(pair: Pair, seed: int, seconds: float, patience: float) -> list
 
 
 def main() -> int:
-    """Go on until there was as much as asked for; 1 when anything was lost, doubled, harmed or grew."""
+    """Run for the requested time; return 1 if anything was lost, duplicated, damaged or grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="of trouble in a round")
@@ -91,10 +91,10 @@ def main() -> int:
     parser.add_argument("--pair", choices=PAIRS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    if os.geteuid() == 0 and OWN_MOUNTS not in os.environ:  # small disks that nobody else sees, gone with us
+    if os.geteuid() == 0 and OWN_MOUNTS not in os.environ:  # private mounts for the small disks
         os.environ[OWN_MOUNTS] = "1"
         os.execvp("unshare", ["unshare", "--mount", sys.executable, "-m", "tools.soak.soak", *sys.argv[1:]])  # noqa: S606
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # of connections that a kill has cut
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # errors of connections cut by a kill
     FOLDER.mkdir(parents=True, exist_ok=True)
     if options.pair:
         with servers([options.pair], FOLDER) as pairs:

@@ -1,7 +1,7 @@
-"""``make soak-kills``: thousands of kills in slices. Ctrl-C ends it, the next run goes on where it stopped.
+"""``make soak-kills``: thousands of kills in slices; Ctrl-C interrupts, the next run resumes.
 
-What is finished lies in ``build/soak-kills/state.json``: the seed and rounds of every pair, and the table.
-``--pair Weaviate/SQLite --seed 7`` does one round alone, to look at its faults again.
+Progress is saved in ``build/soak-kills/state.json``: seed and rounds of every pair, and the table.
+``--pair Weaviate/SQLite --seed 7`` repeats a single round, to examine its faults.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tools.soak.rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = REPORT.parent / "soak-kills"
 STATE = FOLDER / "state.json"
-# Kills of a round: a slice that is interrupted is lost, and done again.
+# Kills per round: an interrupted slice is lost and repeated.
 SLICE = 25
 
 
 class Soak:
-    """The state of a long run."""
+    """State of a long run."""
 
     def __init__(self, kills: int) -> None:
         self._rounds = -(-kills // (SLICE * len(PAIRS)))
@@ -33,7 +33,7 @@ class Soak:
         self.faults: list[str] = state["faults"]
 
     async def run(self, pairs: list[Pair]) -> None:
-        """All pairs beside each other, round after round."""
+        """Run all pairs concurrently, round after round."""
         turns = asyncio.Semaphore(os.cpu_count() or 1)
         await asyncio.gather(*(self._run_pair(pair, turns) for pair in pairs))
 
@@ -59,7 +59,7 @@ class Soak:
 
 
 async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
-    """One round by itself; prints its table and returns its faults."""
+    """Run a single round; print its table and return its faults."""
     found: list[str] = []
 
     def tell(table: Table, faults: list[str]) -> None:
@@ -71,7 +71,7 @@ async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
 
 
 def main() -> int:
-    """Go on until there were as many kills as asked for; 1 when anything was lost, doubled or left."""
+    """Run until the requested number of kills; return 1 if anything was lost, duplicated or left over."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=2000)
     parser.add_argument("--pair", choices=PAIRS)

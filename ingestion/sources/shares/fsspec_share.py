@@ -27,7 +27,7 @@ class FsspecShare:
     """``Share`` over any fsspec file system that lists names, sizes and times."""
 
     def __init__(self, system: AbstractFileSystem, root: str) -> None:
-        """``root``: the folder, as the file system spells it."""
+        """Use the folder ``root``, as the file system spells it."""
         self._system = system
         self._root = root.rstrip("/")
 

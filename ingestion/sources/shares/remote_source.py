@@ -37,15 +37,15 @@ class ShareError(Exception):
 
 
 class ShareFileMissing(ShareError):
-    """There is no such file or folder."""
+    """Missing file or folder."""
 
 
 class ShareForbidden(ShareError):
-    """The file or folder exists, but is not readable."""
+    """Missing permission to read a file or folder."""
 
 
 class ShareFileBusy(ShareError):
-    """Another client is using the file."""
+    """File in use by another client."""
 
 
 # (exception types of an SDK, factory of the share error) in order of precedence.

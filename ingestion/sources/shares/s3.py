@@ -75,7 +75,7 @@ class S3Share:
     """``Share`` over the S3 API."""
 
     def __init__(self, store: s3fs.S3FileSystem, bucket: str, prefix: str) -> None:
-        """``prefix``: key prefix, empty or ending in ``/``."""
+        """Use the keys that begin with ``prefix``, which is empty or ends in ``/``."""
         self._store = store
         self._bucket = bucket
         self._prefix = prefix

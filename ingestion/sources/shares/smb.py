@@ -78,7 +78,7 @@ class SmbShare:
     """``Share`` over SMB 2 and 3."""
 
     def __init__(self, root: str, session: dict[str, Any]) -> None:
-        """``root``: UNC path of the folder; ``session``: options of its own session."""
+        """Use the folder at the UNC path ``root``, in its own session."""
         self._root = root
         self._session = session
 

@@ -78,7 +78,7 @@ class WebdavShare:
     """``Share`` over WebDAV."""
 
     def __init__(self, client: Client, root: str) -> None:
-        """``root``: path of the folder on the server."""
+        """Use the folder at the path ``root`` on the server."""
         self._client = client
         self._root = root
 

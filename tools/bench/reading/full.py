@@ -1,4 +1,4 @@
-"""Our full reading, with layout, as a column of the table, and its chunks."""
+"""Full reading, with layout, as a column of the table, and its chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tools.bench.reading.seen import Area, Readout, Rows, Seen
 
 @dataclass(frozen=True, slots=True)
 class FullReadings:
-    """Arranged files, and the CPU time that reading took."""
+    """Full readings of files, and the CPU time that they took."""
 
     pdfs: Mapping[str, ArrangedPdf]
     seconds: float

@@ -1,4 +1,4 @@
-"""Our quick reading as a column of the table, and its chunks."""
+"""Quick reading as a column of the table, and its chunks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT, WINDOW = 400, 256
 
 @dataclass(frozen=True, slots=True)
 class QuickReadings:
-    """Read files, and the CPU time that reading took."""
+    """Quick readings of files, and the CPU time that they took."""
 
     pdfs: Mapping[str, ReadPdf]
     seconds: float

@@ -1,6 +1,6 @@
 """Row ``store``: a page on a machine without the PDF, after another machine has drawn it.
 
-Compared to a page that nobody has drawn, for which the machine copies the PDF from the store and draws it.
+Compared to a page that has not been drawn, for which the machine copies the PDF from the store and draws it.
 The store is moto's S3 on loopback.
 """
 

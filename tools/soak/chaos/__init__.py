@@ -1,1 +1,1 @@
-"""Everything at once: what goes wrong around a running ``footnote serve``, and what is counted of it."""
+"""Chaos test: all kinds of failures at once around a running ``footnote serve``, and their tally."""

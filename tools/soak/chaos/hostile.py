@@ -1,4 +1,4 @@
-"""Hostile files that are dropped into a folder of their own beside everything else, and how they end."""
+"""Hostile files, dropped into their own folder during the chaos, and their outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r" (\d+)\.pdf$")
 
 
 class HostileFolder:
-    """The channel ``name``: its files are written beforehand, and dropped one by one."""
+    """A channel's folder of hostile files, which are written in advance and dropped one by one."""
 
     def __init__(self, home: Path, name: str) -> None:
         self.files = home / "hostile"
@@ -29,7 +29,7 @@ class HostileFolder:
         self._place = home / "inbox" / name
 
     def attach(self, audit: Audit) -> None:
-        """Read what became of them with this audit's connections; it forgives that they are not read."""
+        """Read outcomes with this audit's connections; the audit tolerates that these files are unread."""
         self._audit = audit
         audit.hostile |= {
             hashlib.sha256((self.files / f"{row['number']}.pdf").read_bytes()).hexdigest()
@@ -42,23 +42,23 @@ class HostileFolder:
         return cases
 
     def drop_one(self) -> None:
-        """Move the next one in, while there are any."""
+        """Drop the next file, if there is one."""
         if self.dropped == len(self._cases):
             return
         row = self._cases[self.dropped]
         place: Path = self._place / row["name"]
-        place.parent.mkdir(parents=True, exist_ok=True)  # some names hold a slash
+        place.parent.mkdir(parents=True, exist_ok=True)  # some names contain a slash
         (self.files / f"{row['number']}.pdf").rename(place)
         self.dropped += 1
 
     async def is_still(self) -> str | None:
-        """How many have not ended yet; None: all have."""
+        """Return how many files have an outcome; None if all have."""
         known = await self._known() if self.dropped else {}
         ended = sum(one.state in ENDED for one in known.values())
         return None if ended == self.dropped else f"{ended} of {self.dropped} hostile files have ended"
 
     async def faults(self) -> list[str]:
-        """What ended as it must not, and hidden words that are found."""
+        """Return wrong outcomes, and hidden text that is found."""
         if not self.dropped:
             return []
         known, faults = await self._known(), []

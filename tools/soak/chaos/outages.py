@@ -1,4 +1,4 @@
-"""What goes wrong around a service: its disk is full, its share is away, its clock jumps."""
+"""Outages around a service: full disk, unreachable share, clock jumps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engines.support.shares import ServedFolder, ShareServer
 DISK = "512m"
 FULL_SECONDS = (3.0, 8.0)
 AWAY_SECONDS = (4.0, 12.0)
-# By how much the clock is wrong after a jump.
+# Clock errors after a jump.
 AHEAD_SECONDS = (-7200.0, -90.0, 0.0, 90.0, 7200.0)
 
 
 class SmallDisk:
-    """A file system of its own, which is filled and has room again; only root mounts one.
+    """A small file system that can be filled; mounted only as root.
 
-    Elsewhere it is a folder that never gets full.
+    Otherwise it is a folder that never gets full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,13 +35,13 @@ class SmallDisk:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True)
 
     def close(self) -> None:
-        """Give it back."""
+        """Unmount it."""
         if self.is_mounted:
             subprocess.run(["umount", "--lazy", self._folder], check=True)
 
     @asynccontextmanager
     async def full(self) -> AsyncIterator[None]:
-        """Take all its room until the block ends, also what is given back meanwhile."""
+        """Keep the disk full until the block ends, even if space is freed in between."""
         filling = asyncio.create_task(self._keep_full())
         try:
             yield
@@ -62,7 +62,7 @@ class SmallDisk:
 
 
 async def cut_off(server: ShareServer, share: ServedFolder, chance: Random) -> None:
-    """The server of a share is killed or hangs, or the folder is away, for some seconds."""
+    """Kill or pause the server of a share, or remove its folder, for some seconds."""
     seconds, kind = chance.uniform(*AWAY_SECONDS), chance.choice(("killed", "hangs", "vanished"))
     gone = share.folder.with_name(f"{share.folder.name}.gone")
     if kind == "killed":

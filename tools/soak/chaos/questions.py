@@ -1,4 +1,4 @@
-"""Bursts of signed Slack events, each sent until it is acknowledged, and a model that is slow or fails."""
+"""Bursts of signed Slack events, retried until acknowledged, and a model that is slow or fails."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fakes.model_server import Handler, always, completion, response, slowly, st
 from fakes.slack_events import BOT, TEAM, Signed, envelope
 
 ACKNOWLEDGED = 200
-# Share of events that come twice, as Slack repeats what it thinks was lost.
+# Fraction of events sent twice, as Slack retries what it considers lost.
 REPEATED = 0.1
-# Without a single answer, or anything else that moves; then what is left is lost.
+# Seconds without any progress after which the rest counts as lost.
 PATIENCE_SECONDS = 180.0
 HANG_SECONDS = 30.0
-# Of a slow reply, each half a second.
+# Bytes per half second of a slow reply.
 SLOW_BYTES = 1500
-# Before an event is sent again.
+# Maximum backoff before an event is sent again.
 MAX_REST_SECONDS = 8.0
 _LINE = re.compile(r"zq\w+zq zq\w+zq [^.\n]*\.")
 _PASSAGE = re.compile(r"<passage (\d+) ")
@@ -31,20 +31,20 @@ _PASSAGE = re.compile(r"<passage (\d+) ")
 
 @dataclass
 class Questions:
-    """What was asked, and what became of it."""
+    """Questions sent, and their outcomes."""
 
     signed: Signed
     slack: CountingSlack
     chance: Random
     patience: float = PATIENCE_SECONDS
     acknowledged_at: dict[str, float] = field(default_factory=dict)
-    # Replies that are neither an acknowledgement nor "try again".
+    # Responses that are neither an acknowledgement nor retryable.
     refusals: list[str] = field(default_factory=list)
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
     _count: int = 0
 
     def burst(self, count: int, about: Callable[[], tuple[str, str]]) -> None:
-        """Send so many at once; ``about``: (channel id, word) of each."""
+        """Send ``count`` questions at once; ``about`` returns (channel id, word) of each."""
         for _ in range(count):
             self._count += 1
             channel, word = about()
@@ -54,7 +54,7 @@ class Questions:
                 task.add_done_callback(self._sending.discard)
 
     async def _send(self, number: int, channel: str, word: str) -> None:
-        """Until it is acknowledged, as Slack does."""
+        """Send an event with retries until it is acknowledged, as Slack does."""
         ts, user = f"{1_700_000_000 + number}.000100", f"U{number % 40:02}ASKER01"
         text = f"<@{BOT}> What is known about {word}?"
         event = envelope(
@@ -71,14 +71,14 @@ class Questions:
         self.acknowledged_at.setdefault(ts, time.monotonic())
 
     async def _status(self, event: dict[str, object]) -> int:
-        """0: nobody answered."""
+        """Return the response status; 0 without a response."""
         try:
             return await self.signed.send(event)
         except (aiohttp.ClientError, TimeoutError, OSError):
             return 0
 
     async def all_answered(self) -> None:
-        """Wait until every question is acknowledged and answered, or nothing more comes."""
+        """Wait until every question is acknowledged and answered, or nothing makes progress any more."""
         before, end = -1, time.monotonic()
         while self._sending or self.unanswered:
             if (now := len(self.slack.answers) + len(self.acknowledged_at)) != before:
@@ -92,17 +92,17 @@ class Questions:
 
     @property
     def unanswered(self) -> list[str]:
-        """The acknowledged ones without an answer, by ts."""
+        """Timestamps (ts) of acknowledged questions without an answer."""
         return [ts for ts in self.acknowledged_at if ts not in self.slack.answers]
 
     @property
     def doubled(self) -> list[str]:
-        """Those with more than one message."""
+        """Timestamps (ts) of questions with more than one message."""
         return [ts for ts, posted in self.slack.posted.items() if posted > 1]
 
     @property
     def longest(self) -> float:
-        """Seconds from the first acknowledgement to the answer, at worst."""
+        """Longest time from the first acknowledgement to the answer, in seconds."""
         answered = self.slack.answered_at
         return max(
             (answered[ts] - at for ts, at in self.acknowledged_at.items() if ts in answered), default=0.0
@@ -110,7 +110,7 @@ class Questions:
 
 
 def unsteady_model(chance: Random) -> Handler:
-    """Most of its replies quote a passage, at once or slowly; the others fail in each way that models do."""
+    """Return a fake model that mostly quotes a passage, at once or slowly, and fails in many other ways."""
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
         reply = _quoting(request)
@@ -141,7 +141,7 @@ async def _hang_up(request: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 def _quoting(request: bytes) -> str:
-    """Return a reply as a good model gives it: the first line of the first passage."""
+    """Return the reply of a good model: the first line of the first passage."""
     prompt = "\n".join(str(one.get("content")) for one in json.loads(request).get("messages", ()))
     for passage in _PASSAGE.finditer(prompt):
         if line := _LINE.search(prompt, passage.end()):

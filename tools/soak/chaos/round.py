@@ -1,4 +1,4 @@
-"""One round of everything at once on one pair: some minutes of trouble, then stillness and an audit."""
+"""Chaos round on one pair: some minutes of failures, then rest and an audit."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from tools.soak.rounds.round import MOST_FILES, Round, background, open_audit
 from tools.soak.rounds.world import LIBRARY, World
 
 SIGNING_SECRET = "secret-of-the-soak"
-# Of a round's time; then one process lives on, whose memory is measured.
+# Fraction of a round with kills; afterwards one process lives on, whose memory is measured.
 KILLING_SHARE = 0.4
 HOSTILE_A_MINUTE = 4
 STOP_SECONDS = 300.0
-# Questions at once.
+# Range of questions per burst.
 BURST = (4, 16)
 
 
 @dataclass
 class ChaosRound(Round):
-    """Everything that goes wrong, at once; what it is in detail the seed decides."""
+    """A round with all kinds of failures at once; the seed decides the details."""
 
     service: Service = field(kw_only=True)
     questions: Questions = field(kw_only=True)
@@ -55,11 +55,11 @@ class ChaosRound(Round):
     webdav: RealWebdav = field(kw_only=True)
     counts: ChaosTally = field(kw_only=True, default_factory=ChaosTally)
     is_share_away: bool = False
-    # Held while a file is changed: the share does not go meanwhile.
+    # Held while a file is changed, so that the share does not disappear at the same time.
     handling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def storm(self, seconds: float) -> None:
-        """Let everything go wrong for so long, then let all come to rest, and compare."""
+        """Cause failures for ``seconds``, then wait for rest, and audit."""
         began = time.monotonic()
         self.world.fill()
         serving = asyncio.create_task(self.service.run())
@@ -75,13 +75,13 @@ class ChaosRound(Round):
                 await self._come_to_rest()
         finally:
             serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)  # which kills what it started
+            await asyncio.gather(serving, return_exceptions=True)  # kills what it started
         await self.audit.compare()
         await self._judge()
         self.counts.minutes = (time.monotonic() - began) / 60
 
     async def _suffer(self, seconds: float) -> None:
-        """All troubles beside each other; ``serve`` is killed in the first part only."""
+        """Run all failures concurrently; ``serve`` is killed in the first part only."""
         killing = seconds * KILLING_SHARE
         troubles: list[tuple[str, float, float, float, Callable[[], Awaitable[object]]]] = [
             ("serve", 8, 25, killing, self._kill),
@@ -104,16 +104,16 @@ class ChaosRound(Round):
         while (rest := chance.uniform(least, most)) < end - time.monotonic():
             await asyncio.sleep(rest)
             self._log(name)
-            with suppress(InfrastructureError):  # of our own look at the home, while its disk is full
+            with suppress(InfrastructureError):  # our own reads may fail while the disk is full
                 await trouble()
 
     async def _kill(self) -> None:
-        await self.service.until_ready()  # one that never gets there does nothing that a kill could hurt
+        await self.service.until_ready()  # a process that is not ready does nothing that a kill could break
         await asyncio.sleep(self.chance.uniform(0, 5))
         await self.service.kill()
 
     async def _kill_index(self) -> None:
-        """``kill -9`` of the index's server, under a ``serve`` that goes on."""
+        """Kill the index server with ``kill -9`` while ``serve`` keeps running, and restart it."""
         if (server := self.place.weaviate) is None:
             return
         self.counts.kills += 1
@@ -123,7 +123,7 @@ class ChaosRound(Round):
         self.witness.is_index_down = False
 
     async def _change_one(self) -> None:
-        """One file is added, replaced, renamed, taken away or put back."""
+        """Add, replace, rename, remove or restore one file."""
         async with self.handling:
             await self._change_file()
 
@@ -135,7 +135,7 @@ class ChaosRound(Round):
         if self.world.files > MOST_FILES or kind == "take":
             await self._take_one(whole)
         elif self.is_share_away:
-            pass  # what is new may fall into the share
+            pass  # a new file might be placed in the share
         elif kind == "add":
             self.world.add()
         elif kind == "back" and self.world.taken and await self._is_deleted(*self.world.taken[-1][:2]):
@@ -146,7 +146,7 @@ class ChaosRound(Round):
             self.world.replace(*whole[0])
 
     async def _is_deleted(self, place: str, file: str) -> bool:
-        """True if a file that was taken away answers no more; one that is back sooner may yet be deleted."""
+        """True if a removed file is no longer live; one restored earlier might still be deleted."""
         known = await self._known()
         states = {
             known[channel, file].state for channel in self.world.feeds(place) if (channel, file) in known
@@ -185,7 +185,7 @@ class ChaosRound(Round):
         self.counts.jumps += self.service.jump_clock(self.chance.choice(AHEAD_SECONDS))
 
     async def _until_still(self) -> None:
-        """The process that lived on answers all, reads all, and has nothing left to do."""
+        """Wait until the surviving process has answered and read everything and is idle."""
         await self.service.until_ready()
         await self.questions.all_answered()
         before, end = "", time.monotonic() + self.questions.patience
@@ -207,7 +207,7 @@ class ChaosRound(Round):
             self.counts.growths.append(grown)
 
     async def _judge(self) -> None:
-        """Count what was lost, doubled and harmed, and say it in words."""
+        """Count and describe what was lost, duplicated or damaged."""
         counts, questions, faults = self.counts, self.questions, self.audit.faults
         self.audit.tally.gaps += len(self.witness.faults)
         for slot in ("lost", "duplicates", "orphans", "gaps"):
@@ -236,10 +236,10 @@ class ChaosRound(Round):
 async def run_chaos(
     pair: Pair, folder: Path, *, seed: int, seconds: float, patience: float, evidence: Path
 ) -> tuple[ChaosTally, list[str]]:
-    """One round in a fresh home; what it came to, and what was wrong.
+    """Run one round in a fresh home; return its tally and its faults.
 
-    ``patience``: seconds in which nothing moves, after which what is left is lost.
-    Of a round with faults what explains it stays in a folder of its name in ``evidence``.
+    ``patience``: seconds without progress after which the rest counts as lost. After a round with faults, its
+    evidence is kept in a folder of its name in ``evidence``.
     """
     home = folder / f"{pair.name.replace('/', '-')} {seed}"
     shutil.rmtree(home, ignore_errors=True)
@@ -261,7 +261,7 @@ async def run_chaos(
 async def open_chaos(
     pair: Pair, home: Path, seed: int, seconds: float, patience: float
 ) -> AsyncIterator[ChaosRound]:
-    """Yield a home on a small disk, a library on a WebDAV server, Slack, a model and hostile files."""
+    """Yield a round with a home on a small disk, a library on WebDAV, Slack, a model and hostile files."""
     async with AsyncExitStack() as stack:
         disk = SmallDisk(home / "disk")
         stack.callback(disk.close)

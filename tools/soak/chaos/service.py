@@ -1,4 +1,4 @@
-"""``footnote serve`` under a supervisor that starts it again, as systemd does; its memory and its clock."""
+"""``footnote serve`` under a supervisor that restarts it, like systemd; with its memory and clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.waiting import until
 
 from tools.soak.rounds.process import Life
 
-# Far more than it takes, with pauses of a full disk, on a machine that is busy with other work.
+# Far more than needed, to allow for a full disk and a busy machine.
 READY_SECONDS = 600.0
 SAMPLE_SECONDS = 1.0
 RESTART_SECONDS = 1.0
@@ -25,15 +25,15 @@ OK = 200
 
 @dataclass
 class Service:
-    """The one process that serves a home."""
+    """The process that serves a home."""
 
     settings: Mapping[str, str]
-    # Of its log, which does not lie on the disk that gets full.
+    # Folder of the log, which is not on the disk that gets full.
     folder: Path
     port: int = field(default_factory=free_port)
     kills: int = 0
     faults: list[str] = field(default_factory=list)
-    # Bytes of memory of the process that runs, one a second since it was ready.
+    # Memory of the running process in bytes, one sample a second since it was ready.
     samples: list[float] = field(default_factory=list)
     is_disk_full: bool = False
     _life: Life | None = None
@@ -42,11 +42,11 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     async def run(self) -> None:
-        """Keep it running; one that ends by itself is a fault, but for a start on a full disk."""
+        """Keep it running; an exit of its own is a fault, except for a start on a full disk."""
         self._clock.write_text("0")
         settings = {**self.settings, VARIABLE: str(self._clock)}
         while not self._is_stopping:
@@ -68,16 +68,16 @@ class Service:
             await asyncio.sleep(RESTART_SECONDS)
 
     async def _watch(self, life: Life) -> None:
-        """Until it dies.
+        """Sample memory until the process is killed.
 
         Raises:
-            AssertionError: it ended by itself.
+            AssertionError: it exited on its own.
         """
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
             while not await life.dies_within(SAMPLE_SECONDS):
                 if self._is_ready:
                     with suppress(psutil.Error):
-                        # Resident: the private part of a fork grows as it touches what it shares.
+                        # RSS: the private part of a forked process grows as it touches shared pages.
                         self.samples.append(float(psutil.Process(life.pid).memory_info().rss))
                 elif await self._answers(session):
                     self._is_ready = True
@@ -89,10 +89,10 @@ class Service:
         return False
 
     async def until_ready(self) -> None:
-        """Wait for a process that is ready.
+        """Wait until a process is ready.
 
         Raises:
-            AssertionError: none is, for a long time.
+            AssertionError: none was ready for a long time.
         """
 
         async def is_ready() -> bool:
@@ -101,15 +101,15 @@ class Service:
         await until(is_ready, seconds=READY_SECONDS, log=lambda: "serve did not become ready")
 
     async def kill(self) -> None:
-        """``kill -9``; the supervisor starts the next one."""
+        """Kill it with ``kill -9``; the supervisor starts the next one."""
         if self._life is not None and self._life.end is None:
             self.kills += 1
             await self._life.kill()
 
     def jump_clock(self, ahead: float) -> bool:
-        """Its clock is wrong by so many seconds from now on; False: none is ready.
+        """Set the clock of the process ahead by ``ahead`` seconds; False if none is ready.
 
-        That of a process that starts later is right.
+        A process that starts later has the correct time.
         """
         if not self._is_ready or self._life is None:
             return False
@@ -122,7 +122,7 @@ class Service:
         return self.folder / "clock-ahead"
 
     async def stop(self) -> None:
-        """Ctrl-C, which must go well: ``run`` ends, with a fault when it does not."""
+        """Stop it with Ctrl-C; ``run`` ends, and records a fault if the exit is not clean."""
         await self.until_ready()
         self._is_stopping = True
         if self._life is not None:

@@ -1,4 +1,4 @@
-"""What the rounds of a pair came to, the table of all pairs, and how memory grew."""
+"""Tallies of chaos rounds by pair, their table, and memory growth."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 
-# Of the memory of one process, from the second fifth of its life to the last.
+# Maximum memory growth of a process, from the second to the last fifth of its life.
 MAX_GROWTH = 0.05
 FIFTHS = 5
-# Of a life, one a second: a shorter one says nothing about growth.
+# Minimum samples, one a second: a shorter life says nothing about growth.
 FEWEST_SAMPLES = 100
 COLUMNS = {
     "minutes": "minutes",
@@ -32,12 +32,12 @@ COLUMNS = {
 
 @dataclass
 class ChaosTally:
-    """Rounds of one pair; sums, but for ``longest`` and ``growths``."""
+    """Tally of one pair's rounds; sums, except for ``longest`` and ``growths``."""
 
     minutes: float = 0.0
-    # Of ``serve`` and of the index's server.
+    # Kills of ``serve`` and of the index server.
     kills: int = 0
-    # Questions of Slack that were acknowledged.
+    # Slack questions that were acknowledged.
     events: int = 0
     unanswered: int = 0
     # Questions with more than one message.
@@ -48,34 +48,34 @@ class ChaosTally:
     # As in the kill table.
     gaps: int = 0
     hostile: int = 0
-    # Hostile files that ended as they must not, or whose hidden words are found.
+    # Hostile files with a wrong outcome, or with hidden text that is found.
     harmed: int = 0
-    # Of the share: its server killed or hanging, its folder away.
+    # Outages of the share: server killed or paused, folder removed.
     outages: int = 0
     full_disks: int = 0
-    # Of the clock of ``serve``.
+    # Clock jumps of ``serve``.
     jumps: int = 0
-    # Seconds from the first acknowledgement of a question to its answer.
+    # Longest time from the first acknowledgement of a question to its answer, in seconds.
     longest: float = 0.0
-    # Of the memory of the process that lived longest, one a round.
+    # Memory growth of the process that lived longest, one per round.
     growths: list[float] = field(default_factory=list)
 
     def add(self, other: ChaosTally) -> None:
-        """Take another round."""
+        """Add another round."""
         for name, value in asdict(other).items():
             old = getattr(self, name)
             setattr(self, name, max(old, value) if name == "longest" else old + value)
 
     @property
     def growth(self) -> float | None:
-        """The median of all rounds; None: no process lived long enough."""
+        """Median growth of all rounds; None if no process lived long enough."""
         return median(self.growths) if self.growths else None
 
 
 def growth(samples: Sequence[float]) -> float | None:
-    """By how much memory grew, as a share: from the median of the second fifth to that of the last.
+    """Return the memory growth as a fraction, from the median of the second fifth to that of the last.
 
-    The first fifth is the warm-up. None: too few samples.
+    The first fifth is warm-up. None if there are too few samples.
     """
     if len(samples) < FEWEST_SAMPLES:
         return None
@@ -84,14 +84,14 @@ def growth(samples: Sequence[float]) -> float | None:
 
 
 def grown(pair: str, tally: ChaosTally) -> list[str]:
-    """Return the fault of a pair whose processes grow."""
+    """Return the fault of a pair whose processes grow, if they do."""
     if tally.growth is None or tally.growth <= MAX_GROWTH:
         return []
     return [f"{pair}: memory grows by {tally.growth:.1%}, of {MAX_GROWTH:.0%} at most"]
 
 
 def table(tallies: Mapping[str, ChaosTally]) -> str:
-    """One row for each pair."""
+    """Return the table, with a row per pair."""
     return "\n".join(_lines(tallies))
 
 

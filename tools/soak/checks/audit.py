@@ -1,4 +1,4 @@
-"""Once everything is still: is each file there with its newest content, and nothing else, anywhere?"""
+"""Audit at rest: every file is live with its newest content, and nothing else is anywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.soak.rounds.world import Paper, World
 
 @dataclass
 class Audit:
-    """Everything that is compared; ``faults`` says in words what ``tally`` counts."""
+    """Compares folders, SQL, index and disk; ``faults`` describes what ``tally`` counts."""
 
     world: World
     witness: Witness
@@ -31,11 +31,11 @@ class Audit:
     home: Path
     tally: Tally = field(default_factory=Tally)
     faults: list[str] = field(default_factory=list)
-    # Contents that nobody need be able to read.
+    # Contents that may be unreadable.
     hostile: set[str] = field(default_factory=set)
 
     async def is_still(self) -> str | None:
-        """What is still on its way, or None when there is nothing left to do."""
+        """Return what is still in progress; None if nothing is left to do."""
         async with self.database.snapshot() as session:
             readings = Counter(await session.scalars(select(ReadingRow.state)))
             publications = Counter(await session.scalars(select(PublicationRow.state)))
@@ -50,7 +50,7 @@ class Audit:
         return None
 
     async def all_answer(self) -> bool:
-        """True if every file answers with its newest content, at whichever rung."""
+        """True if every file is live with its newest content, at any rung."""
         for channel in self.world.channels:
             papers = self.world.wanted(channel)
             where = await self.witness.channels.by_name(channel)
@@ -61,19 +61,19 @@ class Audit:
         return True
 
     async def _answering(self, channel: str) -> dict[str, str]:
-        """Content of every file that answers in full."""
+        """Return file -> content of every file that is live at the full rung."""
         where = await self.witness.channels.by_name(channel)
         documents = await self.witness.catalog.documents(where.id)
         return {one.file: one.version for one in documents if one.state == "live" and one.rung == "full"}
 
     async def compare(self) -> None:
-        """Compare the folders with what answers, SQL with the index, and SQL with the disk."""
+        """Compare folders with live documents, and SQL with index and disk."""
         await self.compare_published()
         await self._compare_blobs()
         await self._compare_readings()
 
     async def compare_published(self) -> None:
-        """Compare the folders with what answers, and SQL with the index; blobs may lie anywhere."""
+        """Compare folders with live documents, and SQL with the index; blobs may be anywhere."""
         for channel in self.world.channels:
             await self._compare_files(channel, self.world.wanted(channel))
         async with self.database.snapshot() as session:
@@ -121,12 +121,12 @@ class Audit:
         self._note("lost", len(gone), f"blobs that are gone: {', '.join(map(self._name, gone))}")
 
     def has_copies(self) -> bool:
-        """True if every file's content is stored."""
+        """True if the content of every file is stored."""
         held, wanted = self._copies()
         return held >= wanted
 
     def _copies(self) -> tuple[set[str], set[str]]:
-        """(contents that are stored, contents of all files)."""
+        """Return (stored contents, contents of all files)."""
         held = {path.name for path in (self.home / "blobs").glob("??/*")}
         return held, {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
 
@@ -152,7 +152,7 @@ class Audit:
                 self._note("lost", 1, f"reading {row.id} is not whole")
 
     def _name(self, sha256: str) -> str:
-        """Return a content in words: its document's word and its own."""
+        """Return a content's words: that of its document, and its own."""
         papers = [one for one in self.world.versions.values() if one.sha256 == sha256]
         return f"{papers[0].word} {papers[0].version}" if papers else sha256 or "nothing"
 

@@ -1,4 +1,4 @@
-"""What is kept of a round with faults, in ``build/soak-faults/``: its home is gone before anybody looks."""
+"""Evidence of rounds with faults, kept in ``build/soak-faults/``, since their homes are deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLES = (FolderRow, DocumentRow, VersionRow, ReadingRow, PublicationRow)
 
 
 async def keep_evidence(audit: Audit, folder: Path) -> None:
-    """Copy the logs, and write down the rows, how the files look, and which content has which words."""
+    """Copy the logs, and write out the rows, the state of the files, and the words of each content."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for log in LOGS:

@@ -1,4 +1,4 @@
-"""The kill table: engine x database x crash point, what was killed there and what it cost."""
+"""Kill table: engine x database x crash point, with kills and faults."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ SLOTS = ("kills", "lost", "duplicates", "orphans", "gaps")
 
 @dataclass
 class Tally:
-    """Kills at one place, and the faults found in the rounds that had them."""
+    """Kills at one crash point, and the faults of the rounds that had them."""
 
     kills: int = 0
-    # Files that do not answer with their newest content; chunks, vectors, blobs and readings that miss.
+    # Files without their newest content live; missing chunks, vectors, blobs and readings.
     lost: int = 0
-    # Chunks, documents or publications that are there twice.
+    # Duplicate chunks, documents or publications.
     duplicates: int = 0
     # Chunks, blobs and readings that belong to nothing.
     orphans: int = 0
-    # Questions that an old version did not answer, or that half a document or two versions answered.
+    # Questions not answered by the old version, or answered by half a document or by two versions.
     gaps: int = 0
 
     def add(self, other: Tally) -> None:
-        """Sum up."""
+        """Add another tally."""
         for slot in SLOTS:
             setattr(self, slot, getattr(self, slot) + getattr(other, slot))
 
     @property
     def faults(self) -> int:
-        """Everything that must be 0."""
+        """Sum of all counts that must be 0."""
         return self.lost + self.duplicates + self.orphans + self.gaps
 
 
@@ -43,18 +43,18 @@ class Table:
             self.add(str(row["pair"]), str(row["point"]), Tally(**numbers))
 
     def add(self, pair: str, point: str, tally: Tally) -> None:
-        """Count what one kill came to."""
+        """Add the tally of a crash point."""
         self._tallies.setdefault((pair, point), Tally()).add(tally)
 
     def rows(self) -> list[dict[str, object]]:
-        """As JSON keeps it."""
+        """Return the rows as JSON values."""
         return [
             {"pair": pair, "point": point, **asdict(tally)}
             for (pair, point), tally in sorted(self._tallies.items())
         ]
 
     def total(self, pair: str | None = None) -> Tally:
-        """Return all of it, or of one pair."""
+        """Return the total, or that of one pair."""
         total = Tally()
         for (of, _), tally in self._tallies.items():
             if pair in (None, of):

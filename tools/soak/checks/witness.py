@@ -1,7 +1,7 @@
-"""Asks without a pause, from another process than the one that is killed, and writes down what is wrong.
+"""Witness: asks continuously from a process other than the killed one, and records faults.
 
-A document that answered once answers until its file is taken away: always with one content, whole,
-never with an older one than before, and it stays the same document, whose links go on.
+A document that was live once stays live until its file is removed: always with one complete content, never
+with an older one than before, and as the same document, whose links stay valid.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from storage.text.analyzer import analyze
 from tools.soak.rounds.world import World
 
 REST_SECONDS = 0.15
-# Engines that are up may be late on a busy machine, and take a while to connect to again; no longer.
+# Engines may be slow on a busy machine, and need a while to reconnect; never longer than this.
 LONGEST_SILENCE_SECONDS = 30.0
-# What was replaced is removed after so long: a question that takes longer may find neither old nor new.
+# Grace before a replaced publication is removed: a slower question may find neither old nor new.
 GRACE_SECONDS = 1.0
-# Questions a kill that must have been answered, or nobody watched.
+# Minimum answered questions per kill; with fewer, the check is void.
 FEWEST_ANSWERS = 2
 MOST_CHUNKS = 1000
 
 
 @dataclass
 class Witness:
-    """One reader of a home."""
+    """External reader of a home."""
 
     world: World
     channels: Channels
     catalog: Catalog
     index: LiveIndex
-    # (channel, word) of what answered and must not stop.
+    # (channel, word) that was found and must stay so.
     answered: set[tuple[str, str]] = field(default_factory=set)
     asked: int = 0
-    # Somebody killed it: it does not answer, and need not.
+    # The index was killed on purpose, so it may not respond.
     is_index_down: bool = False
     faults: list[str] = field(default_factory=list)
 
@@ -55,18 +55,18 @@ class Witness:
         self._chance = random.Random(1)
 
     def forget(self, channel: str, word: str) -> None:
-        """The file is being taken away: from now on silence is right too."""
+        """Expect nothing of a file that is being removed: from now on, no result is correct, too."""
         self.answered.discard((channel, word))
         self._newest.pop((channel, word), None)
         self._documents.pop((channel, word), None)
 
     def conclude(self, kills: int) -> None:
-        """Say so when too few questions came through to have seen anything."""
+        """Record a fault if too few questions were answered to have seen anything."""
         if self.asked < kills * FEWEST_ANSWERS:
             self._note(f"only {self.asked} questions were answered during {kills} kills")
 
     async def watch(self) -> None:
-        """Ask for ever."""
+        """Ask in an endless loop."""
         while True:
             channel = self._chance.choice(self.world.channels)
             if papers := list(self.world.wanted(channel).values()):
@@ -89,14 +89,14 @@ class Witness:
             return self._bear(error)
         self.asked, self._heard_at = self.asked + 1, time.monotonic()
         if all(paper.word != word for paper in self.world.wanted(channel).values()):
-            return  # taken away while it answered
+            return  # removed while it was searched
         if found.words:
             self._check(channel, word, found)
         elif must_answer and (channel, word) in self.answered and self._heard_at - began < GRACE_SECONDS:
             self._note(f"{channel} {word}: nothing answers any more")
 
     def _bear(self, error: InfrastructureError) -> None:
-        """Engines may fail for a while, never for good."""
+        """Tolerate failures of engines for a while, but not for good."""
         now = time.monotonic()
         if not self.is_index_down and now - self._heard_at < LONGEST_SILENCE_SECONDS:
             return
@@ -108,8 +108,8 @@ class Witness:
         """Return every chunk that a person in the channel finds by this word.
 
         Raises:
-            InfrastructureError: an engine is away.
-            UnknownChannel: the channel has not begun.
+            InfrastructureError: an engine is unavailable.
+            UnknownChannel: the channel does not exist yet.
         """
         where = await self.channels.by_name(channel)
         return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
@@ -131,11 +131,11 @@ class Witness:
         self.answered.add((channel, word))
 
     def _note(self, fault: str) -> None:
-        """With the time, to be found in the logs of the home."""
+        """Record a fault with its time, to locate it in the logs of the home."""
         self.faults.append(f"{datetime.now(UTC):%H:%M:%S} {fault}")
 
     def flaws(self, live: list[LivePublication], hits: list[Hit]) -> list[str]:
-        """What is wrong with the chunks that one document answered with."""
+        """Return what is wrong with the chunks found for one document."""
         contents = {version for version in self.world.versions for hit in hits if version in hit.text}
         flaws = []
         if len(live) > 1:

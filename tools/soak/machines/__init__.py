@@ -1,1 +1,1 @@
-"""Many machines on loopback: bots and workers as processes, and what is asked of them meanwhile."""
+"""Machines on loopback: bots and workers as processes, and continuous questions."""

@@ -1,4 +1,4 @@
-"""People who ask all the time: in Slack, whose events a balancer hands to bots, and at each bot's console."""
+"""Continuous questions: Slack events, balanced over the bots, and requests to the bots' consoles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.web.security import ASKED_BY
 from tools.soak.machines.site import SECRET, Machine
 from tools.soak.rounds.world import World
 
-# How long an attempt may take before it counts as one that hangs.
+# Timeout after which an attempt counts as hanging.
 PATIENCE_SECONDS = 30.0
 SLACK_ROUNDS = 40
 REST_SECONDS = 0.5
@@ -29,20 +29,20 @@ LANDED = "accepted", "answered"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request to one bot."""
+    """A request to a bot."""
 
     phase: str
-    # slack or console.
+    # "slack" or "console".
     way: str
     bot: str
-    # accepted, answered, or what went wrong.
+    # "accepted", "answered", or what went wrong.
     outcome: str
     seconds: float
 
 
 @dataclass
 class Asking:
-    """Asks until it is cancelled, and keeps what came of each attempt."""
+    """Asks until cancelled, and records every attempt."""
 
     world: World
     slack: CountingSlack
@@ -52,7 +52,7 @@ class Asking:
     session: aiohttp.ClientSession
     phase: str = "start"
     attempts: list[Attempt] = field(default_factory=list)
-    # What asked about which word in Slack, by its ts.
+    # ts of a Slack question -> its word.
     sent: dict[str, str] = field(default_factory=dict)
     refused_for_good: list[str] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ class Asking:
             group.create_task(self._steadily(self._ask_console, CONSOLE_EVERY))
 
     async def until_taken(self) -> None:
-        """Wait until no attempt is on its way any more."""
+        """Wait until no attempt is in flight."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -84,7 +84,7 @@ class Asking:
         return self._chance.choice(words)
 
     async def _ask_slack(self, number: int, phase: str) -> None:
-        """The balancer offers the event to each bot in turn; when none takes it, Slack sends it again."""
+        """Offer the event to each bot in turn, like a load balancer; retry like Slack if none accepts it."""
         ts, word = f"{1_700_000_000 + number}.000100", self._word()
         event = envelope(
             f"Ev{number}",
@@ -118,7 +118,7 @@ class Asking:
         return outcome
 
     async def ask_at(self, bot: Machine, word: str) -> tuple[int, dict[str, Any]]:
-        """(status, answer) of one bot's console."""
+        """Return (status, answer) of a bot's console."""
         program = bot.program
         marks = {"Origin": program.url, ASKED_BY: "1", **program.console_headers}
         body = {"channel": self.console_channel, "question": f"What does {word} say?"}
@@ -127,15 +127,15 @@ class Asking:
             return reply.status, json.loads(text) if text.startswith("{") else {"state": text[:80]}
 
     def failed(self, phase: str | None = None) -> list[Attempt]:
-        """Attempts that did not land."""
+        """Return the attempts that failed."""
         return [one for one in self.attempts if phase in (None, one.phase) and one.outcome not in LANDED]
 
     def landed(self, phase: str) -> list[Attempt]:
-        """Attempts of a phase that were answered or accepted."""
+        """Return the attempts of a phase that were answered or accepted."""
         return [one for one in self.attempts if one.phase == phase and one.outcome in LANDED]
 
     def lines(self, phases: dict[str, float]) -> Iterator[str]:
-        """Yield the table: each phase with how long it took and what came of its asks."""
+        """Yield the table: for each phase its duration and outcomes."""
         heads = ("Slack", "console", "failed", "longest failed", "longest that landed")
         yield f"{'fault':<34}{'seconds':>8}" + "".join(f"{head:>21}" for head in heads)
         for phase, seconds in phases.items():
@@ -159,5 +159,5 @@ def _fault(got: Any) -> str:
 
 
 def longest(attempts: list[Attempt]) -> float:
-    """Seconds that the longest of them took; 0 of none."""
+    """Return the seconds of the longest attempt; 0 without any."""
     return max((one.seconds for one in attempts), default=0.0)

@@ -1,7 +1,7 @@
-"""Six machines as processes of this one: three bots and three workers that share engines and nothing else.
+"""Site of six machines as processes: three bots and three workers that share engines and nothing else.
 
-Each has a home, a port and its own proxies in front of PostgreSQL, Weaviate and S3, so that it alone can be
-cut off from any of them. PDFs lie in a folder that all of them see, as on a share.
+Each has a home, a port, and its own proxies in front of PostgreSQL, Weaviate and S3, so that it alone can be
+cut off from any of them. The PDFs are in a folder that all machines see, like a share.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tools.soak.rounds.world import WORDS
 EACH_ROLE = 3
 SECRET = "signing-secret-of-the-test"
 END_SECONDS = 60
-# A replaced reading is kept for longer than a question takes over slow links.
+# The grace period exceeds the duration of a question over slow links.
 SETTINGS = {
     **HASTE,
     "FOOTNOTE_LEASE_SECONDS": "5",
@@ -43,31 +43,31 @@ SETTINGS = {
 
 @dataclass
 class Machine:
-    """One process with its own links to the engines."""
+    """A process with its own links to the engines."""
 
     name: str
     program: Program
-    # The proxies in front of each engine.
+    # Engine -> proxies in front of it.
     links: dict[str, Sequence[Proxy]]
     process: Fork | None = None
 
     async def start(self) -> None:
-        """Start it; returns before it is ready."""
+        """Start the process; returns before it is ready."""
         self.process = await asyncio.to_thread(self.program.start)
 
     async def until_ready(self) -> None:
-        """Wait until it takes questions, or reads."""
+        """Wait until it accepts questions, or reads."""
         assert self.process is not None
         await self.program.until_ready(self.process)
 
     def kill(self) -> None:
-        """``kill -9`` of the process; its children die with it."""
+        """Kill the process with ``kill -9``; its children die with it."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(END_SECONDS)
 
     async def end(self) -> None:
-        """Ask it to end, as an update does; it must go well."""
+        """Terminate the process, like an update does; the exit must be clean."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         status = await asyncio.to_thread(self.process.wait, END_SECONDS)
@@ -78,7 +78,7 @@ class Machine:
 class Site:
     """The engines that all machines share."""
 
-    # Where homes are made; ``share`` in it holds the watched folders.
+    # Folder of the homes; its ``share`` contains the watched folders.
     folder: Path
     postgres: RealPostgres
     weaviate: RealWeaviate
@@ -96,21 +96,21 @@ class Site:
 
     @property
     def share(self) -> Path:
-        """What all machines see."""
+        """Folder that all machines see."""
         return self.folder / "share"
 
     @property
     def bots(self) -> list[Machine]:
-        """Those that answer."""
+        """Machines that answer questions."""
         return self.machines[:EACH_ROLE]
 
     @property
     def workers(self) -> list[Machine]:
-        """Those that read."""
+        """Machines that read."""
         return self.machines[EACH_ROLE:]
 
     def copy_folder_map(self) -> None:
-        """Give each machine the same ``folders.toml``."""
+        """Copy the same ``folders.toml`` to each machine."""
         for machine in self.machines:
             machine.program.home.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.share / "folders.toml", machine.program.home)

@@ -1,4 +1,4 @@
-"""Starts lives and ends them: at a crash point, at random, with their index, or as ghosts."""
+"""Killer: starts lives and ends them at a crash point, at random, with their index, or as ghosts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tools.soak.checks.witness import Witness
 from tools.soak.rounds.pairs import Place
 from tools.soak.rounds.process import Life
 
-# A life that does not get to its crash point by then is killed where it is.
+# A life that does not reach its crash point in time is killed where it is.
 REACH_SECONDS = 60.0
 RANDOM_SECONDS = (1.5, 6.0)
-# Lives that are halted until one of them holds no lock: two of three do.
+# Attempts to halt a life that holds no lock: two of three do.
 GHOSTS = 4
-# No transaction of a process that runs takes so long.
+# No transaction of a running process takes as long.
 LOCKED_SECONDS = 3.0
-# A lease, the grace of what its heir retires, and some time to do both.
+# One lease, the grace period of what the successor retires, and some time for both.
 HANGS_SECONDS = 8.0
 
 
@@ -31,12 +31,12 @@ class Killer:
 
     place: Place
     witness: Witness
-    # The home's, to see whether others can write.
+    # Connection to the home's database, to check whether others can write.
     database: Database
     chance: random.Random
 
     async def kill(self, target: str, *, whole: bool) -> str:
-        """Start a life and see it die; returns where it died."""
+        """Start a life and kill it; return where it died."""
         if target == GHOST:
             for _ in range(GHOSTS):
                 if (died := await self._wake_ghost()) == GHOST:
@@ -65,12 +65,12 @@ class Killer:
         return RANDOM
 
     async def _live_on(self, life: Life, least: float, most: float) -> str:
-        """Some time passes; whatever happens then happens at random."""
+        """Let some time pass; a death then is at random."""
         assert not await life.dies_within(self.chance.uniform(least, most)), "somebody else killed a life"
         return RANDOM
 
     async def _kill_server(self, life: Life) -> str:
-        """Return the index dies under a life that goes on, or dies with it, and comes back."""
+        """Kill the index server, with the life or under it, and restart it."""
         server = self.place.weaviate
         assert server is not None
         await self._live_on(life, *RANDOM_SECONDS)
@@ -86,7 +86,7 @@ class Killer:
         return SERVER
 
     async def _wake_ghost(self) -> str:
-        """Return a life hangs until another one has done its work, goes on with it, and only then dies."""
+        """Halt a life until its successor has done its work, wake it, and kill it only then."""
         ghost = await self._begin(f"~{halt(self.witness.world.seed)}:{self.chance.randint(1, 4)}")
         try:
             if not await ghost.halts_within(REACH_SECONDS):
@@ -102,13 +102,13 @@ class Killer:
             finally:
                 await heir.kill()
             assert not await ghost.dies_within(0), "somebody else killed a ghost"
-            await self.witness.ask_for_all()  # before another life would mend what the ghost did
+            await self.witness.ask_for_all()  # before another life could repair what the ghost did
             return GHOST
         finally:
             await ghost.kill()
 
     async def _is_amid_a_transaction(self, ghost: Life) -> bool:
-        """True if another step of it held a lock when it was halted: no heir could begin, so it is killed."""
+        """True if another step of the ghost held a lock, which blocks any successor; then it is killed."""
 
         async def write() -> None:
             async with self.database.transaction():

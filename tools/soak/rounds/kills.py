@@ -1,4 +1,4 @@
-"""Rounds of kills on one pair, until there were enough; called by the test and by ``make soak-kills``."""
+"""Rounds of kills on one pair; used by the test and by ``make soak-kills``."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ async def kill_often(
     tell: Callable[[Table, list[str]], None],
     evidence: Path = EVIDENCE,
 ) -> None:
-    """Kill at each of ``aims`` in one fresh home, and tell the table and what was wrong.
+    """Kill at each of ``aims`` in a fresh home, and report table and faults.
 
-    Of a round with faults, or one that broke off, what explains it stays in a folder of its name in
+    After a round with faults, or one that was aborted, its evidence is kept in a folder of its name in
     ``evidence``.
 
     Raises:
-        AssertionError: a process ended by itself; its log is kept.
+        AssertionError: a process exited on its own; its log is kept.
     """
     home = folder / f"{pair.name.replace('/', '-')} {seed}"
     shutil.rmtree(home, ignore_errors=True)

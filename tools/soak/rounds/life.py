@@ -1,7 +1,7 @@
-"""One life of the program that keeps an index equal to its folders: started to be killed; and sabotages.
+"""Life of ingestion, a process started to be killed; and sabotages that the harness must detect.
 
-It is ``serve`` without doors and console, put together by the same composition root. A line on
-standard input has it purge and reconcile at once; the end of the input ends it in good order.
+It is ``serve`` without chat platforms and console, built by the same composition root. A line on standard
+input makes it purge and reconcile at once; the end of input stops it cleanly.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from storage.stores import open_embedder, open_index, open_pdf_process
 
 
 class LosingIndex:
-    """The sabotage: an index that loses the last chunk of every write and says that all is there."""
+    """Sabotage: an index that loses the last chunk of every write and reports it as complete."""
 
     def __init__(self, real: Index) -> None:
         self._real = real
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
-        """Write less than was given."""
+        """Write all but the last chunk."""
         await self._real.write(tenant, chunks[:-1])
 
     async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
-        """Count nothing."""
+        """Verify nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
 
 async def live() -> None:
-    """Run until the input ends or somebody kills us."""
+    """Run until the input ends or the process is killed."""
     settings = load_settings()
     set_up_logging(verbose=True, for_machines=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -72,7 +72,7 @@ async def _obey(ingestion: Ingestion) -> None:
 
 
 def serve_forgetfully(arguments: list[str]) -> int:
-    """Return the sabotage of ``serve``: every tenth question is acknowledged and not kept."""
+    """Run ``serve`` with a sabotage: every tenth question is acknowledged but not stored."""
     keep, number = Inbox.receive, itertools.count(1)
 
     async def receive(self: Inbox, channel: Channel, **question: Any) -> bool:
@@ -83,6 +83,6 @@ def serve_forgetfully(arguments: list[str]) -> int:
 
 
 def live_once(_arguments: list[str]) -> int:
-    """One life, to its end."""
+    """Run one life to its end."""
     asyncio.run(live())
     return 0

@@ -1,4 +1,4 @@
-"""What engines and disks do by themselves: an index that resurrects what was removed, a blob that is gone."""
+"""Faults of engines and disks: an index that resurrects removed chunks, a lost blob."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tools.soak.rounds.world import Paper
 
 
 async def resurrect(index: Index, witness: Witness, channel: str, chance: Random) -> None:
-    """Put a chunk of an unknown publication into a channel's tenant, with the words of what answers there.
+    """Write a chunk of an unknown publication to a channel's tenant, with the words of a live document.
 
     Raises:
-        UnknownChannel, UnknownTenant: nothing was there yet.
+        UnknownChannel, UnknownTenant: the channel is still empty.
     """
     where = await witness.channels.by_name(channel)
     world = witness.world
@@ -28,12 +28,12 @@ async def resurrect(index: Index, witness: Witness, channel: str, chance: Random
 
 
 def lose_blob(home: Path, paper: Paper) -> None:
-    """The disk forgets a content."""
+    """Delete a blob."""
     _blob(home, paper).unlink(missing_ok=True)
 
 
 def has_blob(home: Path, paper: Paper) -> bool:
-    """True if the disk holds a content."""
+    """True if a blob exists."""
     return _blob(home, paper).exists()
 
 

@@ -1,4 +1,4 @@
-"""The engines under the harness: an index and a database, and what a home on them is told of both."""
+"""Engine pairs: an index and a database, and the settings of a home on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.soak.rounds.world import WORDS
 
 PAIRS = ("embedded/SQLite", "Weaviate/SQLite", "embedded/PostgreSQL", "Weaviate/PostgreSQL")
 
-# Everything that waits waits as briefly as it may, so that a kill can meet every step.
+# All waits are as short as possible, so that a kill can hit every step.
 HASTE = {
     "FOOTNOTE_SCAN_SECONDS": "0.3",
     "FOOTNOTE_REST_SECONDS": "1",
@@ -37,16 +37,16 @@ HASTE = {
 
 @dataclass
 class Pair:
-    """One of ``PAIRS`` with its servers; None where the engine needs none."""
+    """Pair of engine and database with its servers; None where an engine needs none."""
 
     name: str
     weaviate: RealWeaviate | None
     postgres: RealPostgres | None
-    # Whether pages are laid out: a second of computing for each, and two for each life.
+    # Whether to run layout analysis: one second of CPU per page, and two per life.
     layout: bool = True
 
     def aims(self, seed: int, kills: int) -> list[str]:
-        """Where so many kills of a round fall."""
+        """Return the targets of a round's kills."""
         return targets(seed, kills, has_server=self.weaviate is not None)
 
     def place(self, home: Path) -> Place:
@@ -59,7 +59,7 @@ class Pair:
 
 @dataclass
 class Place:
-    """A home and where its engines are."""
+    """A home with the locations of its engines."""
 
     home: Path
     database_url: str
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of a process on this home, with an embedder that is loaded at once."""
+        """Environment of a process on this home, with an embedder that loads at once."""
         told = {**self.settings, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
         told["FOOTNOTE_EMBEDDER"] = str(self.home / "embedder")
         if self.weaviate:
@@ -76,13 +76,13 @@ class Place:
         return told
 
     async def open_index(self) -> Index:
-        """Return the index, seen from outside of any life."""
+        """Open the index from outside of any life."""
         return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index")
 
 
 @contextmanager
 def servers(names: Sequence[str], folder: Path) -> Iterator[list[Pair]]:
-    """These pairs, each with servers of its own where it needs any; Weaviate's data lies in ``folder``."""
+    """Yield pairs with their own servers; Weaviate's data is in ``folder``."""
     with ExitStack() as stack:
         yield [
             Pair(

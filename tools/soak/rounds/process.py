@@ -1,4 +1,4 @@
-"""A life as its driver holds it: started, told to tidy up, killed, or found dead at its crash point."""
+"""Handle of a life for its driver: start, tidy, kill, or find it dead at its crash point."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from engines.support.ports import free_port
 from harness.crash_points import VARIABLE
 from harness.forks import Fork
 
-# Set: the program does what it must not, so that the harness has something to find.
+# If set, the program misbehaves on purpose, so that the harness has something to find.
 SABOTAGE = "SOAK_SABOTAGE"
 KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", SABOTAGE)
-# Of the log of all lives of its home, told when it ends as it should not.
+# Lines of the home's log in the message about an unexpected exit.
 LAST_LINES = 40
 
 
 class Life:
-    """A running process of the program; its words go to ``life.log`` in the home."""
+    """A running process of the program; its output goes to ``life.log`` in the home."""
 
     def __init__(self, process: Fork, log: Path) -> None:
         self._process = process
@@ -39,14 +39,14 @@ class Life:
         port: int | None = None,
         log: Path | None = None,
     ) -> Life:
-        """Start the slim process, or the whole ``footnote serve``; armed when a crash point is named.
+        """Start the slim process, or the whole ``footnote serve``; with a crash point armed, if one is named.
 
         Args:
-            settings: of the process.
+            settings: environment variables of the process.
             crash_at: the crash point.
-            whole: whether it is ``footnote serve``.
-            port: where that listens; None: anywhere.
-            log: where its words go; None: into the home.
+            whole: start ``footnote serve``.
+            port: its port; None: any free one.
+            log: file of its output; None: in the home.
         """
         environment = {name: os.environ[name] for name in KEPT if name in os.environ} | dict(settings)
         environment["OMP_NUM_THREADS"] = "1"
@@ -62,26 +62,26 @@ class Life:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Process id."""
         return self._process.pid
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Send Ctrl-C (SIGINT)."""
         self._process.send_signal(signal.SIGINT)
 
     def jump_clock(self) -> None:
-        """Have it read anew by how much its clock is wrong."""
+        """Make the process read its clock error again."""
         self._process.send_signal(signal.SIGUSR1)
 
     def tell(self) -> None:
-        """Have it purge and reconcile now."""
+        """Make the process purge and reconcile now."""
         self._process.write(b"tidy\n")
 
     async def dies_within(self, seconds: float) -> bool:
-        """True if it was killed in time, as at its crash point.
+        """True if it was killed in time, for example at its crash point.
 
         Raises:
-            AssertionError: it ended by itself.
+            AssertionError: it exited on its own.
         """
         try:
             status = await asyncio.to_thread(self._process.wait, seconds)
@@ -91,7 +91,7 @@ class Life:
         return True
 
     async def halts_within(self, seconds: float) -> bool:
-        """True if it came in time to a point that halts it; ``wake`` lets it go on."""
+        """True if it reached a halting point in time; ``wake`` resumes it."""
         end = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < end:
             if _state_of(self._process.pid) == "T":
@@ -100,16 +100,16 @@ class Life:
         return False
 
     def wake(self) -> None:
-        """Go on where it was halted, none the wiser."""
+        """Resume the halted process."""
         self._process.send_signal(signal.SIGCONT)
 
     @property
     def end(self) -> int | None:
-        """Its exit status, None while it runs."""
+        """Exit status; None while it runs."""
         return self._process.poll()
 
     async def kill(self) -> None:
-        """``kill -9``."""
+        """Kill the process with ``kill -9``."""
         self._process.kill()
         await asyncio.to_thread(self._process.wait)
 
@@ -117,10 +117,10 @@ class Life:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     async def finish(self) -> None:
-        """Let it end in good order.
+        """Stop the process cleanly.
 
         Raises:
-            AssertionError: it could not.
+            AssertionError: it did not exit cleanly.
         """
         self._process.close_stdin()
         try:
@@ -131,7 +131,7 @@ class Life:
 
 
 def _state_of(pid: int) -> str:
-    """One letter: T is halted."""
+    """Return the state letter of a process; T is stopped."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return ""

@@ -1,4 +1,4 @@
-"""One round: a fresh home, a number of kills while its folders keep changing, then stillness and an audit."""
+"""A kill round: a fresh home, kills while its folders keep changing, then rest and an audit."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ from tools.soak.rounds.pairs import Pair, Place
 from tools.soak.rounds.process import Life
 from tools.soak.rounds.world import FEWEST, LARGE, World
 
-# Longer than any pause between two tries of a step.
+# Longer than the maximum backoff of a step.
 STUCK_SECONDS = 90.0
-# A file that is away for longer may be missed by two looks, and is deleted rightly.
+# A file that is away for longer may be missed by two scans, and is correctly deleted.
 LONGEST_BLINK_SECONDS = 0.25
-# Kills beyond those that were asked for.
+# Maximum extra kills for missed targets.
 MOST_MAKE_UPS = 4
-# Then all that is there is read to its end: a file that was being read at ten deaths is rightly left alone,
-# and on a slow machine one file may be read at all of them.
+# After these everything is read to its end: a file that was being read during ten crashes is correctly given
+# up, and on a slow machine one file may be read during all of them.
 KILLS_IN_A_ROW = 8
-# After so many comes a whole ``serve``.
+# Number of slim lives before a whole ``serve``.
 SLIM_LIVES = 9
-# Beyond them one is taken away for each that comes: all of them have to be read to their end at the last.
+# Above it, each new file replaces one: in the end all of them must be fully read.
 MOST_FILES = 9
 
 
-# Alembic migrates one database of a process at a time; each of our programs has only one.
+# Alembic migrates one database per process at a time; each of our programs has only one.
 _MIGRATING = asyncio.Lock()
 
 
 @dataclass
 class Round:
-    """What happens is decided by the seed; what comes of it is in ``table`` and ``faults``."""
+    """A round whose events are decided by the seed; results are in ``table`` and ``faults``."""
 
     place: Place
     world: World
     witness: Witness
     audit: Audit
     killer: Killer
-    # Where the kills of this round fell.
+    # Where kills of this round happened.
     points: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Round:
         self._slim = self.world.seed * 5 % 10
 
     async def run(self, aims: Sequence[str]) -> None:
-        """Kill at each, and once more at what was missed; then let all come to rest, and compare."""
+        """Kill at each target, and again at missed ones; then wait for rest and audit."""
         self.world.fill()
         async with background(self.witness.watch()):
             if aims[0] in LATE:
@@ -86,7 +86,7 @@ class Round:
         self.audit.tally.gaps += len(self.witness.faults)
 
     async def _publish_all(self) -> None:
-        """One life makes every paper answer, and is killed when it has nothing left to do."""
+        """Let one life publish every paper, and kill it when it is idle."""
         life = await Life.begin(self.place.environment)
 
         async def all_answer() -> bool:
@@ -98,7 +98,7 @@ class Round:
         await life.kill()
 
     async def _kill_once(self, target: str) -> None:
-        """Aim and strike; a miss counts as at random, and is made up for in place of one, or at last."""
+        """Kill once; a miss counts as random, and is retried in place of a random kill, or at the end."""
         if target == RANDOM and self._missed:
             target = self._missed.pop(0)
         await self._change(target)
@@ -115,7 +115,7 @@ class Round:
             self._missed.append(target)
 
     async def _change(self, target: str) -> None:
-        """Something for the next life to do, and something that leads to its crash point."""
+        """Change files to give the next life work, and lead it to its crash point."""
         self.world.add(LARGE if target in ("after-vectors", "after-batch") else None)
         steady = await self._steady()
         self.chance.shuffle(steady)
@@ -135,9 +135,9 @@ class Round:
             self.world.put_back()
 
     async def _disturb(self) -> None:
-        """Under a life a file gets another name, and others are away for the blink of an eye, one by one.
+        """Rename a file under a running life, and let others blink away for a moment, one by one.
 
-        Each of them once: of two blinks two looks in a row might miss it, and delete it rightly.
+        Each blinks only once: two consecutive scans might miss two blinks, and correctly delete the file.
         """
         await asyncio.sleep(self.chance.uniform(1.0, 3.0))
         steady = await self._steady()
@@ -150,7 +150,7 @@ class Round:
             await asyncio.sleep(self.chance.uniform(0.2, 0.8))
 
     async def _meddle(self, steady: list[tuple[str, str]]) -> None:
-        """Nobody lives: the index resurrects something, and the disk forgets something."""
+        """Let the index resurrect chunks and the disk lose a blob, between two lives."""
         for channel in self.world.channels:
             with suppress(UnknownChannel, UnknownTenant):
                 await resurrect(self.audit.index, self.witness, channel, self.chance)
@@ -159,11 +159,11 @@ class Round:
                 lose_blob(self.place.home, self.world.papers[place][file])
 
     def _is_kept(self, place: str, file: str) -> bool:
-        """True if its copy is there: who loses copy and file, one after the other, has lost the content."""
+        """True if its blob exists: losing the blob and then the file loses the content."""
         return has_blob(self.place.home, self.world.papers[place][file])
 
     async def _take_one(self, steady: list[tuple[str, str]]) -> bool:
-        """The first file whose place keeps enough others that answer: to lose all of those asks an admin."""
+        """Remove the first file whose folder keeps enough live others: losing all of them asks an admin."""
         live = {name for name, one in (await self._known()).items() if one.state == "live"}
         for place, file in steady:
             others = [
@@ -182,7 +182,7 @@ class Round:
             self.witness.forget(channel, self.world.papers[place][file].word)
 
     async def _steady(self) -> list[tuple[str, str]]:
-        """Files that SQL knows as they are: another change of the others could not be told apart."""
+        """Return the files whose current state is in SQL; changes to others could not be told apart."""
         known = {name: one.version for name, one in (await self._known()).items()}
         return [
             (place, file)
@@ -192,7 +192,7 @@ class Round:
         ]
 
     async def _known(self) -> dict[tuple[str, str], DocumentStatus]:
-        """What SQL knows, by channel and file."""
+        """Return the documents in SQL by (channel, file)."""
         known = {}
         for channel in self.world.channels:
             with suppress(LookupError):
@@ -202,7 +202,7 @@ class Round:
         return known
 
     async def _come_to_rest(self) -> None:
-        """One last life that nobody kills; when it gets no further, what is left to do is lost."""
+        """Run one last life without a kill; what it cannot finish is lost."""
         life = await Life.begin(self.place.environment)
         moving, before, end = "nothing yet", "", time.monotonic()
         while moving and (moving != before or time.monotonic() < end):
@@ -211,7 +211,7 @@ class Round:
             await asyncio.sleep(0.5)
             with suppress(LookupError):
                 moving = await self.audit.is_still() or ""
-        for _ in range(3):  # the grace of the sweep has to pass
+        for _ in range(3):  # the grace period of the sweep must pass
             life.tell()
             await asyncio.sleep(1.5)
             await self._copied_again()
@@ -221,13 +221,13 @@ class Round:
             self.audit.tally.lost += 1
 
     async def _copied_again(self) -> None:
-        """What was lost from the store is copied from its folder, however slow the machine."""
+        """Wait until blobs that were lost are copied from their folders again."""
         end = time.monotonic() + STUCK_SECONDS
         while not self.audit.has_copies() and time.monotonic() < end:
             await asyncio.sleep(0.5)
 
     def count(self, pair: str, table: Table) -> None:
-        """Every kill into the table, and the round's faults to each place where it killed."""
+        """Add the kills to the table, and the round's faults to every place where it killed."""
         for point in self.points:
             table.add(pair, point, Tally(kills=1))
         if self.audit.tally.faults:
@@ -237,7 +237,7 @@ class Round:
 
 @asynccontextmanager
 async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
-    """Yield a fresh home with its reader from outside."""
+    """Yield a round with a fresh home and an external reader."""
     place = pair.place(home)
     world = World(home, (f"red {home.name}", f"blue {home.name}"), seed)
     async with open_audit(place, world) as audit:
@@ -247,7 +247,7 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
 
 @asynccontextmanager
 async def open_audit(place: Place, world: World) -> AsyncIterator[Audit]:
-    """Reads the home from outside, with its own connections to database and index."""
+    """Yield an external reader of a home, with its own connections to database and index."""
     async with AsyncExitStack() as stack:
         async with _MIGRATING:
             database = await Database.open(place.database_url)
@@ -260,7 +260,7 @@ async def open_audit(place: Place, world: World) -> AsyncIterator[Audit]:
 
 @asynccontextmanager
 async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do this meanwhile, until the block ends."""
+    """Run ``work`` in the background until the block ends."""
     task = asyncio.create_task(work)
     try:
         yield

@@ -1,7 +1,7 @@
-"""The wish: folders of PDFs that a driver keeps changing, and what should answer for each.
+"""World: folders of PDFs that a driver keeps changing, and the expected live content of each.
 
-Every line of a paper holds two made-up words: one that all versions of the document share, and one
-that only this version has. So every chunk tells which content of which document it is of.
+Every line of a paper has two made-up words: one shared by all versions of the document, and one unique to
+this version. So every chunk shows which content of which document it belongs to.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from samples.paper import pdf
 
 CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
-# Files that a folder keeps: the last ones are never taken, because that would ask an admin.
+# Minimum files per folder: the last ones are never removed, because that would ask an admin.
 FEWEST = 2
-# Lines of a paper that fills several batches of vectors, and more than one write to the index.
+# Lines of a paper that fills several embedder batches, and more than one write to the index.
 LARGE = 108
-# Of other papers; each line is about a chunk.
+# Lines of other papers; each is about one chunk.
 LINES = (6, 6, 12, 18, 42)
-# Most lines of a page. Few pages, as looking at one takes longer than all that a kill could meet.
+# Maximum lines per page. Few pages, since layout analysis of one takes longer than all that a kill could hit.
 PAGE = 36
-# Less than the time between two looks.
+# Less than the time between two scans.
 BLINK_SECONDS = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One content."""
+    """A content of a document."""
 
     # In every chunk of every version of the document.
     word: str
-    # In every chunk of this content alone.
+    # In every chunk of this content only.
     version: str
     data: bytes
 
     @property
     def sha256(self) -> str:
-        """Name of the content."""
+        """Hash of the content."""
         return hashlib.sha256(self.data).hexdigest()
 
 
@@ -50,7 +50,7 @@ LIBRARY = "library"
 
 @dataclass
 class World:
-    """A folder for each channel, a library for all of them, and the papers in them.
+    """A folder per channel, a library shared by all of them, and their papers.
 
     ``seed`` decides everything that happens.
     """
@@ -58,13 +58,13 @@ class World:
     home: Path
     channels: tuple[str, ...]
     seed: int
-    # By place, which is a channel or the library, and file.
+    # Place (a channel or the library) -> file -> paper.
     papers: dict[str, dict[str, Paper]] = field(default_factory=dict)
-    # Files that were taken away: they may be put back.
+    # Removed files, which may be restored.
     taken: list[tuple[str, str, Paper]] = field(default_factory=list)
-    # Every content ever, by its version's word.
+    # Word of a version -> its content, for all contents ever.
     versions: dict[str, Paper] = field(default_factory=dict)
-    # Where the library lies; None: beside the inbox.
+    # Location of the library; None: next to the inbox.
     share: ServedFolder | None = None
 
     def __post_init__(self) -> None:
@@ -80,70 +80,70 @@ class World:
         )
 
     def feeds(self, place: str) -> tuple[str, ...]:
-        """Return the channels that a place's papers answer in."""
+        """Return the channels in which a place's papers are live."""
         return self.channels if place == LIBRARY else (place,)
 
     @property
     def files(self) -> int:
-        """How many there are in all places."""
+        """Number of files in all places."""
         return sum(map(len, self.papers.values()))
 
     def wanted(self, channel: str) -> dict[str, Paper]:
-        """Return everything that should answer in a channel, by file."""
+        """Return the papers expected to be live in a channel, by file."""
         return {**self.papers[channel], **self.papers[LIBRARY]}
 
     def add(self, lines: int | None = None) -> None:
-        """A new file in one place, or the same bytes in all channels."""
+        """Add a file to one place, or the same bytes to all channels."""
         paper = self._paper(self._word(), lines)
         places = self.channels if self.random.random() < 0.2 else [self.random.choice(list(self.papers))]
         for place in places:
             self._place(place, f"{paper.word}.pdf", paper)
 
     def fill(self) -> None:
-        """What is there before the first kill: as many files in each place as it always keeps."""
+        """Create the initial files: the minimum for each place."""
         for place in self.papers:
             for _ in range(FEWEST):
                 paper = self._paper(self._word(), LINES[0])
                 self._place(place, f"{paper.word}.pdf", paper)
 
     def replace(self, place: str, file: str) -> None:
-        """New content under an old name; now and then the content it had once before."""
+        """Replace a file's content, sometimes by an earlier one."""
         old = self.papers[place][file]
         earlier = [one for one in self.versions.values() if one.word == old.word and one != old]
         again = earlier and self.random.random() < 0.2
         self._place(place, file, self.random.choice(earlier) if again else self._paper(old.word, None))
 
     def rename(self, place: str, file: str) -> None:
-        """The same file under a new name."""
+        """Rename a file."""
         paper, new = self.papers[place].pop(file), f"{self._word()}.pdf"
         (self.folder(place) / file).rename(self.folder(place) / new)
         self.papers[place][new] = paper
 
     def blink(self, place: str, file: str) -> float:
-        """Return the same file away and back, as some programs save; returns for how long, in seconds."""
+        """Move a file away and back, as some programs save; return for how long, in seconds."""
         path, away, began = self.folder(place) / file, self.home / f".{file}", time.monotonic()
         path.rename(away)
-        time.sleep(BLINK_SECONDS)  # nobody asks meanwhile
+        time.sleep(BLINK_SECONDS)  # blocks on purpose: nothing is asked in between
         away.rename(path)
         return time.monotonic() - began
 
     def take(self, place: str, file: str) -> None:
-        """Take a file away."""
+        """Remove a file."""
         self.taken.append((place, file, self.papers[place].pop(file)))
         (self.folder(place) / file).unlink()
 
     def put_back(self) -> None:
-        """Bring back what was taken away last."""
+        """Restore the file that was removed last."""
         self._place(*self.taken.pop())
 
     def folder(self, place: str) -> Path:
-        """Where a place's files lie."""
+        """Return the folder of a place."""
         if place != LIBRARY:
             return self.home / "inbox" / place
         return self.share.folder if self.share else self.home / LIBRARY
 
     def _place(self, place: str, file: str, paper: Paper) -> None:
-        """In one step, as a move into the folder is."""
+        """Put a file in place atomically, like a move into the folder."""
         draft = self.home / f".{file}"
         draft.write_bytes(paper.data)
         draft.replace(self.folder(place) / file)
@@ -160,7 +160,7 @@ class World:
         return Paper(word, version, pdf(*pages))
 
     def _word(self) -> str:
-        """Return a word that no analyzer knows or shortens."""
+        """Return a word that no analyzer knows or stems."""
         self._words += 1
         digits = "".join(CONSONANTS[int(digit, 16)] for digit in f"{self.seed % 4096:03x}{self._words:03x}")
         return f"zq{digits}zq"

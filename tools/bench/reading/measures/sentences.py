@@ -41,7 +41,7 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The words, joined by spaces."""
+        """Words joined by spaces."""
         return " ".join(word.text for word in self.words)
 
 
