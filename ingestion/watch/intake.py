@@ -260,7 +260,7 @@ class Intake:
             reach("after-copy")
             await run_in_thread(
                 lambda: self._blobs.send(temporary, sha256)
-            )  # before anybody has to wait for it
+            )  # uploaded now, so that nothing has to wait for it later
         except FileRefused as refusal:
             return FetchedFile(seen, temporary, refusal=str(refusal))
         return FetchedFile(seen, temporary, sha256)
