@@ -178,7 +178,7 @@ async def upload_without_script(page: Page, home: str, folder: Path) -> None:
         other = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
         await page.set_input_files("#file", [bicycles, other])
         await page.get_by_role("button", name="Upload").click()
-        assert "“notes.docx” was not taken: it is no PDF" in await page.inner_text("main")
+        assert "I didn’t add notes.docx: I can only read PDFs." in await page.inner_text("main")
     assert (folder / "bicycles.pdf").read_bytes() == old
     await page.get_by_role("button", name="Replace it").click()
     assert f"“bicycles.pdf” lies in {folder}" in await page.inner_text("main")
@@ -189,7 +189,7 @@ async def upload(page: Page, home: str, picture: Path) -> None:
     """PDFs that are dropped are followed until they are found: here, in the list and beside the questions."""
     await page.goto(f"{home}/console/documents")
     await drop(page, {"bicycles.pdf": pdf("Scooters stand beside the gate."), "notes.docx": b"notes"})
-    await page.wait_for_selector("#uploads .refused >> text=“notes.docx” was not taken")
+    await page.wait_for_selector("#uploads .refused >> text=I didn’t add notes.docx")
     await page.get_by_role("button", name="Keep both").click()
     await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
     await page.wait_for_selector("#found tr:has-text('bicycles (2).pdf') >> text=live")
@@ -213,7 +213,7 @@ async def visit_upload(browser: Browser, program: Program, picture: Path) -> Non
     notes = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
     await page.set_input_files("#file", [notes])
     await page.get_by_role("button", name="Upload").click()
-    await page.wait_for_selector("text=“notes.docx” was not taken")
+    await page.wait_for_selector("text=I didn’t add notes.docx")
     await require_sound(page, picture)
     await context.close()
 

@@ -73,7 +73,7 @@ def test_the_replies_are_joined_in_order() -> None:
 
 def test_a_note_that_all_replies_end_with_is_said_once() -> None:
     """Shows that what is said of the channel stands below the last reply, and that no reply is emptied."""
-    notes = "\n\nPolicy.pdf is still being read."
+    notes = "\n\nI’m still reading Policy.pdf."
     parts = [Answer(AnswerState.PASSAGES, f"{text}{notes}") for text in ("One.", "Two.")]
     joined = join_answers(["a", "b"], parts)
     assert joined.text == f"A?\nOne.\n\nB?\nTwo.{notes}"

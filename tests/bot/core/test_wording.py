@@ -93,8 +93,8 @@ def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
     answer = Answer(AnswerState.GROUNDED, "Yes.", standalone="Why bakcups?", corrections=corrections)
     words = reply_words(Language.ENGLISH)
     assert words.searched_otherwise(answer) == [
-        "Understood as: Why bakcups?",
-        "Searched for: backups, databases",
+        "Searching for: Why bakcups?",
+        "Spelling corrected: backups, databases",
     ]
     assert words.searched_otherwise(replace(answer, standalone="", corrections=())) == []
 
@@ -116,4 +116,4 @@ def test_three_unread_files_are_named_and_the_others_counted() -> None:
     """Shows it in two languages."""
     names = ["a.pdf", "b.pdf", "c.pdf", "d.pdf", "e.pdf"]
     assert reply_words(Language.ENGLISH).unread(names) == "I couldn’t read a.pdf, b.pdf, c.pdf and 2 more."
-    assert reply_words(Language.SPANISH).unread(names[:2]) == "No pude leer a.pdf, b.pdf."
+    assert reply_words(Language.SPANISH).unread(names[:2]) == "No he podido leer a.pdf, b.pdf."

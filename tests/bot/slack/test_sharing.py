@@ -175,7 +175,7 @@ async def test_new_links_are_for_the_asker_and_for_members(
     assert await desk.signed.click(clicked) == 200
     (said,) = desk.slack.whispered
     assert said["user"] == user
-    assert said["text"].startswith("The sources of the answer to" if has_links else WORDS.no_sources)
+    assert said["text"].startswith("Here are new links for the answer to" if has_links else WORDS.no_sources)
     assert (f"https://kept.example/v/1-{key}" in json.dumps(said)) is has_links
 
 

@@ -311,8 +311,8 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
     first, *_ = render(mistyped, 5).blocks
     said = [(line["type"], line["text"]) for line in first["elements"]]
     assert said == [
-        ("plain_text", "Understood as: Why bakcups?"),
-        ("plain_text", "Searched for: backups"),
+        ("plain_text", "Searching for: Why bakcups?"),
+        ("plain_text", "Spelling corrected: backups"),
     ]
 
 
@@ -323,14 +323,14 @@ def test_what_narrowed_the_search_stands_over_the_answer() -> None:
     assert [(line["type"], line["text"]) for line in first["elements"]] == [
         (
             "plain_text",
-            "Searched in 2 documents only: SOPs, from 2023-01-01 on (1 undated, by the day it arrived)",
+            "I only looked in 2 documents: SOPs, from 2023-01-01 on (1 has no date, so I used the day it was added)",
         )
     ]
 
 
 def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
     """Shows that a reply without sources is one section, with a bullet a line."""
-    text = "I know 2 documents of this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
+    text = "I know 2 documents in this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
     message = render(Answer(AnswerState.CHAT, text), 5)
     (section,) = message.blocks
     assert section["text"]["text"] == text.replace("&", "&amp;")
@@ -342,19 +342,19 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> Non
     harmless whatever a document is called."""
     page = CitedPage((1,), "p. 5 · <Handbook>", "Page 5 of h.pdf", f"{LINK}new")
     changes = (
-        SourceChange("“<!channel>” has a newer version:", page),
-        SourceChange("“B” was withdrawn.", None),
+        SourceChange("“<!channel>” was updated on 2026-11-02:", page),
+        SourceChange("“B” was removed.", None),
     )
     message = render(answer("Daily [1].", (cited(1),)), 5, changes=changes)
     moved, gone, words = message.blocks[:3]
-    assert moved["text"]["text"] == "⚠️ “&lt;!channel&gt;” has a newer version:"
+    assert moved["text"]["text"] == "⚠️ “&lt;!channel&gt;” was updated on 2026-11-02:"
     assert (moved["accessory"]["url"], moved["accessory"]["text"]["text"]) == (
         f"{LINK}new",
         "[1] p. 5 · ‹Handbook›",
     )
     assert "accessory" not in gone
     assert words["text"]["text"] == f"Daily {mark(1)}."
-    assert message.text.startswith("“&lt;!channel&gt;” has a newer version:\n“B” was withdrawn.\nDaily")
+    assert message.text.startswith("“&lt;!channel&gt;” was updated on 2026-11-02:\n“B” was removed.\nDaily")
     assert message_faults(message.blocks) == []
 
 

@@ -214,14 +214,14 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
 def test_a_corrected_word_stands_over_the_answer() -> None:
     """Whoever mistyped sees what was searched for, escaped, in a paragraph of its own."""
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", corrections=(Correction("*bakcups", "*backups"),))
-    assert render(mistyped, 5).text == "Searched for: \\*backups\n\nNo."
+    assert render(mistyped, 5).text == "Spelling corrected: \\*backups\n\nNo."
 
 
 def test_what_narrowed_the_search_stands_over_the_answer() -> None:
     """Escaped, in the same place as what was corrected."""
     applied = AppliedFilter(("not: *drafts",), 0)
     text = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).text
-    assert text == "No document fits, so all were searched: not: \\*drafts\n\nNo."
+    assert text == "No document matches, so I looked in all of them: not: \\*drafts\n\nNo."
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:
@@ -259,9 +259,9 @@ def test_steps_keep_their_lines_and_numbers() -> None:
 
 def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
     """Shows that each bullet is a paragraph of its own, in which nothing is markup."""
-    text = "I know 2 documents of this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
+    text = "I know 2 documents in this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
     message = render(Answer(AnswerState.CHAT, text), 5)
-    lines = ["I know 2 documents of this channel:", "• R&amp;D · 2 pages", r"• sop\_it\_04.pdf · 1 page"]
+    lines = ["I know 2 documents in this channel:", "• R&amp;D · 2 pages", r"• sop\_it\_04.pdf · 1 page"]
     assert message.text == "\n\n".join(lines)
     assert (message.card, message.citations) == (None, ())
 

@@ -172,11 +172,11 @@ async def test_an_answer_says_how_its_question_was_understood(client: TestClient
         assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == shown
     corrections = (Correction("bakcups", "backups"),)
     house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", corrections=corrections)
-    assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == "Searched for: backups"
+    assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == "Spelling corrected: backups"
     applied = AppliedFilter(("Facilities",), 1)
     house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", filter=applied)
     shown = json.loads((await ask(client, channel, "Why?"))[1])["understood"]
-    assert shown == "Searched in 1 document only: Facilities"
+    assert shown == "I only looked in 1 document: Facilities"
 
 
 async def test_a_failure_tells_nothing_of_itself(

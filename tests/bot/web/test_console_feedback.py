@@ -46,7 +46,7 @@ async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
     await page.wait_for_selector(".why >> text=p. 3 · a.pdf: near, read")
     await page.click(".feedback >> text=Not helpful")
     await page.select_option(".feedback select", label="Page 1 of b.pdf")
-    await page.click(".feedback >> text=It should have been found")
+    await page.click(".feedback >> text=It’s in the documents")
     await page.wait_for_selector(".feedback >> text=Thank you.")
     (said,) = await FeedbackStore(house.database).all(channel.id)
     assert (said.verdict, said.file, said.page) == (FeedbackVerdict.SHOULD_HAVE_FOUND, "b.pdf", 1)

@@ -78,8 +78,8 @@ async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
         ("../../evil\u202e.pdf", OTHER),
     )
     assert [one["state"] for one in answers] == ["kept", "refused", "refused", "refused", "kept"]
-    assert "“notes.docx” was not taken: it is no PDF" in answers[1]["text"]
-    assert "“page.pdf” was not taken: it is no PDF" in answers[2]["text"]
+    assert "I didn’t add notes.docx: I can only read PDFs." in answers[1]["text"]
+    assert "I didn’t add page.pdf: I can only read PDFs." in answers[2]["text"]
     assert files(folder) == {"plan.pdf": PDF, "evil.pdf": OTHER}
     taken = [one.subject for one in await AuditLog(house.database).latest() if one.action == "upload"]
     assert set(taken) == {hashlib.sha256(one).hexdigest() for one in (PDF, OTHER)}
@@ -116,7 +116,7 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
     )
     text = await response.text()
     assert "There is a file “plan.pdf” in" in text
-    assert "“notes.txt” was not taken: it is no PDF" in text
+    assert "I didn’t add notes.txt: I can only read PDFs." in text
     assert "notes.txt.pdf" not in text
     for decision in ("replace", "both", "cancel"):
         assert f'name="decision" value="{decision}"' in text
@@ -189,7 +189,7 @@ async def test_a_file_may_be_as_large_as_ingestion_reads(visit: Visit, house: Ho
     client, large = await visit(max_file_mb=1), PDF.ljust(MEGABYTE + 1)
     answers = await upload(client, await place_of(house, folder), ("large.pdf", large), ("plan.pdf", PDF))
     assert [one["state"] for one in answers] == ["refused", "kept"]
-    assert "“large.pdf” was not taken: it has more than 1 MB" in answers[0]["text"]
+    assert "I didn’t add large.pdf: it’s larger than 1 MB" in answers[0]["text"]
     assert list(files(folder)) == ["plan.pdf"]
 
 

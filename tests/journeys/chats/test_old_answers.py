@@ -56,7 +56,7 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
         await page.get_by_text("replies").first.click()
-        await page.get_by_text("has a newer version since").wait_for()
+        await page.get_by_text("was updated on").wait_for()
         await page.screenshot(path=tmp_path / "replaced.png")
         await page.goto(old)
         bar = page.locator("nav.bar")

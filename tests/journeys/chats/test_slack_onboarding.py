@@ -42,7 +42,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         (welcome,) = await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
         words = json.dumps(welcome, ensure_ascii=False)
         assert WELCOME_LEAD in words
-        assert "I know 1 document of this channel:" in words
+        assert "I know 1 document in this channel:" in words
         buttons = [block for block in welcome["blocks"] if "accessory" in block]
         assert 1 <= len(buttons) <= 3
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})

@@ -46,7 +46,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
     folder = program.home / "inbox" / CHANNEL / "uploads"
     async with program.serving():
         await slack.upload(IT, NAME, POLICY, "the new one")
-        (taken,) = await until(lambda: slack.posted(IT, "is taken"), log=lambda: program.log)
+        (taken,) = await until(lambda: slack.posted(IT, "I’m reading"), log=lambda: program.log)
         assert WORDS.upload_taken(file=NAME) in taken["text"]
         (receipt,) = await until(lambda: slack.posted(IT, "1 page"), log=lambda: program.log)
         (posted,) = [one for one in await slack.messages(IT) if one.get("files")]
@@ -61,7 +61,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
         await page.goto(slack.url)
         await page.get_by_text("it-ops").first.click()
         await page.get_by_text("2 replies").click()
-        await page.get_by_text("is taken").first.wait_for()
+        await page.get_by_text("I’m reading").first.wait_for()
         await page.screenshot(path=tmp_path / "uploaded.png")
         said = await slack.post(
             "/_control/message", channel=IT, user="U0BOB0001", text=f"<@{BOT}> remove upload {NAME}"
@@ -180,7 +180,7 @@ async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until
         refused = WORDS.upload_no_pdf(file="notes.docx")
         await until(lambda: playground.said(refused), log=lambda: program.log)
         await playground.send(sent(playground, NAME, file_host))
-        (*_, taken) = await until(lambda: playground.said("is taken"), log=lambda: program.log)
+        (*_, taken) = await until(lambda: playground.said("I’m reading"), log=lambda: program.log)
         assert WORDS.upload_for_all in taken
         (receipt,) = await until(lambda: playground.said("1 page"), log=lambda: program.log)
         assert NAME in receipt

@@ -60,13 +60,13 @@ def test_a_document_line_has_every_key(with_samples: Program) -> None:
 def test_what_needs_no_search_is_answered_without_sources(with_samples: Program) -> None:
     """The list, what is new, whether one is there, and a closing, of one channel and in two languages."""
     listed = with_samples.ask("Which documents do you know?", "it")
-    assert listed["text"].startswith("I know 2 documents of this channel:\n• ")
+    assert listed["text"].startswith("I know 2 documents in this channel:\n• ")
     name = "Backup and Restore (SOP-IT-04-Backup-and-Restore.pdf)"
     assert f"{name} · 2 pages · version 2.1 · IT · effective 2024-01-15" in listed["text"]
-    news = with_samples.ask("Was ist neu?", "it")
-    assert news["text"].startswith("Neu oder geändert in den letzten 14 Tagen:\n• ")
+    news = with_samples.ask("What is new?", "it")
+    assert news["text"].startswith("New or changed in the last 14 days:\n• ")
     found = with_samples.ask("Is SOP-IT-04 in here?", "it")
-    assert found["text"].startswith("Yes, this document is here:\n• ")
+    assert found["text"].startswith("Yes, I have this document:\n• ")
     closing = with_samples.ask("ok, thanks", "it")
     for answer in (listed, news, found, closing):
         assert (answer["state"], answer["citations"], answer["passages"]) == ("chat", [], [])

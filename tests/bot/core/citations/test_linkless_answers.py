@@ -110,7 +110,7 @@ class Notes:
 
     async def write(self, note: Mapping[str, int]) -> Answer:
         """What became of a page."""
-        return Answer(AnswerState.CHAT, "It stands on page 4 now [1].", (PDF,))
+        return Answer(AnswerState.CHAT, "It’s on page 4 now [1].", (PDF,))
 
 
 async def test_a_note_on_a_page_names_it_in_its_text() -> None:
@@ -118,4 +118,4 @@ async def test_a_note_on_a_page_names_it_in_its_text() -> None:
     notes = LinklessNotes(Notes())
     assert [await notes.due({"subscription": one}) for one in (1, 2)] == ["sl_T1_C1", None]
     said = (await notes.write({"subscription": 1})).text
-    assert said == f"It stands on page 4 now [1].\n\n{WORDS.no_links}\n[1] p. 4 · Backups"
+    assert said == f"It’s on page 4 now [1].\n\n{WORDS.no_links}\n[1] p. 4 · Backups"

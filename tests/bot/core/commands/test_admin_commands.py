@@ -146,7 +146,7 @@ async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_a
     await other.publish(await other.add("secret.pdf"))
     said = await office.words(shelf.channel, "status")
     assert said.splitlines() == [
-        "I watch 1 folder here:",
+        "I’m watching 1 folder here:",
         f"• {shelf.folder} · {shelf.channel.name}: 1 file",
     ]
     place = f"/srv/{shelf.channel.id} → {shelf.channel.name}: 1 file"
@@ -163,11 +163,11 @@ async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_a
 async def test_folders_are_paused_and_resumed_by_channel(office: Office, shelf: NoticeShelf) -> None:
     """Shows that another channel's folder goes on being scanned, and that nothing twice is nothing."""
     await open_shelf(office.database, HR)
-    assert (await office.words(shelf.channel, "pause")).startswith("Paused: 1 folder is not scanned")
+    assert (await office.words(shelf.channel, "pause")).startswith("Paused 1 folder.")
     assert await Folders(office.database).paused() == {shelf.folder}
     assert "paused" in await office.words(shelf.channel, "status")
-    assert (await office.words(shelf.channel, "pause")).startswith("Paused: 0 folders")
-    assert await office.words(shelf.channel, "resume folders") == "1 folder is scanned again."
+    assert (await office.words(shelf.channel, "pause")).startswith("Paused 0 folders.")
+    assert await office.words(shelf.channel, "resume folders") == "I’m scanning 1 folder again."
     assert [what for _, what, _, _ in await office.audit()] == ["pause", "status", "resume"]
 
 
@@ -180,9 +180,9 @@ async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, s
         )
     elsewhere = await Channels(office.database).ensure(HR)
     assert await office.words(elsewhere, f"approve {shelf.folder}") == WORDS.nothing_to_approve
-    assert "1 file vanished and waits" in await office.words(shelf.channel, "status")
+    assert "1 file disappeared. Confirm the deletion" in await office.words(shelf.channel, "status")
     said = await office.words(shelf.channel, f"approve deletion in folder {shelf.folder}")
-    assert said.startswith("Approved: 1 document goes with the next scan")
+    assert said.startswith("Approved. The next scan removes 1 document,")
     assert await office.words(shelf.channel, f"approve {shelf.folder}") == WORDS.nothing_to_approve
     approval = await Folders(office.database).deletion_approval(shelf.folder)
     assert approval.approved == {document}
@@ -196,7 +196,7 @@ async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf
     assert await office.say(shelf.channel, "retry the payment", OTHER) is None
     assert await office.audit() == []
     assert await office.words(shelf.channel, "retry scan.pdf", OTHER) == WORDS.admins_only
-    assert await office.words(shelf.channel, "retry scan.pdf") == "1 file is read again."
+    assert await office.words(shelf.channel, "retry scan.pdf") == "I’m reading 1 file again."
     async with office.database.snapshot() as session:
         states = list(await session.scalars(select(col(ReadingRow.state)).order_by(col(ReadingRow.sha256))))
     assert sorted(states) == ["done", "waiting"]
@@ -209,7 +209,7 @@ async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: Notice
     for key, thread in (("1", "17.1"), ("2", "17.1"), ("3", "18.1")):
         await office.house.memory.keep(turn(shelf.channel, key, thread))
     forgot = await office.words(shelf.channel, "forget this thread", OTHER)
-    assert forgot.startswith("Forgotten: 2 questions of this thread")
+    assert forgot.startswith("I forgot 2 questions of this thread")
     assert await office.words(shelf.channel, "forget this thread", OTHER) == WORDS.nothing_to_forget
     async with office.database.snapshot() as session:
         assert list(await session.scalars(select(col(TurnRow.key)))) == ["3"]

@@ -87,11 +87,11 @@ async def test_documents_are_listed_with_what_they_say_of_themselves(world: Worl
     answer = await say(world, "Which documents do you know?")
     check_bare(answer)
     assert answer.text.splitlines() == [
-        "I know 2 documents of this channel:",
+        "I know 2 documents in this channel:",
         "• Backup (1) (sop.pdf) · 2 pages · SOP-IT-04 · version 2.1 · IT · effective 2024-01-15",
         "• z.pdf · 2 pages",
-        "Still being read: new.pdf.",
-        "I could not read:",
+        "I’m still reading new.pdf.",
+        "I couldn’t read:",
         "• scan.pdf: it holds no text",
     ]
 
@@ -117,7 +117,7 @@ async def test_only_the_documents_that_a_question_may_ask_are_listed(world: Worl
     travel = world.register.statuses[1]
     asked = replace(world.question("list documents"), documents=frozenset({travel.document}))
     answer = await world.answering().answer(asked)
-    assert answer.text.splitlines() == ["I know 1 document of this channel:", "• travel.pdf · 2 pages"]
+    assert answer.text.splitlines() == ["I know 1 document in this channel:", "• travel.pdf · 2 pages"]
     nothing = await world.answering().answer(replace(asked, documents=frozenset()))
     assert nothing.text == WORDS.no_such_document
     world.register.statuses = []
@@ -135,20 +135,20 @@ async def test_news_are_the_documents_of_the_last_two_weeks(world: World) -> Non
     check_bare(answer)
     assert answer.text.splitlines() == [
         "New or changed in the last 14 days:",
-        "• next.pdf · 3 pages · new version on 2026-01-04",
-        "• new.pdf · 2 pages · new on 2026-01-02",
+        "• next.pdf · 3 pages · new version 2026-01-04",
+        "• new.pdf · 2 pages · added 2026-01-02",
     ]
 
 
 async def test_without_news_the_three_newest_are_named(world: World) -> None:
     """Shows that the answer is never empty."""
     world.register.statuses = [document(f"{days}.pdf", days=days) for days in (20, 40, 30, 50)]
-    answer = await say(world, "Was ist neu?")
+    answer = await say(world, "Any news?")
     assert answer.text.splitlines() == [
-        GERMAN.no_news(days=14),
-        "• 20.pdf · 2 Seiten · neu am 2025-12-16",
-        "• 30.pdf · 2 Seiten · neu am 2025-12-06",
-        "• 40.pdf · 2 Seiten · neu am 2025-11-26",
+        WORDS.no_news(days=14),
+        "• 20.pdf · 2 pages · added 2025-12-16",
+        "• 30.pdf · 2 pages · added 2025-12-06",
+        "• 40.pdf · 2 pages · added 2025-11-26",
     ]
 
 
@@ -187,7 +187,7 @@ async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> N
     answer = await say(world, "Is the parachute manual in here?")
     check_bare(answer)
     assert answer.text == WORDS.no_document_named(name="parachute manual")
-    assert (await say(world, "Is drill.pdf in here?")).text == "Still being read: drill.pdf."
+    assert (await say(world, "Is drill.pdf in here?")).text == "I’m still reading drill.pdf."
 
 
 @pytest.mark.parametrize("text", ["Do you have a dress code policy?", "Is the canteen here?"])
@@ -270,7 +270,7 @@ async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
     ("text", "files"),
     [
         ("documents since 2024", ["new.pdf", "sop.pdf"]),
-        ("Dokumente bis 2023", ["old.pdf"]),
+        ("documents until 2023", ["old.pdf"]),
         ("documents of 2024", ["sop.pdf"]),
         ("list documents from 2024", ["sop.pdf"]),
         ("documents from 2024 on", ["new.pdf", "sop.pdf"]),

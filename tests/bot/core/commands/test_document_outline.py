@@ -121,17 +121,17 @@ async def test_a_document_of_nothing_but_pictures_has_no_outline(world: World) -
 
 async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None:
     """Shows lines and page buttons in Slack and in Teams, and the asker's language."""
-    answer = await ask(world, "Worum geht es in travel.pdf?")
-    assert answer.language is Language.GERMAN
-    assert reply_words(Language.GERMAN).outline_sections in answer.text
+    answer = await ask(world, "What is travel.pdf about?")
+    assert answer.language is Language.ENGLISH
+    assert reply_words(Language.ENGLISH).outline_sections in answer.text
     slack = blocks.render(answer, 5)
-    assert "• S. 3 · 1. General <https://example.test/v/1-2|[2]>" in str(slack.blocks)
+    assert "• p. 3 · 1. General <https://example.test/v/1-2|[2]>" in str(slack.blocks)
     assert [one["text"]["text"] for block in slack.blocks for one in block.get("elements", ())] == [
-        "[1][3] S. 4 · Travel Policy · 2. Purpose",
-        "[2] S. 3 · Travel Policy · 1. General › 1.1 Words",
-        "[4] S. 5 · Travel Policy · 3. Booking",
-        "[5] S. 6 · Travel Policy · 4. Refunds",
+        "[1][3] p. 4 · Travel Policy · 2. Purpose",
+        "[2] p. 3 · Travel Policy · 1. General › 1.1 Words",
+        "[4] p. 5 · Travel Policy · 3. Booking",
+        "[5] p. 6 · Travel Policy · 4. Refunds",
     ]
     teams = cards.render(answer, 5)
-    assert "S. 3 · 1. General [2]" in teams.text
+    assert "p. 3 · 1. General [2]" in teams.text
     assert len(teams.citations) == 5

@@ -756,7 +756,7 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
         shown = {address["event"]: text for address, text in world.chat.visible}
         assert [shown[f"e{number}"] == QUEUED for number in range(8)] == [False, True, True] + 5 * [False]
         assert shown["other"] == QUEUED
-        assert "I will answer it in about a minute" in shown["e7"]
+        assert "I’ll answer in about a minute" in shown["e7"]
         world.answers.gate.set()
         await world.until("done", 9)
     order = [question.text for question in world.answers.asked]
@@ -785,7 +785,7 @@ async def test_a_flood_of_many_people_goes_behind_the_others(
         await worker.receive(message_in(channel, "other", "U9", workspace))
         await until_true(lambda: len(world.chat.visible) == 9)
         shown = {address["event"]: text for address, text in world.chat.visible}
-        assert ["I will answer it in about" in shown[f"e{number}"] for number in range(8)] == 3 * [
+        assert ["I’ll answer in about" in shown[f"e{number}"] for number in range(8)] == 3 * [
             False
         ] + 5 * [True]
         assert shown["other"] == QUEUED

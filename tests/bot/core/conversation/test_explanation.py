@@ -36,15 +36,15 @@ RECORD: dict[str, Any] = {
 def test_it_says_what_was_searched_found_and_left_out() -> None:
     """Shows every line, the best passage first."""
     assert explain(RECORD, reply_words(Language.ENGLISH)).splitlines() == [
-        "Searched for: Who approves a restore?",
-        "Searched for: restore",
-        "In no document: overtime",
-        "That the passages answer it is judged 73 % likely.",
-        "The nearest passages:",
-        "• p. 1 · p1.pdf: near, read",
-        "• p. 2 · p2.pdf: less near, left out: others came nearer",
-        "• p. 9 · pNone.pdf: far, left out: others came nearer",
-        "• p. 9 · pNone.pdf: near, left out: another one says the same",
+        "I searched for: Who approves a restore?",
+        "Spelling corrected: restore",
+        "No document mentions: overtime",
+        "Confidence: 73%",
+        "Closest passages:",
+        "• p. 1 · p1.pdf: close, used",
+        "• p. 2 · p2.pdf: less close, left out because others were closer",
+        "• p. 9 · pNone.pdf: far off, left out because others were closer",
+        "• p. 9 · pNone.pdf: close, left out because another one says the same",
     ]
 
 

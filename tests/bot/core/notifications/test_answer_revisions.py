@@ -157,8 +157,8 @@ async def post(world: World, key: str, citation_id: int = 0) -> None:
     ("pdf", "headings", "page", "words"),
     [
         (MOVED, ("Cover", "Foreword", "Plan"), 3, "It says the same on page 3:"),
-        (REWORDED, ("Cover", "2. Schedule"), 2, "not in it word for word; its section is on page 2:"),
-        (OTHER, ("Other",), 1, "Neither the passage nor its section was found in it"),
+        (REWORDED, ("Cover", "2. Schedule"), 2, "The passage has changed; its section is on page 2:"),
+        (OTHER, ("Other",), 1, "I couldn’t find the passage or its section in it"),
     ],
     ids=["text", "section", "page 1"],
 )
@@ -170,7 +170,7 @@ async def test_a_replaced_source_is_told_of_once_with_a_button(
     await world.settle()
     ((message, (change,)),) = world.platform.revised
     assert message == {"ts": "m1"}
-    assert change.line.startswith("“Backups” has a newer version since 20")
+    assert change.line.startswith("“Backups” was updated on 20")
     assert words in change.line
     assert change.page
     assert change.page.label == f"p. {page} · Backups"
@@ -215,7 +215,7 @@ async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world:
     await world.settle()
     (_, (gone,)), (_, back) = world.platform.revised
     assert (gone.line, gone.page) == (
-        "“Backups” was withdrawn: it is no document of this channel any more.",
+        "“Backups” was removed from this channel.",
         None,
     )
     assert back == []

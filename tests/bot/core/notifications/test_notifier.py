@@ -447,7 +447,7 @@ async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own
             await (await office.announcing(pace=pace)).tick()
     welcome, receipt = [announcement for _, announcement in office.slack.posted]
     assert welcome.lead == WELCOME_LEAD
-    assert welcome.more == ("I know 1 document of this channel:\n• backup.pdf · 2 pages",)
+    assert welcome.more == ("I know 1 document in this channel:\n• backup.pdf · 2 pages",)
     assert welcome.questions == ("When do backups run?", *welcome.questions[1:])
     assert len(welcome.questions) == MAX_OFFERED
     assert "backup.pdf" in receipt.entries[0].headline
@@ -475,7 +475,7 @@ async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
     assert ("library" in welcome.lead) is has_library
     assert bool(welcome.questions) is has_library
     said = (
-        "I know 1 document of this channel:\n• backup.pdf · 2 pages"
+        "I know 1 document in this channel:\n• backup.pdf · 2 pages"
         if has_library
         else WORDS.no_direct_library
     )

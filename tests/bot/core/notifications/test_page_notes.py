@@ -110,8 +110,8 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
     for _ in range(2):  # as after a crash between writing and keeping it
         answer = await world.notes.write(item.address[NOTE])
         assert answer.text.splitlines() == [
-            "“Backups” has a new version: what this thread follows stands on page 3 now. [1]",
-            "Gone: “Tapes are kept for a year.”",
+            "“Backups” has a new version. The passage this thread follows is now on page 3. [1]",
+            "Removed: “Tapes are kept for a year.”",
             "New: “Tapes are kept for a month.”",
         ]
         (cited,) = answer.citations
@@ -122,7 +122,7 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
     (item,) = await world.claimed()
     assert item.address[NOTE] == {"subscription": 1, "version": newer.version, "page": 3}
     answer = await world.notes.write(item.address[NOTE])
-    assert "was not found in it. Here is its page 1. [1]" in answer.text
+    assert "I couldn’t find the passage this thread follows. Here is page 1. [1]" in answer.text
 
 
 async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None:

@@ -209,8 +209,8 @@ async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dro
     counter.host.names = {"a": "Plan.pdf", "b": "plan.PDF"}
     counter.folder.mkdir(parents=True)
     (counter.folder / "Plan.pdf").write_bytes(b"dropped")
-    assert "“Plan (2).pdf” is taken" in await counter.said(counter.item("a"))
-    assert "“plan (3).pdf” is taken" in await counter.said(counter.item("b"))
+    assert "I’m reading Plan (2).pdf" in await counter.said(counter.item("a"))
+    assert "I’m reading plan (3).pdf" in await counter.said(counter.item("b"))
     assert (counter.folder / "Plan.pdf").read_bytes() == b"dropped"
 
 
