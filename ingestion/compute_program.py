@@ -156,8 +156,8 @@ def _why_silent(pdf: ReadPdf, pictures: str) -> str:
     if not pages_for_ocr(pdf):
         return f"{silent}, and no picture that could hold any. Export the file again."
     if pictures == "read":
-        return f"{silent}, and OCR found none in its picture. Scan it anew, larger and straight."
-    return f"{silent}, probably because it was scanned. Switch FOOTNOTE_OCR on, or run OCR over the file."
+        return f"{silent}, and OCR found none in its picture. Scan it again, larger and straight."
+    return f"{silent}, probably because it was scanned. Run OCR on it, or ask an admin to switch OCR on."
 
 
 def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:

@@ -109,9 +109,7 @@ def _document_row(document: DocumentStatus) -> str:
     row = f"{state:<14} {pages:>8}  {document.file}"
     reason = document.reason or ""
     counted = document_day(document.metadata, document.arrived_at)
-    undated = (
-        f"undated, counts as of {counted.day}, when it arrived" if counted and counted.is_arrival else ""
-    )
+    undated = f"No date found; added {counted.day}" if counted and counted.is_arrival else ""
     said = (self_description(document.metadata), undated, reason[:1].upper() + reason[1:])
     notes = [note for note in said if note]
     return "\n".join(map(one_line, [row, *(f"{'':<14} {'':>8}  {note}" for note in notes)]))

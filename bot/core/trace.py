@@ -53,8 +53,8 @@ PREVIEW_CHARS = 160
 # Scores that order candidates, in turn: lexical, vector, fused, plus document and words, plus age, reranked.
 STAGES = ("bm25", "vector", "mix", "relevance", "ranked", "reranked")
 
-NOWHERE = "stands in no passage word for word"
-AMBIGUOUS = "too short: stands at several places"
+NOWHERE = "not word for word in any passage"
+AMBIGUOUS = "too short: found in several places"
 
 
 class TimedListener:
@@ -171,7 +171,7 @@ class Trace:
     def _outcome(self, rank: int, search: SearchAttempt) -> str:
         """Return the outcome of the candidate at ``rank``."""
         if search.verdict is None:
-            return "not asked for: a figure, or none, is the answer"
+            return "not needed: a figure, or nothing, is the answer"
         if rank > search.read:
             is_full = search.read == self.most_read
             return f"beyond the first {self.most_read}" if is_full else "over the token budget"

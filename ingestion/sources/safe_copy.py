@@ -94,7 +94,7 @@ def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
     if seen.stat.size > max_bytes:
         size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.stat.size, max_bytes))
         raise FileRefused(
-            f"This file has {size}, the limit is {limit}: split it, or raise FOOTNOTE_MAX_FILE_MB."
+            f"This file has {size}, the limit is {limit}: split it, or ask an admin to raise the limit."
         )
 
 

@@ -11,10 +11,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-_ADVICE = (
-    "save a copy without one, or give its folder the right one (folders.toml: passwords; for all folders: "
-    "FOOTNOTE_PDF_PASSWORDS)"
-)
+_ADVICE = "save a copy without one, or ask an admin to give its folder the right one"
 
 
 @dataclass(frozen=True, slots=True)

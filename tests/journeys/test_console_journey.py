@@ -161,7 +161,7 @@ async def run_again(page: Page, home: str) -> None:
     await page.get_by_role("button", name="Show").click()
     await page.fill("#question", QUESTION)
     await page.get_by_role("button", name="Run").click()
-    assert "no record is kept" in await page.inner_text(".facts >> nth=0")
+    assert "not recorded" in await page.inner_text(".facts >> nth=0")
     assert "page markers" in await page.inner_text("main")
     await page.click(".candidates tbody tr >> nth=0 >> a")
     box = await page.locator("#hit").bounding_box()
@@ -181,7 +181,7 @@ async def upload_without_script(page: Page, home: str, folder: Path) -> None:
         assert "I didn’t add notes.docx: I can only read PDFs." in await page.inner_text("main")
     assert (folder / "bicycles.pdf").read_bytes() == old
     await page.get_by_role("button", name="Replace it").click()
-    assert f"“bicycles.pdf” lies in {folder}" in await page.inner_text("main")
+    assert f"Added “bicycles.pdf” to {folder}" in await page.inner_text("main")
     assert (folder / "bicycles.pdf").read_bytes() == new
 
 
@@ -191,13 +191,13 @@ async def upload(page: Page, home: str, picture: Path) -> None:
     await drop(page, {"bicycles.pdf": pdf("Scooters stand beside the gate."), "notes.docx": b"notes"})
     await page.wait_for_selector("#uploads .refused >> text=I didn’t add notes.docx")
     await page.get_by_role("button", name="Keep both").click()
-    await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
+    await page.wait_for_selector("#uploads .kept >> text=/^(Searchable|Ready)/")
     await page.wait_for_selector("#found tr:has-text('bicycles (2).pdf') >> text=live")
     await require_sound(page, picture)
     await page.goto(home)
     await page.wait_for_selector("#upload[data-place]:not([data-place=''])")
     await drop(page, {"ferry.pdf": pdf("The ferry leaves at nine in the evening.")})
-    await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
+    await page.wait_for_selector("#uploads .kept >> text=/^(Searchable|Ready)/")
     await page.fill("#question", "When does the ferry leave?")
     await page.keyboard.press("Enter")
     await page.wait_for_selector(".turn .source >> text=ferry")

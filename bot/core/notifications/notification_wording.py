@@ -9,53 +9,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-FOLDERS_LEAD = "Something changed with the watched folders."
+FOLDERS_LEAD = "Something changed in the watched folders."
 
-SOURCES_LEAD = "Something changed with the approved web pages."
+SOURCES_LEAD = "Something changed on the approved web pages."
 
-OUTAGES_LEAD = "Something changed with this installation of Footnote."
+OUTAGES_LEAD = "Something changed in this Footnote installation."
 
-OUTAGE_HINT = "Questions wait meanwhile and are answered once. footnote doctor says what to mend."
+OUTAGE_HINT = "I’ll answer each waiting question once I can. footnote doctor says what to fix."
 
 # Name of a check in /readyz -> its name for admins.
 PARTS = {
     "sql": "the database",
     "index": "the index",
-    "tenants": "the index of a channel",
-    "blobs": "the store of PDFs",
-    "keys": "the keys that sign links",
+    "tenants": "a channel’s index",
+    "blobs": "the PDF store",
+    "keys": "the link signing keys",
     "slack": "the connection to Slack",
 }
 
 WELCOME_LEAD = (
-    "Hello, I am Footnote. I answer questions from the PDFs of this channel and nothing else; every answer "
-    "shows the page it comes from, with the passage marked. Mention me with a question, and go on in the "
-    "thread of my answer. “Help” tells you more."
+    "Hello, I’m Footnote. I answer questions from the PDFs in this channel, and from nothing else. Every "
+    "answer shows its page with the passage marked. Mention me with a question, then follow up in the "
+    "thread. Say “help” to learn more."
 )
 
 HOME_LEAD = (
-    "I answer questions from the PDFs of a channel and nothing else. Every answer carries numbered sources; "
-    "each opens the page it came from, with the passage marked. When the documents do not say it, I say so."
+    "I answer questions from the PDFs in a channel, and from nothing else. Click a source to open its page "
+    "with the passage marked. If the documents don’t say it, I’ll tell you."
 )
 
 HOME_HOW = (
-    "Mention me in a channel and go on in the thread of my answer, or ask privately with /footnote. Each "
-    "channel is asked about its own documents."
+    "Mention me in a channel and follow up in the thread, or ask privately with /footnote. Each channel has "
+    "its own documents."
 )
 
-HOME_CHANNELS = "The channels that you are in and their documents:"
+HOME_CHANNELS = "Your channels and their documents:"
 
-HOME_NO_CHANNELS = "None of the channels that you are in has documents yet."
+HOME_NO_CHANNELS = "None of your channels has documents yet."
 
-HOME_UNKNOWN = "Slack could not say which channels you are in, so none is shown. Open this page again later."
+HOME_UNKNOWN = "Slack isn’t telling me which channels you’re in, so I can’t show any. Please try again later."
 
-WELCOME_LIBRARY = "Here I search the library that an admin chose for direct chats: just write your question."
+WELCOME_LIBRARY = "Just write your question: I search the library that an admin chose for direct chats."
 
 TRY_ASKING = "Try asking:"
 
-HOME_TRY = "Try asking; the answer comes to you alone, in Messages:"
+HOME_TRY = "Try asking. Only you get the answer, in Messages:"
 
-HOME_RECENT = "What you asked last:"
+HOME_RECENT = "You asked recently:"
 
 RECENT_DIRECT = "direct chat"
 
@@ -65,19 +65,19 @@ HELP_PROMPT = "What can I ask?"
 
 ASK_HELP = "What can you do?"
 
-EARLIER_ANSWERS = "Until then its earlier version answers."
+EARLIER_ANSWERS = "For now I answer from its previous version."
 
-REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
+REPAIRED = "This file is damaged. I could read it after a repair, but please replace it with a sound copy."
 
 
 def welcome_direct(*, has_library: bool) -> str:
     """Return the welcome of a direct chat."""
     return " ".join(
         (
-            "Hello, I am Footnote. I answer questions from PDFs and nothing else; every answer shows the",
-            "page it comes from, with the passage marked.",
+            "Hello, I’m Footnote. I answer questions from PDFs, and from nothing else. Every answer shows",
+            "its page with the passage marked.",
             *((WELCOME_LIBRARY,) if has_library else ()),
-            "“Help” tells you more.",
+            "Say “help” to learn more.",
         )
     )
 
@@ -85,10 +85,12 @@ def welcome_direct(*, has_library: bool) -> str:
 def receipt_lead(live: int, failed: int) -> str:
     """Return the first line of a receipt."""
     sentences = (
-        [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
+        [f"Added {live} document{'. Ask me about it' if live == 1 else 's. Ask me about them'}."]
+        if live
+        else []
     )
     if failed:
-        sentences.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
+        sentences.append(f"I couldn’t read {failed} file{'' if failed == 1 else 's'}.")
     return " ".join(sentences)
 
 
@@ -102,25 +104,25 @@ def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: 
 
 def unreadable(file: str, channel: str) -> str:
     """Return the line for an unreadable file; ``channel`` is '' in that channel itself."""
-    return f"{file}{f' in {channel}' if channel else ''} could not be read."
+    return f"I couldn’t read {file}{f' in {channel}' if channel else ''}."
 
 
 def pages_without_text(pages: Sequence[int]) -> str:
     """Return the note on pages without a text layer, probably scanned."""
     return (
-        f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
-        "cannot be asked about. Run OCR over the file and drop it again."
+        f"{_pages(pages)} {'has' if len(pages) == 1 else 'have'} no text, probably because of a scan, so I "
+        "can’t answer from there. Run OCR on the file and add it again."
     )
 
 
 def pages_read_by_ocr(pages: Sequence[int]) -> str:
     """Return the note on pages whose text comes from OCR, finished or pending."""
-    return f"{_pages(pages)}: OCR reads the picture, some seconds a page; compare its numbers with the page."
+    return f"{_pages(pages)}: I read this with OCR, a few seconds a page. Please double-check numbers."
 
 
 def pages_unread(pages: Sequence[int]) -> str:
     """Return the note on pages that the reader failed to read."""
-    return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
+    return f"{_pages(pages)}: I couldn’t read this. Print the file to a new PDF and add it again."
 
 
 def _pages(pages: Sequence[int]) -> str:
@@ -131,12 +133,12 @@ def _pages(pages: Sequence[int]) -> str:
 
 def more_files(count: int) -> str:
     """Return the count of searchable files not listed."""
-    return f"and {count} more that can be asked about"
+    return f"and {count} more that you can ask about"
 
 
 def more_unreadable(count: int) -> str:
     """Return the count of unreadable files not listed."""
-    return f"and {count} more that could not be read: see footnote documents"
+    return f"and {count} more that I couldn’t read: see footnote documents"
 
 
 def more_folders(count: int) -> str:
@@ -151,7 +153,7 @@ def folder_problem(location: str, channel: str, problem: str) -> str:
 
 def folder_well(location: str, channel: str) -> str:
     """Return the line for a folder that works again."""
-    return f"Folder {location} of {channel}: all is well again."
+    return f"Folder {location} of {channel}: everything works again."
 
 
 def outage(part: str, reason: str, since: datetime) -> str:
@@ -176,14 +178,14 @@ def more_outages(count: int) -> str:
 
 def source_failed(url: str, reason: str) -> str:
     """Return the line for an approved web page whose refresh has failed for a week."""
-    return f"Web page {url} has failed for a week: {reason}"
+    return f"I haven’t been able to fetch the web page {url} for a week: {reason}"
 
 
 def source_changed(url: str, channel: str, quote: str) -> str:
     """Return the line for an approved web page that no longer contains a quoted passage."""
     return (
-        f'Web page {url} no longer says what {channel} was shown of it: "{quote}" The answer keeps the '
-        "quote, and its link marks nothing."
+        f'The web page {url} has changed. An answer in {channel} quotes it: "{quote}" The answer keeps the '
+        "quote, but its link no longer marks it."
     )
 
 
@@ -197,21 +199,21 @@ def digest_lead(count: int, channel: str) -> str:
     questions = "1 question" if count == 1 else f"{count} questions"
     place = f" in {channel}" if channel else ""
     return (
-        f"In the last seven days the documents did not answer {questions}{place}, or somebody doubted the "
-        "answer. A document that says it would help:"
+        f"In the last seven days, {questions}{place} went unanswered or got a disputed answer. A document on "
+        "this would help:"
     )
 
 
 def gap(question: str, count: int, doubted: int) -> str:
     """Return the line for an unanswered or disputed question."""
     times = "" if count == 1 else f", asked {count} times"
-    doubts = f", doubted by {doubted}" if doubted else ""
+    doubts = f", disputed by {doubted}" if doubted else ""
     return f"“{question}”{times}{doubts}"
 
 
 def words_nowhere(words: Sequence[str]) -> str:
     """Return the question's words that occur in no document."""
-    return f"In no document: {', '.join(words)}"
+    return f"No document mentions: {', '.join(words)}"
 
 
 def more_gaps(count: int) -> str:

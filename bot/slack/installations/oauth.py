@@ -43,15 +43,15 @@ from storage.installations.slack_installations import SlackInstallations
 Json = Mapping[str, Any]
 
 INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
-CANCELLED = "Footnote was not installed: nothing was allowed in Slack."
+CANCELLED = "Footnote isn’t installed, because the request was cancelled in Slack."
 REFUSED = (
-    f"Footnote was not installed: this page was not reached from {INSTALL} in this browser in the last ten "
-    f"minutes, or was opened twice. Start again at {INSTALL}."
+    f"Footnote isn’t installed: this page was opened twice, or more than ten minutes after {INSTALL}, or in "
+    f"another browser. Start again at {INSTALL}."
 )
-NO_CODE = f"Footnote was not installed: Slack did not confirm it. Start again at {INSTALL}."
-UNREACHABLE = f"Footnote was not installed: Slack could not be reached. Start again at {INSTALL}."
-UNKEPT = f"Footnote was not installed: it could not be kept here. Start again at {INSTALL} in a while."
-BUSY = "Footnote was not installed yet: too many install it at once. Reload this page in a moment."
+NO_CODE = f"Footnote isn’t installed, because Slack didn’t confirm it. Start again at {INSTALL}."
+UNREACHABLE = f"Footnote isn’t installed, because I couldn’t reach Slack. Start again at {INSTALL}."
+UNKEPT = f"Footnote isn’t installed, because I couldn’t save it. Start again at {INSTALL} in a few minutes."
+BUSY = "Footnote isn’t installed yet: too many people are installing it. Reload this page in a moment."
 # Bolt's failure reason -> page; the reason may come from the URL, so unknown ones are not echoed.
 _SENTENCES = {
     "access_denied": CANCELLED,

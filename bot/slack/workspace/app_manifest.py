@@ -112,14 +112,14 @@ def _features(request_url: str) -> Json:
                 "name": "Ask about this",
                 "type": "message",
                 "callback_id": SHORTCUT,
-                "description": "What this channel's documents say about a message",
+                "description": "See what this channel's documents say about a message",
             }
         ],
         "slash_commands": [command | ({"url": request_url} if request_url else {})],
         **({"unfurl_domains": [urlsplit(request_url).hostname]} if request_url else {}),
         "agent_view": {
             "agent_description": (
-                "Answers questions from the PDFs of a channel and shows the page each answer stands on."
+                "Answers questions from the PDFs in a channel and shows the page behind every answer."
             ),
             "suggested_prompts": prompts([]),
         },

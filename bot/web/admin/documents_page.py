@@ -32,7 +32,7 @@ ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
     "state": ("state", lambda one: (one.status.state != "quarantined", one.status.state), False),
     "pages": ("most pages", lambda one: one.status.pages, True),
     "arrived": ("newest", lambda one: one.versions[0].arrived_at if one.versions else _LONG_AGO, True),
-    "answered": ("answered last", lambda one: one.answered_at or _LONG_AGO, True),
+    "answered": ("last answer", lambda one: one.answered_at or _LONG_AGO, True),
 }
 
 

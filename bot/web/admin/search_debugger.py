@@ -39,12 +39,12 @@ STAGE_NAMES = {
 # Stage -> stage whose order it changes.
 FOLLOWS = {"relevance": "mix", "ranked": "relevance"}
 PART_NAMES = {
-    "coverage": "words held",
+    "coverage": "words covered",
     "named": "document named",
-    "document": "document about it",
+    "document": "document on topic",
     "outdated": "older edition",
     "freshness": "freshness",
-    "dated_by_arrival": "dated by arrival",
+    "dated_by_arrival": "dated by day added",
 }
 
 

@@ -75,9 +75,7 @@ class UploadsPage:
         except OSError as error:
             view = _refused("The file", _why_unwritten(error))
         else:
-            view = (
-                await self._kept(visitor, upload) if upload else _refused("The file", "nothing of it is kept")
-            )
+            view = await self._kept(visitor, upload) if upload else _refused("The file", "It was cancelled.")
         return self._show(request, [view])
 
     async def send_progress(self, request: web.Request) -> web.Response:
@@ -118,13 +116,13 @@ class UploadsPage:
             return _refused(name, f"{place.location}: {_why_unwritten(error)}")
         if upload.token is None:
             return await self._kept(visitor, upload)
-        text = f"There is a file “{upload.file}” in {place.location} already."
+        text = f"{place.location} already has a file called “{upload.file}”."
         return {"name": name, "state": "held", "text": text, "token": upload.token}
 
     async def _kept(self, visitor: Visitor, upload: FolderUpload) -> Json:
         for channel in upload.place.channels:
             await self._audit.keep(AuditedAction(visitor.actor, "upload", channel.tenant, upload.sha256))
-        text = f"“{upload.file}” lies in {upload.place.location}, and answers within seconds."
+        text = f"Added “{upload.file}” to {upload.place.location}. You can ask about it within seconds."
         return {
             "name": upload.file,
             "state": "kept",
@@ -146,10 +144,10 @@ async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
 
 def _why_unwritten(error: OSError) -> str:
     if error.errno in FULL:
-        return "the disk is full, so nothing of it was kept."
-    why = error.strerror or "the disk does not answer"
-    return f"it cannot be written there ({why}), so nothing of it was kept."
+        return "The disk is full, so I kept nothing of it."
+    why = error.strerror or "the disk isn’t responding"
+    return f"I can’t write there ({why}), so I kept nothing of it."
 
 
 def _refused(name: str, why: str) -> Json:
-    return {"name": name, "state": "refused", "text": f"“{name}” was not taken. {why}"}
+    return {"name": name, "state": "refused", "text": f"I didn’t add it. {why}"}

@@ -27,11 +27,11 @@
     return response.json();
   };
   const describe = (doc) => {
-    if (doc.state === "waiting") return doc.reason || "waiting to be read";
-    if (doc.state === "reading") return doc.reason || "being read";
+    if (doc.state === "waiting") return doc.reason || "waiting";
+    if (doc.state === "reading") return doc.reason || "reading";
     const pages = count(doc.pages, "page");
-    if (doc.state !== "live") return doc.reason || doc.state;
-    const standing = doc.rung === "full" ? pages : `${pages}, answers by words so far`;
+    if (doc.state !== "live") return doc.reason || "unreadable";
+    const standing = doc.rung === "full" ? pages : `${pages}, still reading it in full`;
     return doc.reason ? `${standing}; ${doc.reason}` : standing;
   };
   const showDocuments = () => {
@@ -48,8 +48,8 @@
   const showProgress = () => {
     const { files, answering, quarantined, rungs } = known.progress;
     const parts = [];
-    if (files) parts.push(answering < files ? `${answering} of ${count(files, "document")} answer` : count(files, "document"));
-    if (quarantined) parts.push(`${quarantined} could not be read`);
+    if (files) parts.push(answering < files ? `${answering} of ${count(files, "document")} ready` : count(files, "document"));
+    if (quarantined) parts.push(`${quarantined} unreadable`);
     at("progress").textContent = parts.join(" · ");
     at("climb").replaceChildren(...rungs.filter((rung) => left(rung) > 0).map(showRung));
   };
@@ -65,8 +65,8 @@
     const parts = [`${rung.files} of ${count(files, "file")}`];
     if (pages) parts.push(`${rung.pages} of ${waiting ? `${pages}+ pages` : count(pages, "page")}`);
     if (rung.pages_per_second) parts.push(`${rung.pages_per_second.toFixed(rung.pages_per_second < 10 ? 1 : 0)} pages/s`);
-    if (rung.seconds_left) parts.push(`${inSeconds(rung.seconds_left)} left`);
-    row.querySelector(".rung-name").textContent = rung.rung === "quick" ? "By words" : "By meaning";
+    if (rung.seconds_left) parts.push(`about ${inSeconds(rung.seconds_left)} left`);
+    row.querySelector(".rung-name").textContent = rung.rung === "quick" ? "Searchable:" : "Read in full:";
     row.querySelector(".rung-numbers").textContent = parts.join(" · ");
     const bar = row.querySelector("progress");
     bar.value = (rung.files + rung.failed) / files;
@@ -78,7 +78,7 @@
   const showWeb = () => {
     const { web } = known;
     const unwell = web ? ["stale", "failing", "failing_for_a_week", "never", "changed", "lost_quotes"].filter((state) => web[state]) : [];
-    const words = { never: "not fetched yet", failing_for_a_week: "failing for a week", lost_quotes: "quoted but gone from the page" };
+    const words = { never: "not fetched yet", failing_for_a_week: "failing for a week", lost_quotes: "no longer with the quoted text" };
     const counts = unwell.map((state) => `${web[state]} ${words[state] ?? state}`);
     at("web").textContent = web ? [count(web.pages, "web page"), ...counts].join(" · ") : "";
     at("web").title = counts.length ? "footnote sources check" : "";
@@ -93,7 +93,7 @@
     const row = at("alarm").content.firstElementChild.cloneNode(true);
     const [title, text] = row.children;
     title.textContent = folder.channel ? folder.location : `Folder ${folder.id} of a chat channel`;
-    text.textContent = folder.channel ? folder.problem : "It needs you. Run: footnote folders";
+    text.textContent = folder.channel ? folder.problem : "It needs your attention. Run: footnote folders";
     if (!folder.channel || !folder.asked.length) return row;
     const { asked, vanished } = folder;
     const names = row.querySelector("details");
@@ -138,7 +138,7 @@
     if (!place) return;
     const isOpen = !place.problem;
     at("upload").dataset.place = isOpen ? place.place : "";
-    at("drop-here").textContent = isOpen ? "Drop PDFs on this page, or into" : "No PDF can be dropped here. Put it into";
+    at("drop-here").textContent = isOpen ? "Drop PDFs on this page, or copy them to" : "You can’t drop PDFs here. Copy them to";
     at("drop-problem").textContent = place.problem ?? "";
     at("choose-files").hidden = !isOpen;
     if (at("folder").textContent !== place.folder) writePath(at("folder"), place.folder);
@@ -154,14 +154,14 @@
     headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
     headline.append(make("sup", "", "1"));
     at("advice").textContent = quick
-      ? `Answers come from the ${count(quick, "document")} of this channel${known.web ? ", from its approved web pages" : ""}, and from nowhere else.`
-      : waiting ? "You can ask as soon as the first one is read."
-      : !at("upload").dataset.place ? "This channel is fed by one folder. Put PDFs into it; the first answers are ready within seconds."
-      : channel.options.length ? "Drop PDFs on this page, or copy them into the channel's folder; the first answers are ready within seconds."
-      : "Drop PDFs on this page: they become the channel of the folder below. Or make a folder beside it; its name becomes the channel's.";
+      ? `Answers come from the ${count(quick, "document")} in this channel${known.web ? " and its approved web pages" : ""}, and from nothing else.`
+      : waiting ? "You can ask as soon as I’ve read the first one."
+      : !at("upload").dataset.place ? "Copy PDFs to this channel’s folder. You can ask about them within seconds."
+      : channel.options.length ? "Drop PDFs on this page, or copy them to the channel’s folder. You can ask about them within seconds."
+      : "Drop PDFs on this page: they go to the folder below, which becomes your first channel. A folder next to it becomes another one.";
     at("hole").hidden = Boolean(quick || waiting);
     writePath(at("hole").querySelector("code"), at("folder").textContent);
-    at("opening-note").textContent = "¹ Every sentence of an answer is followed by a number. It opens the page that says so, with the passage marked.";
+    at("opening-note").textContent = "¹ Every sentence of an answer has a number. Click it to open the page with the passage marked.";
   };
   const refresh = async () => {
     let pause = 10000;
@@ -176,7 +176,7 @@
       if (!known.progress.files || known.progress.rungs.some((rung) => left(rung) > 0)) pause = 1500;
     } catch {
       // On a failed refresh, keep showing the last known state.
-      at("progress").textContent = "Footnote does not answer. Trying again…";
+      at("progress").textContent = "Footnote isn’t responding. Trying again…";
       return 3000;
     }
     showDocuments(); showProgress(); showWeb(); showOpening();
@@ -271,7 +271,7 @@
   };
   const writeAside = (turn, answer, key) => {
     const aside = turn.querySelector(".aside");
-    const unread = answer.unread.map((line) => `Could not be read: ${line}`);
+    const unread = answer.unread.map((line) => `I couldn’t read ${line}`);
     aside.textContent = [...(answer.generated ? [answer.generated] : []), ...unread].join("\n");
     if (answer.nearest) {
       const { file, label, note, view } = answer.nearest;
@@ -402,7 +402,7 @@
     const started = performance.now();
     const tick = () => {
       const seconds = Math.floor((performance.now() - started) / 1000);
-      label.textContent = seconds < 2 ? "Looking through the pages" : `Looking through the pages, ${seconds} s`;
+      label.textContent = seconds < 2 ? "Searching the pages" : `Searching the pages, ${seconds} s`;
     };
     tick();
     return setInterval(tick, 1000);
@@ -420,7 +420,7 @@
       if (talk === asked) keepThread(text, view); // else it was cleared, or another channel was chosen
     } catch (error) {
       turn.classList.add("failed");
-      const why = error.message === "429" ? "You asked many questions in the last minute." : "That did not work.";
+      const why = error.message === "429" ? "You’ve asked many questions in the last minute." : "Something went wrong.";
       turn.querySelector(".answer").textContent = `${why} Please ask again in a minute.`;
     } finally {
       clearInterval(timer);

@@ -41,7 +41,7 @@
     bar.max = 1;
     bar.value = 0;
     bar.setAttribute("aria-label", `Upload of ${name}`);
-    const said = make("p", "", "waits");
+    const said = make("p", "", "Waiting.");
     said.setAttribute("role", "status");
     row.append(make("b", "", name), bar, said);
     list.prepend(row);
@@ -53,21 +53,21 @@
     const choices = make("p", "choices");
     const decide = async (decision) => {
       choices.remove();
-      if (decision === "cancel") say("Cancelled; nothing of it is kept.");
+      if (decision === "cancel") say("Cancelled. I kept nothing of it.");
       try {
         const answer = await post(`console/uploads/held/${token}`, form({ decision }));
         if (decision !== "cancel") show({ row, bar, say }, answer);
-      } catch { say("That did not work. Please upload it again.", "refused"); }
+      } catch { say("Something went wrong. Please upload it again.", "refused"); }
     };
     choices.append(...[["Replace it", "replace"], ["Keep both", "both"], ["Cancel", "cancel"]]
       .map(([label, decision]) => button(label, () => decide(decision))));
     row.append(choices);
   };
   const STAGES = {
-    waiting: "Taken; it waits to be read.",
-    reading: "Being read.",
-    quick: "Searchable by words; it is being read more thoroughly.",
-    full: "Searchable.",
+    waiting: "Uploaded. Waiting to be read.",
+    reading: "Reading it.",
+    quick: "Searchable. Still reading it in full.",
+    full: "Ready.",
   };
   const readListAgain = async () => {
     const old = document.getElementById("found");
@@ -86,7 +86,7 @@
       const now = known.rung ?? known.state;
       if (now !== before) readListAgain().catch(() => {}); // the page stays as it was
       before = now;
-      if (known.state === "quarantined") return say(known.reason ?? "It cannot be read.", "refused");
+      if (known.state === "quarantined") return say(known.reason ?? "I couldn’t read it.", "refused");
       say(STAGES[now] ?? known.reason ?? known.state, known.rung ? "kept" : "");
       if (known.state === "live" && known.is_last) return;
     }
@@ -101,12 +101,12 @@
     const shown = newRow(file.name);
     const sent = (share) => {
       shown.bar.value = share;
-      shown.say(share < 1 ? `${Math.round(100 * share)} % sent` : "Sent; it is being written down.");
+      shown.say(share < 1 ? `${Math.round(100 * share)} % sent` : "Sent. Saving it.");
     };
     await (queue = queue.then(async () => {
       try { show(shown, await post("console/uploads", form({ place: where, file }), sent)); } catch {
         shown.bar.remove();
-        shown.say("That did not work. Please try it again in a minute.", "refused");
+        shown.say("Something went wrong. Please try again in a minute.", "refused");
       }
     }));
   };

@@ -44,7 +44,7 @@
       const quote = document.querySelector(".quote").textContent;
       const text = `\u201c${quote}\u201d\n\u2014 ${document.getElementById("citation").textContent}`;
       const done = await putInClipboard(text);
-      document.getElementById("copied").textContent = done ? "Copied" : "This browser did not let it be copied";
+      document.getElementById("copied").textContent = done ? "Copied" : "Your browser didn’t allow copying";
     });
   }
   const putInClipboard = async (text) => {

@@ -267,4 +267,4 @@ def citation_line(source: VersionSource, number: int, label: str) -> str:
     says = self_description(source.metadata)
     printed = f" (printed: {label})" if label else ""
     about = f"{source.title}. {says}." if says else f"{source.title}."
-    return f"{about} File {source.file}, its version {source.number}, page {number}{printed}."
+    return f"{about} File {source.file}, version {source.number}, page {number}{printed}."

@@ -323,7 +323,8 @@ def test_what_narrowed_the_search_stands_over_the_answer() -> None:
     assert [(line["type"], line["text"]) for line in first["elements"]] == [
         (
             "plain_text",
-            "I only looked in 2 documents: SOPs, from 2023-01-01 on (1 has no date, so I used the day it was added)",
+            "I only looked in 2 documents: SOPs, from 2023-01-01 on (1 has no date, so I used the day it was "
+            "added)",
         )
     ]
 

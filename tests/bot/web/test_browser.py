@@ -174,7 +174,7 @@ async def test_the_quote_is_copied_with_what_names_its_page(page: Page, link: st
     """Quote, title, file, version and page, and it is said that it was; also where there is no clipboard."""
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(link)
-    line = "Backup policy. File SOP-IT-04.pdf, its version 1, page 2 (printed: ii)."
+    line = "Backup policy. File SOP-IT-04.pdf, version 1, page 2 (printed: ii)."
     for clipboard in ("", "void (navigator.clipboard.writeText = () => Promise.reject(new Error()))"):
         await page.evaluate("navigator.clipboard.writeText('')")
         await page.evaluate("document.getElementById('copied').textContent = ''")
@@ -293,12 +293,12 @@ async def test_refused_links_show_what_to_do(
     forged = await page.goto(link[:-1] + ("A" if link[-1] != "A" else "B"))
     assert forged is not None
     assert forged.status == 404
-    assert "There is nothing at this address" in await page.inner_text("h1")
+    assert "There’s nothing at this address" in await page.inner_text("h1")
     await house.channels.raise_epoch((await house.channel("alpha")).id)
     ended = await page.goto(link)
     assert ended is not None
     assert ended.status == 410
-    assert "This link has ended" in await page.inner_text("h1")
+    assert "This link has expired" in await page.inner_text("h1")
 
 
 async def test_one_button_opens_a_page_and_each_mark_its_own_quote(

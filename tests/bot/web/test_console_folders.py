@@ -220,8 +220,8 @@ async def test_a_service_that_does_not_answer_is_called_so(
     await shelve_three(house)
     await page.route("**/console/channels", lambda route: route.fulfill(body="<html>Bad gateway</html>"))
     await page.goto(console_of(client))
-    await page.get_by_text("Footnote does not answer").wait_for()
+    await page.get_by_text("Footnote isn’t responding").wait_for()
     assert await page.locator("#headline").is_hidden()
     await page.unroute("**/console/channels")
     await page.get_by_text("Answers come from the 3 documents").wait_for()
-    assert await page.get_by_text("Footnote does not answer").count() == 0
+    assert await page.get_by_text("Footnote isn’t responding").count() == 0

@@ -106,14 +106,16 @@ async def test_places_are_listed_by_page_and_marked_there(
     """Counts, snippets, marks of their own beside the quote's, and the way to the next page with one."""
     base = link if is_linked else f"/console/pages/{shelved.version}"
     html = await (await client.get(f"{base}/search", params={"q": "backups"})).text()
-    assert "<q>backups</q> stands in 3 places on 2 pages." in html
-    assert re.findall(r">Page (\d)</a> <span class=\"count\">(\d) place", html) == [("1", "1"), ("3", "2")]
+    assert "3 matches on 2 pages" in html
+    assert re.findall(r">Page (\d)</a> <span class=\"count\">(\d) match", html) == [("1", "1"), ("3", "2")]
     assert "<mark>Backups</mark> are kept" in html
     (first,) = re.findall(r'href="([^"]*/3\?q=backups#found-2)"', html)
     page = await (await client.get(urljoin(f"{base}/search", first))).text()
     assert re.findall(r'<rect id="(found-\d)" class="mark searched"', page) == ["found-1", "found-2"]
     assert 'id="hit"' not in page
-    assert re.search(r'href="[^"]*/1\?q=backups#found-1"[^>]*aria-label="Previous page with it, 1"', page)
+    assert re.search(
+        r'href="[^"]*/1\?q=backups#found-1"[^>]*aria-label="Previous page with a match, 1"', page
+    )
     cited = await (await client.get(f"{base}/2", params={"q": "restore"})).text()
     assert ('id="found-1"' in cited, 'id="hit"' in cited) == (True, is_linked)
 
@@ -161,7 +163,7 @@ async def test_a_link_searches_its_own_version_alone(
     await house.shelve(channel, "it/Backup.pdf", newer, "Backup plan", replaces=shelved)
     await house.shelve(channel, "b.pdf", make_pdf([["Elephants too"]]))
     html = await (await client.get(f"{link}/search?q=elephants")).text()
-    assert "stands nowhere" in html
+    assert "No matches for" in html
     assert (await client.get(f"{link[:-1]}/go?n=1")).status == 404
     house.now += timedelta(days=7)
     ended = await client.get(f"{link}/go?n=1")
@@ -173,8 +175,8 @@ async def test_a_document_whose_text_is_gone_says_so(
 ) -> None:
     """Search and outline say it, and the page opens without them."""
     await house.readings.remove(shelved.reading)
-    assert "cannot be searched" in await (await client.get(f"{link}/search?q=a")).text()
-    assert "not there just now" in await (await client.get(f"{link}/search")).text()
+    assert "I can’t search this document" in await (await client.get(f"{link}/search?q=a")).text()
+    assert "aren’t available right now" in await (await client.get(f"{link}/search")).text()
     assert (await client.get(f"{link}?q=a")).status == 200
 
 

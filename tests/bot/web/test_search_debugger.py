@@ -74,7 +74,7 @@ async def test_a_kept_record_is_shown_and_is_the_same_json(
     page = await (await client.get(f"/console/search/{channel.id}/q7")).text()
     words = " ".join(page.split())
     for said in (
-        "4 Backups", "Backups run at &lt;night&gt;.", "cut by rank", "2 hits whose document was not live",
+        "4 Backups", "Backups run at &lt;night&gt;.", "cut by rank", "2 hits in documents that weren’t live",
         '0.750 <small>#1 <span class="up" title="moved up by 2">▲2</span></small>',
         '<th scope="row">rank</th><td class="number">0.700</td><td class="number">3.60</td>'
         '<td class="number">2.52</td>',
@@ -95,10 +95,10 @@ async def test_a_candidate_opens_with_its_boxes(client: TestClient, house: House
     assert "Page <b>1</b> of 2" in page
     other = await (await client.get(f"{base}/2")).text()
     assert "Page <b>2</b> of 2" in other
-    assert "no link to pass on" in other
+    assert "only opens on this computer" in other
     picture = await client.get(f"{base}/p/2@1x")
     assert picture.content_type.startswith("image/")
-    gone = "The passage that was found cannot be marked"
+    gone = "I can’t mark the passage"
     assert gone not in page + other
     plain = await client.get(f"/console/pages/{shelved.version}/{uuid4().hex}-1/2")
     words = await plain.text()
@@ -127,7 +127,7 @@ async def test_a_question_is_run_for_our_own_form_alone(
         assert (await client.post(path, headers=headers, **asked)).status == 403
     assert house.answering.asked == []
     shown = await client.post(path, headers={"Sec-Fetch-Site": "same-origin", "Origin": "null"}, **asked)
-    assert "no record is kept" in await shown.text()
+    assert "not recorded" in await shown.text()
     program = await client.post(
         path, headers={"X-Footnote-Console": "1", "Accept": "application/json"}, **asked
     )

@@ -218,7 +218,7 @@ async def test_an_address_that_is_not_verified_gives_no_role(
     refused = await browser.sign_in()
     text = await refused.text()
     assert (refused.status, SESSION in browser.cookies) == (403, False)
-    assert "Ask the people who run Footnote" in text
+    assert "ask the people who run Footnote" in text
     assert "example.com" not in text
     (entry,) = await audited(house)
     assert (entry.action, entry.is_done) == ("sign in", False)
@@ -509,7 +509,7 @@ async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
     provider.is_down = True
     browser = await open_browser(console=True)
     down = await browser.send("GET", "/")
-    assert (down.status, "Nobody can sign in just now" in await down.text()) == (503, True)
+    assert (down.status, "Sign-in isn’t working right now" in await down.text()) == (503, True)
     fetched = len(provider.fetches)
     assert (await browser.send("GET", "/")).status == 503
     assert len(provider.fetches) == fetched  # it is left alone for a moment

@@ -55,11 +55,11 @@ async def test_somebody_signs_in_reads_corrects_and_signs_out(
         await page.goto(f"{public}/console/sign-out")
         assert await violations(page) == []
         await page.get_by_role("button", name="Sign out").click()
-        await page.wait_for_selector("text=You are signed out")
+        await page.wait_for_selector("text=You’re signed out")
         assert await violations(page) == []
         provider.person = {"sub": "3", "email": "eve@example.com", "email_verified": True}
         await page.get_by_role("link", name="Sign in again").click()
-        await page.wait_for_selector("text=nobody gave you a role")
+        await page.wait_for_selector("text=you don’t have a role")
         assert await violations(page) == []
         provider.person = {"sub": "1", "email": "ada@example.com", "email_verified": True}
         await page.goto(f"{public}/")

@@ -115,7 +115,7 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
         client, await place_of(house, folder), ("plan.pdf", OTHER), ("notes.txt", b"x"), Accept="text/html"
     )
     text = await response.text()
-    assert "There is a file “plan.pdf” in" in text
+    assert "already has a file called “plan.pdf”" in text
     assert "I didn’t add notes.txt: I can only read PDFs." in text
     assert "notes.txt.pdf" not in text
     for decision in ("replace", "both", "cancel"):
@@ -144,7 +144,7 @@ async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house:
         with full_disk():
             (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF.ljust(size)))
         assert said["state"] == "refused"
-        assert "the disk is full, so nothing of it was kept" in said["text"]
+        assert "The disk is full, so I kept nothing of it" in said["text"]
         assert files(folder) == {}
 
 
@@ -205,7 +205,7 @@ async def test_only_folders_of_this_machine_take_uploads_and_the_page_says_why(
         (said,) = await upload(client, await place_of(house, location), ("plan.pdf", PDF))
         assert (said["state"], location in said["text"]) == ("refused", True)
     text = await (await client.get("/console/documents")).text()
-    assert "3 folders take no uploads" in text
+    assert "3 folders without uploads" in text
     for why in ("only reads there", "It is a link", "It is missing"):
         assert why in text
     assert files(folder) == {}

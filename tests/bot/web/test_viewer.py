@@ -69,7 +69,7 @@ async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> 
 async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient, cited: Cited) -> None:
     """Title, file, version and both page numbers; on another page there is nothing to pass on."""
     html = await (await client.get(cited.path)).text()
-    said = "Backup &amp; restore. File it/Backup &lt;policy&gt;.pdf, its version 1, page 2 (printed: ii)."
+    said = "Backup &amp; restore. File it/Backup &lt;policy&gt;.pdf, version 1, page 2 (printed: ii)."
     assert f'<cite id="citation">{said}</cite>' in html
     assert 'id="citation"' not in await (await client.get(f"{cited.path}/1")).text()
 
@@ -390,8 +390,8 @@ NEWER = [
 ]
 SAID = {
     "text": "It says the same on page 3.",
-    "section": "This passage is not in it word for word; its section is on page 2.",
-    "nothing": "Neither this passage nor its section was found in it.",
+    "section": "The passage has changed; its section is on page 2.",
+    "nothing": "I couldn’t find the passage or its section in it.",
 }
 
 

@@ -212,7 +212,7 @@ async def test_a_silent_file_is_named_with_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("pictures", "advice"), [("left", "Switch FOOTNOTE_OCR on"), ("read", "Scan it anew")]
+    ("pictures", "advice"), [("left", "ask an admin to switch OCR on"), ("read", "Scan it again")]
 )
 async def test_a_scan_is_named_with_what_to_do(
     side: ComputePool, tmp_path: Path, pictures: str, advice: str

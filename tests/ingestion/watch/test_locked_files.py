@@ -153,7 +153,7 @@ async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
     assert (await home.ingest(place, "once", stop_at="quick")).quarantined
     home.drop("hr/leave.pdf", LEAVE)
     serving = await home.serve(stop_at="quick")
-    await until_quarantined(home, "hr", "leave.pdf", "FOOTNOTE_PDF_PASSWORDS")
+    await until_quarantined(home, "hr", "leave.pdf", "ask an admin")
     await serving.stop()
     monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
     home.passwords = FolderPasswords(home.database, ("env:HR_PDF_PASSWORD",))

@@ -72,7 +72,7 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
         away = file.parent.rename(program.home / "away")
         await until(lambda: slack.posted(HR, channel), log=lambda: program.log)
         away.rename(file.parent)
-        await until(lambda: slack.posted(HR, "all is well again"), log=lambda: program.log)
+        await until(lambda: slack.posted(HR, "everything works again"), log=lambda: program.log)
         assert await slack.posted(IT, "") is None
 
 

@@ -68,7 +68,7 @@ async def welcome(program: Program, slack: SlackDouble, sop: Path) -> None:
     folder = program.home / "inbox" / f"sl_{TEAM}_{HR}"
     assert await signed.send(joined(IT, "Ev1", user=ALICE)) == 200
     assert await signed.send(joined(HR, "Ev2")) == 200
-    (said,) = await until(lambda: slack.posted(HR, "I am Footnote"), log=lambda: program.log)
+    (said,) = await until(lambda: slack.posted(HR, "I’m Footnote"), log=lambda: program.log)
     assert str(folder) not in said["text"]
     assert folder.is_dir()
     await slack.say(HR, f"<@{BOT}> when do backups run?")

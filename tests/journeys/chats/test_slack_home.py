@@ -70,7 +70,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         for channel in (IT, HR, BOARD):
             await program.until_live(f"sl_{TEAM}_{channel}", 1)
         await signed.send(joined(IT, "Ev1"))
-        await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
+        await until(lambda: slack.posted(IT, "I’m Footnote"), log=lambda: program.log)
         await slack.say(IT, f"<@{BOT}> when do backups run?")
         await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
         await slack.post("/_control/open-home", user=ALICE)

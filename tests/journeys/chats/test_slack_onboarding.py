@@ -39,7 +39,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         program.drop(CHANNEL, faq_pdf(), "backup-faq.pdf")
         await program.until_live(CHANNEL, 1)
         assert [await signed.send(joined(IT, f"Ev{number}")) for number in range(2)] == [200, 200]
-        (welcome,) = await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
+        (welcome,) = await until(lambda: slack.posted(IT, "I’m Footnote"), log=lambda: program.log)
         words = json.dumps(welcome, ensure_ascii=False)
         assert WELCOME_LEAD in words
         assert "I know 1 document in this channel:" in words
@@ -48,7 +48,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
         await page.get_by_text("it-ops").first.click()
-        await page.get_by_text("I am Footnote").wait_for()
+        await page.get_by_text("I’m Footnote").wait_for()
         await page.screenshot(path=tmp_path / "welcome.png")
         await page.get_by_role("button", name=ASK).first.click()
         (answer,) = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
@@ -63,4 +63,4 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
     async with program.serving():
         assert await signed.send(joined(IT, "Ev9")) == 200
         await asyncio.sleep(4)
-        assert len(await slack.posted(IT, "I am Footnote") or ()) == 1
+        assert len(await slack.posted(IT, "I’m Footnote") or ()) == 1

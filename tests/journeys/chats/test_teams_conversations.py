@@ -47,7 +47,7 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
     async with program.serving():
         await program.until_live(LIBRARY, 1)
         page = await playground.open(browser)
-        await page.get_by_text("I am Footnote").first.wait_for()
+        await page.get_by_text("I’m Footnote").first.wait_for()
         await page.get_by_text(TRY_ASKING).first.wait_for()
         chips = page.locator("button").filter(has_text="?")
         ends = [one.rpartition("…")[2] for one in await chips.all_inner_texts()]

@@ -175,7 +175,7 @@ async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until
     async with program.serving():
         await program.until_live("library/policies", 1)
         page = await playground.open(browser, height=1000)
-        await page.get_by_text("I am Footnote").first.wait_for()
+        await page.get_by_text("I’m Footnote").first.wait_for()
         await playground.send(sent(playground, "notes.docx", file_host))
         refused = WORDS.upload_no_pdf(file="notes.docx")
         await until(lambda: playground.said(refused), log=lambda: program.log)

@@ -103,7 +103,7 @@ async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
 ) -> None:
     """Shows the sentences for no password, a wrong one, several, and one that is not where it should be."""
     path = put(tmp_path, lock(PLAIN, "open"))
-    advice = "save a copy without one, or give its folder the right one (folders.toml: passwords;"
+    advice = "save a copy without one, or ask an admin to give its folder the right one"
 
     async def refusal() -> str:
         with pytest.raises(PasswordProtected) as caught:

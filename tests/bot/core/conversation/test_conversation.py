@@ -785,9 +785,9 @@ async def test_a_flood_of_many_people_goes_behind_the_others(
         await worker.receive(message_in(channel, "other", "U9", workspace))
         await until_true(lambda: len(world.chat.visible) == 9)
         shown = {address["event"]: text for address, text in world.chat.visible}
-        assert ["I’ll answer in about" in shown[f"e{number}"] for number in range(8)] == 3 * [
-            False
-        ] + 5 * [True]
+        assert ["I’ll answer in about" in shown[f"e{number}"] for number in range(8)] == 3 * [False] + 5 * [
+            True
+        ]
         assert shown["other"] == QUEUED
         world.answers.gate.set()
         await world.until("done", 9)

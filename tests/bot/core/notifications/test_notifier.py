@@ -200,9 +200,9 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     lines = words.splitlines()
-    assert "12 PDFs" in lines[0]
-    assert "2 files could not be read" in lines[0]
-    assert lines[1].startswith("bad-0.pdf")
+    assert "12 documents" in lines[0]
+    assert "I couldn’t read 2 files" in lines[0]
+    assert lines[1].startswith("I couldn’t read bad-0.pdf")
     assert words.count("good-") == 3
     assert lines[-1] == more_files(9)
 
@@ -304,9 +304,9 @@ async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Offi
         await record_source_failed(session, WebPageRow(url=off, error="no"), shelf.channel.id)
     await (await office.announcing("off", ADMINS)).tick()
     (words,) = office.slack.words(ADMINS)
-    assert words.startswith("Something changed with the approved web pages.")
-    assert f"Web page {gone} has failed for a week: The server answers 404." in words
-    assert f"Web page {other} no longer says what" in words
+    assert words.startswith("Something changed on the approved web pages.")
+    assert f"I haven’t been able to fetch the web page {gone} for a week: The server answers 404." in words
+    assert f"The web page {other} has changed. An answer in" in words
     assert "within <30> days" in words
     assert off not in words
     assert not office.slack.words(IT)
@@ -328,7 +328,7 @@ async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: 
         ([], ["It did not answer.", None], []),
         (["It did not answer."], [None, "It did not answer."], []),
         (["It did not answer."], [None, "It is empty."], ["It is empty."]),
-        (["It did not answer."], [None], ["all is well again"]),
+        (["It did not answer."], [None], ["everything works again"]),
         (["It did not answer.", None], ["It is empty.", None], []),
     ],
 )
@@ -405,7 +405,7 @@ async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(o
         await shelf.publish(await shelf.add(f"{number}.pdf"))
         await announcing.tick()
     (words,) = office.slack.words(IT)
-    assert "4 PDFs" in words
+    assert "4 documents" in words
 
 
 async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -> None:

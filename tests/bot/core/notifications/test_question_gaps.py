@@ -153,8 +153,8 @@ async def test_a_channel_gets_its_digest_once_a_week_through_restarts(office: Of
             await notifier.tick()
     ((channel, words),) = office.slack.posted
     assert channel == IT.tenant
-    assert words.startswith("In the last seven days the documents did not answer 1 question, or somebody")
-    assert "“Who repairs the espresso machine?”\nIn no document: espresso" in words
+    assert words.startswith("In the last seven days, 1 question went unanswered or got a disputed answer.")
+    assert "“Who repairs the espresso machine?”\nNo document mentions: espresso" in words
     office.now += timedelta(days=6, hours=23)
     await (await office.notifier("channel")).tick()
     assert len(office.slack.posted) == 1
