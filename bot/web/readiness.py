@@ -23,11 +23,11 @@ READY_SECONDS = 3.0
 REASONS = {
     "sql": "the database does not answer",
     "index": "the index does not answer",
-    "tenants": "the index has lost a channel, and gets it again",
+    "tenants": "the index has lost a channel and is rebuilding it",
     "blobs": "stored files cannot be written",
     "keys": "the keys that sign links cannot be read",
     "slack": "Slack's socket is not connected",
-    "teams": "Microsoft's signing keys, which prove Teams' messages, cannot be fetched",
+    "teams": "Microsoft's signing keys, which verify Teams messages, cannot be fetched",
 }
 # Interval of the checks for admin notifications.
 WATCH_SECONDS = 15.0
