@@ -1,7 +1,8 @@
 """Recognises messages that need no search: small talk, and requests to the bot itself.
 
-The whole message must be a known phrase, in any reply language, so that no question to the documents is
-mistaken for one. Accents, case, punctuation and emoji are ignored.
+The whole message must be a known phrase, so that no question to the documents is mistaken for one. Small talk
+and help are recognised in every language of replies, commands in English only: the others have buttons.
+Accents, case, punctuation and emoji are ignored.
 """
 
 from __future__ import annotations
@@ -130,11 +131,11 @@ def recognize(text: str, language: Language) -> ChatCommand | None:
     if not message.words:
         return ChatCommand(_wordless(text), language)
     likeliest_first = sorted(Language, key=lambda one: one is not language)
-    for recognizer in (_phrase, _request, _naming, _presence, _outline):
+    for recognizer in (_phrase, _request):
         for one in likeliest_first:
             if command := recognizer(message, one):
                 return command
-    return None
+    return _naming(message) or _presence(message) or _outline(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,80 +181,88 @@ def _wordless(text: str) -> ChatIntent:
 
 def _phrase(message: _Message, language: Language) -> ChatCommand | None:
     match = _phrases(language).phrases.fullmatch(message.bare)
-    said = [intent for intent in _PHRASES if match and match[intent.value] is not None]
+    groups = match.groupdict() if match else {}
+    said = [intent for intent in _PHRASES if groups.get(intent) is not None]
     return ChatCommand(said[0], language) if said else None
 
 
 def _request(message: _Message, language: Language) -> ChatCommand | None:
     match = _phrases(language).requests.fullmatch(message.bare)
-    said = [intent for intent in _REQUESTS if match and match[intent.value] is not None]
+    groups = match.groupdict() if match else {}
+    said = [intent for intent in _REQUESTS if groups.get(intent) is not None]
     return ChatCommand(said[0], language) if said else None
 
 
-def _naming(message: _Message, language: Language) -> ChatCommand | None:
+def _naming(message: _Message) -> ChatCommand | None:
     """Match commands with a name: a date is parsed, a file is checked against the documents later."""
     for intent in _NAMING:
-        for pattern in _phrases(language).naming[intent]:
+        for pattern in _commands().naming[intent]:
             if (match := pattern.fullmatch(message.bare)) is None:
                 continue
             named = match.span("name") if "name" in match.re.groupindex else (0, 0)
             name = message.typed(*named) if named[0] < named[1] else ""
             if len(name) <= MAX_NAME_CHARS and (intent not in BY_DATE or read_days(name)):
-                return ChatCommand(intent, language, name, is_certain=intent not in _OF_FILES)
+                return ChatCommand(intent, Language.ENGLISH, name, is_certain=intent not in _OF_FILES)
     return None
 
 
-def _presence(message: _Message, language: Language) -> ChatCommand | None:
+def _presence(message: _Message) -> ChatCommand | None:
     """Match a question for a document by name.
 
     The name must be called a document, or the question must refer to the channel.
     """
-    phrases = _phrases(language)
-    for pattern in phrases.presence:
+    commands = _commands()
+    for pattern in commands.presence:
         match = pattern.fullmatch(message.bare)
         if match is None:
             continue
-        start, end, is_document = phrases.trim(*match.span("name"), message.bare)
+        start, end, is_document = commands.trim(*match.span("name"), message.bare)
         if start >= end:
             continue
         name = message.typed(start, end)
         place = match.groupdict().get("here") or ""
         is_document = is_document or _CODE.fullmatch(name) is not None
-        is_named = is_document or any(map(phrases.kind.fullmatch, message.bare[start:end].split()))
-        is_topic = any(map(phrases.is_topic_word, name.split()))
+        is_named = is_document or any(map(commands.kind.fullmatch, message.bare[start:end].split()))
+        is_topic = any(map(commands.is_topic_word, name.split()))
         if len(name) <= MAX_NAME_CHARS and (
             is_named if place and is_topic else (place or is_named) and not is_topic
         ):
             # "here" may be where people are; "in here" and "among your documents" are the channel.
             is_certain = not is_topic and (is_document or len(place.split()) > 1)
-            return ChatCommand(ChatIntent.DOCUMENT_PRESENCE, language, name, is_certain)
+            return ChatCommand(ChatIntent.DOCUMENT_PRESENCE, Language.ENGLISH, name, is_certain)
     return None
 
 
-def _outline(message: _Message, language: Language) -> ChatCommand | None:
+def _outline(message: _Message) -> ChatCommand | None:
     """Match a request for an outline: certain if the name is called a document, or there is none."""
-    phrases = _phrases(language)
-    for pattern in phrases.outline:
+    commands = _commands()
+    for pattern in commands.outline:
         if (match := pattern.fullmatch(message.bare)) is None:
             continue
         is_named = "name" in match.groupdict()
         start, end, is_document = (
-            phrases.trim(*match.span("name"), message.bare) if is_named else (0, 0, True)
+            commands.trim(*match.span("name"), message.bare) if is_named else (0, 0, True)
         )
         name = message.typed(start, end) if start < end else ""
         if len(name) <= MAX_NAME_CHARS:
-            is_kind = any(map(phrases.kind.fullmatch, message.bare[start:end].split()))
+            is_kind = any(map(commands.kind.fullmatch, message.bare[start:end].split()))
             is_certain = not name or is_document or is_kind or _CODE.fullmatch(name) is not None
-            return ChatCommand(ChatIntent.DOCUMENT_OUTLINE, language, name, is_certain)
+            return ChatCommand(ChatIntent.DOCUMENT_OUTLINE, Language.ENGLISH, name, is_certain)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Phrases:
-    """The compiled patterns of one language."""
+    """Patterns of one language: small talk, and requests that name nothing."""
 
     phrases: re.Pattern[str]
     requests: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """Patterns of commands with a name, a date or a number, in English."""
+
     presence: tuple[re.Pattern[str], ...]
     outline: tuple[re.Pattern[str], ...]
     naming: Mapping[ChatIntent, tuple[re.Pattern[str], ...]]
@@ -276,32 +285,41 @@ class _Phrases:
 
 
 def load_phrases() -> None:
-    """Compile the patterns of all languages ahead of the first message: that takes most of a second."""
+    """Compile the patterns of all languages ahead of the first message."""
     for language in Language:
         _phrases(language)
+    _commands()
 
 
 @cache
 def _phrases(language: Language) -> _Phrases:
-    file = files("bot.core").joinpath("phrases", f"{language}.toml")
-    said = tomllib.loads(file.read_text(encoding="utf-8"))
-    lead = "|".join((said["leads"], *said["greeting"], "ok(?:ay)?"))
-
-    def polite(pattern: str) -> re.Pattern[str]:
-        return re.compile(f"(?:(?:{lead}) ){{0,3}}(?:{pattern})(?: (?:{said['tails']})){{0,2}}")
+    said = _patterns(language)
 
     def any_of(intents: Iterable[ChatIntent]) -> str:
-        patterns = {intent: "|".join(_expand(one, said) for one in said[intent]) for intent in intents}
+        patterns = {
+            intent: "|".join(_expand(one, said) for one in said[intent]) for intent in intents if intent in said
+        }
         return "|".join(f"(?P<{intent}>{pattern})" for intent, pattern in patterns.items())
+
+    return _Phrases(
+        phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$)){{1,{MAX_PHRASES}}}"),
+        requests=_polite(any_of(_REQUESTS), said),
+    )
+
+
+@cache
+def _commands() -> _Commands:
+    said = _patterns(Language.ENGLISH)
+
+    def each_of(intent: ChatIntent) -> tuple[re.Pattern[str], ...]:
+        return tuple(_polite(_expand(one, said), said) for one in said[intent])
 
     articles = f"(?:(?:{said['article']}) )*"
     called = f"(?:(?P<document>{said['document']}) (?:(?:{said['named']}) )?{articles})?"
-    return _Phrases(
-        phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$)){{1,{MAX_PHRASES}}}"),
-        requests=polite(any_of(_REQUESTS)),
-        presence=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_PRESENCE]),
-        outline=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_OUTLINE]),
-        naming={intent: tuple(polite(_expand(one, said)) for one in said[intent]) for intent in _NAMING},
+    return _Commands(
+        presence=each_of(ChatIntent.DOCUMENT_PRESENCE),
+        outline=each_of(ChatIntent.DOCUMENT_OUTLINE),
+        naming={intent: each_of(intent) for intent in _NAMING},
         before_name=re.compile(f"{articles}{called}"),
         behind_name=re.compile(f"(?:^| )(?:{said['document']})$"),
         kind=re.compile(said["kinds"]),
@@ -309,12 +327,23 @@ def _phrases(language: Language) -> _Phrases:
     )
 
 
+def _patterns(language: Language) -> Mapping[str, Any]:
+    file = files("bot.core").joinpath("phrases", f"{language}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _polite(pattern: str, said: Mapping[str, Any]) -> re.Pattern[str]:
+    lead = "|".join((said["leads"], *said["greeting"], "ok(?:ay)?"))
+    return re.compile(f"(?:(?:{lead}) ){{0,3}}(?:{pattern})(?: (?:{said['tails']})){{0,2}}")
+
+
 def _expand(pattern: str, said: Mapping[str, Any]) -> str:
     """Expand the <macros> of a pattern; next to a name, <here> becomes a named group."""
-    parts = {name: f"(?:{said[name]})" for name in ("docs", "here", "when")}
-    parts["more"] = f"(?:{said['here']}|{said['when']}|{said['known']})"
+    parts = {name: f"(?:{words})" for name, words in said.items() if name in {"docs", "here", "when"}}
+    if "<more>" in pattern:
+        parts["more"] = f"(?:{said['here']}|{said['when']}|{said['known']})"
     parts["models"], parts["name"] = _MODELS, "(?P<name>.+?)"
     parts["number"] = r"(?P<name>\d{1,6})"
-    if "<name>" in pattern:
+    if "<name>" in pattern and "here" in said:
         parts["here"] = f"(?P<here>{said['here']})"
     return _MACRO.sub(lambda macro: parts[macro[1]], pattern)

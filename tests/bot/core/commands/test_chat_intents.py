@@ -40,14 +40,21 @@ def test_what_is_said_to_the_bot_is_told_from_a_question(language: Language, int
 
 
 @for_each("language", list(Language))
-def test_every_intent_is_known_in_every_language(language: Language) -> None:
-    """Shows that the table above leaves none out, nor the sentences that help itself suggests."""
-    assert MESSAGES[language].keys() == {*ChatIntent, QUESTION}
+def test_every_intent_has_its_messages_in_the_table(language: Language) -> None:
+    """Shows that commands are English, and small talk, help and the wish for a person of every language."""
+    everywhere = {"greeting", "thanks", "goodbye", "acknowledgement", "help", "human", QUESTION}
+    is_english = language is Language.ENGLISH
+    assert MESSAGES[language].keys() == ({*ChatIntent, QUESTION} if is_english else everywhere)
+
+
+@for_each("language", list(Language))
+def test_the_commands_that_help_names_are_recognised(language: Language) -> None:
+    """Shows that what help suggests to type works in the language of the help, too."""
     listed, news = re.findall("(?:“|„|« ?|«)([^”“»]+?) ?(?:”|“|»)", reply_words(language).help)
     for text, intent in ((listed, ChatIntent.DOCUMENT_LIST), (news, ChatIntent.NEWS)):
         command = recognize(text, language)
         assert command is not None
-        assert (command.intent, command.language) == (intent, language)
+        assert command.intent is intent
 
 
 def test_no_question_of_the_evaluation_is_a_command() -> None:
@@ -72,8 +79,6 @@ def test_no_question_of_the_evaluation_is_a_command() -> None:
         ("do you have the leave policy", Language.ENGLISH, "leave policy", False),
         ("Is there a PDF called Fire Drill?", Language.ENGLISH, "Fire Drill", True),
         ("Is the IT policy in this channel?", Language.ENGLISH, "IT policy", True),
-        ("Est-ce que l’organigramme est ici ?", Language.FRENCH, "organigramme", False),
-        ("Hast du die Datei „Urlaub & Überstunden“?", Language.GERMAN, "Urlaub & Überstunden", True),
     ],
 )
 def test_a_document_is_asked_for_by_the_name_that_was_typed(
