@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from sources import PACKAGES, ROOT, Function, Module, modules
@@ -83,6 +84,11 @@ SAME_NAMES = {
     "settings": "of a room",
 }
 
+# First words that make a docstring a riddle: it begins with a verb, or with the noun that it defines.
+FIRST_WORDS_BANNED = set(
+    "What Whatever Whoever Whether Who Whose Why Where When Which How Of As By At These Those That This One"
+    " It Its Nothing Nobody Something Somebody Everything Everybody So If".split()
+)
 VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|common|misc)(_|$)|(Utils?|Helper|Manager)$")
 UNPICKLERS = {"pickle", "marshal", "shelve", "jsonpickle", "dill", "joblib", "cloudpickle"}
 
@@ -229,6 +235,46 @@ def test_every_module_and_every_public_name_says_what_it_is_for() -> None:
         if not ast.get_docstring(node)  # type: ignore[arg-type]
     ]
     assert not silent, "\n".join(silent)
+
+
+def docstrings(module: Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every docstring of a module."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if text := ast.get_docstring(node):
+                yield getattr(node, "lineno", 1), text
+
+
+def test_docstrings_begin_with_a_verb_or_the_noun_they_define() -> None:
+    """Shows that no docstring begins with a pronoun, a conjunction or a preposition."""
+    found = [
+        f"{module}:{line} {text.split()[0]}"
+        for module in modules()
+        for line, text in docstrings(module)
+        if text.split()[0].strip(",;:") in FIRST_WORDS_BANNED
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_literal_explains_a_name() -> None:
+    """Shows that constants and fields are explained by a comment in front, or by their name."""
+    found = [
+        f"{module}:{node.lineno}"
+        for module in modules()
+        for owner in ast.walk(module.tree)
+        for before, node in pairwise(getattr(owner, "body", []) if not isinstance(owner, ast.Lambda) else [])
+        if isinstance(before, ast.Assign | ast.AnnAssign) and is_text(node)
+    ]
+    assert not found, "\n".join(found)
+
+
+def is_text(node: ast.stmt) -> bool:
+    """True if a statement is a string that does nothing."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def test_names_say_what_a_thing_does() -> None:
