@@ -297,7 +297,9 @@ def _phrases(language: Language) -> _Phrases:
 
     def any_of(intents: Iterable[ChatIntent]) -> str:
         patterns = {
-            intent: "|".join(_expand(one, said) for one in said[intent]) for intent in intents if intent in said
+            intent: "|".join(_expand(one, said) for one in said[intent])
+            for intent in intents
+            if intent in said
         }
         return "|".join(f"(?P<{intent}>{pattern})" for intent, pattern in patterns.items())
 
