@@ -1,4 +1,4 @@
-"""A whole Slack door on a real loopback server, in front of an inbox that lives in memory."""
+"""A complete Slack adapter on a loopback server, with an in-memory inbox."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECRET = "signing-secret-of-the-test"
 
 
 def answer_to(message: IncomingMessage) -> Answer:
-    """An answer that shows which channel it is for: one cited page, or seven when all are asked for."""
+    """Return an answer about its own channel: one cited page, or seven for "all the rules"."""
     channel = message.key.conversation
     count = 7 if "all the rules" in message.text else 1
     citations = tuple(
@@ -51,55 +51,55 @@ def answer_to(message: IncomingMessage) -> Answer:
 
 @dataclass(frozen=True)
 class Street:
-    """The door with its server: where events are posted, and what came through."""
+    """The adapter's HTTP server: the URL to post events to, and the inbox that receives them."""
 
     url: str
     session: aiohttp.ClientSession
     inbox: MemoryInbox
 
     async def post(self, body: bytes, **headers: str) -> int:
-        """Post raw bytes with these headers; returns the status."""
+        """Post raw bytes with these headers and return the status."""
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.post(self.url, data=io.BytesIO(body), headers=names) as response:
             return response.status
 
     async def send(self, envelope: dict[str, Any], secret: str = SECRET, age: int = 0) -> int:
-        """Post an event as Slack does, signed with ``secret``, ``age`` seconds ago."""
+        """Post an event like Slack does, signed with ``secret`` ``age`` seconds ago; return the status."""
         body = json.dumps(envelope).encode()
         return await self.post(body, Content_Type="application/json", **sign(body, secret, age))
 
 
 def sign(body: bytes, secret: str = SECRET, age: int = 0) -> dict[str, str]:
-    """Return the two headers by which Slack proves that it sent a body."""
+    """Return the signature headers that Slack would send with a body."""
     stamp = str(int(time.time()) - age)
     digest = hmac.new(secret.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X_Slack_Request_Timestamp": stamp, "X_Slack_Signature": f"v0={digest}"}
 
 
 def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> BotSettings:
-    """Settings of a bot at some Slack."""
+    """Return bot settings that point at a Slack API URL."""
     return BotSettings(slack_bot_token="xoxb-test", slack_api_url=api_url, **others)
 
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
-    """Return the door of these settings, in front of this inbox."""
+    """Return a Slack adapter with these settings and this inbox."""
     return SlackAdapter(settings, inbox.intake, cast("AnswerFeedback", inbox.feedback), draw_nothing)
 
 
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """No page can be drawn here."""
+    """Raise DocumentError: no page can be rendered here."""
     raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
 
 
 @pytest.fixture(autouse=True)
 def _judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever a test sends to Slack is judged on its way, and sent as it is."""
+    """Check every payload sent to Slack against its documented schema and limits, then send it unchanged."""
     faults: list[str] = []
     api_call, send = AsyncWebClient.api_call, AsyncWebhookClient.send_dict
 
     async def call(client: AsyncWebClient, method: str, **given: Any) -> Any:
         sent = given.get("json") or given.get("params") or given.get("data") or {}
-        if who := given.get("auth"):  # Slack takes an app's own id and secret in a header, too
+        if who := given.get("auth"):  # Slack also accepts client id and secret in a header
             sent = {**sent, **who}
         faults.extend(faults_of(method, sent))
         return await api_call(client, method, **given)
@@ -117,7 +117,7 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 async def street() -> AsyncIterator[Street]:
-    """A door that takes signed events over HTTP; Slack itself is not needed for that."""
+    """Yield an adapter that receives signed events over HTTP; it needs no Slack API."""
     inbox = MemoryInbox(answer_to)
     door = open_door(slack_settings(slack_signing_secret=SECRET), inbox)
     app = web.Application()
@@ -130,23 +130,23 @@ async def street() -> AsyncIterator[Street]:
 
 @pytest.fixture(name="sign")
 def signing() -> Any:
-    """``sign(body)``: the headers by which Slack proves that it sent a body."""
+    """Return ``sign(body)``, which makes the signature headers of a request from Slack."""
     return sign
 
 
 @pytest.fixture
 def settings_for() -> Any:
-    """``settings_for(api_url, **settings)``."""
+    """Return ``settings_for(api_url, **settings)``."""
     return slack_settings
 
 
 @pytest.fixture
 def new_inbox() -> Any:
-    """``new_inbox()``."""
+    """Return ``new_inbox()``."""
     return partial(MemoryInbox, answer_to)
 
 
 @pytest.fixture
 def door_for() -> Any:
-    """``door_for(settings, inbox)``."""
+    """Return ``door_for(settings, inbox)``."""
     return open_door

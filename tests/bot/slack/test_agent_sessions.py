@@ -1,4 +1,4 @@
-"""Sessions of direct chats and streams: named once, ended with their answer; no answer needs one."""
+"""Agent sessions of direct chats and streams: titled once, closed with their answer, and optional."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ ASKED = "When do backups\nrun?"
 
 @dataclass
 class Slack:
-    """Posts, streams, and keeps sessions as Slack documents it; these may be refused, or hang."""
+    """Posts, streams and keeps sessions as Slack documents it; sessions may be refused or hang."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    # Of each session, by its thread.
+    # Titles and statuses by thread.
     titles: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
     streaming: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Slack:
     url: str = ""
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call."""
+        """Handle one API call."""
         method = request.match_info["method"]
         body = await request.json() if request.content_type == "application/json" else {}
         body |= dict(request.query) | dict(await request.post())
@@ -85,25 +85,25 @@ class Slack:
         return ""
 
     def methods(self) -> list[str]:
-        """What was called, in order."""
+        """Return the names of the called methods, in order."""
         return [method for method, _ in self.calls]
 
 
 @pytest.fixture
 async def slack() -> AsyncIterator[Slack]:
-    """Slack on loopback."""
+    """Yield a fake Slack on loopback."""
     slack = Slack()
     async with slack_api(slack.handle) as slack.url:
         yield slack
 
 
 def messenger(slack: Slack, *, is_model_writing: bool = False) -> SlackMessenger:
-    """What one process posts with."""
+    """Return the messenger of one process."""
     return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
 
 
 async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **given: Any) -> dict[str, Any]:
-    """Return a question with its answer; the placeholder in between."""
+    """Post a placeholder, deliver the answer over it and return the placeholder."""
     one = messenger(slack, **given)
     placed = await one.place(address, Language.GERMAN, asked=asked)
     await one.deliver(address, placed, ANSWER)
@@ -113,7 +113,7 @@ async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **gi
 async def test_a_direct_chat_is_at_work_until_the_answer_is_there_and_has_its_questions_title(
     slack: Slack,
 ) -> None:
-    """Behind the placeholder, which a person sees first."""
+    """The placeholder is posted before the session begins."""
     await answer(slack, DIRECT)
     begin, end = "agents.sessions.setStatus", "agents.sessions.setStatus"
     assert slack.methods() == ["chat.postMessage", begin, "chat.update", end]
@@ -122,7 +122,7 @@ async def test_a_direct_chat_is_at_work_until_the_answer_is_there_and_has_its_qu
 
 
 async def test_a_thread_keeps_the_title_of_its_first_question_or_what_people_made_of_it(slack: Slack) -> None:
-    """Replies in a thread of the chat."""
+    """Later questions in the thread and a title that a person edited do not change it."""
     for ts, asked in (("19.1", ASKED), ("19.2", "And at night?")):
         await answer(slack, DIRECT | {"ts": ts, "thread": "17.1"}, asked)
     assert slack.titles == {"17.1": "When do backups run?"}
@@ -132,7 +132,7 @@ async def test_a_thread_keeps_the_title_of_its_first_question_or_what_people_mad
 
 
 async def test_a_stream_is_named_after_the_question_that_opened_its_thread(slack: Slack) -> None:
-    """Once; Slack begins and ends its session, and nothing more is asked of it."""
+    """The title is set once; Slack opens and closes the session of a stream itself."""
     await answer(slack, IN_CHANNEL, is_model_writing=True)
     assert slack.methods() == [
         "chat.startStream",
@@ -144,7 +144,7 @@ async def test_a_stream_is_named_after_the_question_that_opened_its_thread(slack
 
 
 async def test_a_stream_that_slack_ended_leaves_nobody_at_work(slack: Slack) -> None:
-    """Somebody stopped it: its session waits for us to say so."""
+    """After a person stopped the stream, its session is set to active."""
     one = messenger(slack, is_model_writing=True)
     placed = await one.place(IN_CHANNEL, Language.ENGLISH, asked=ASKED)
     slack.streaming.clear()
@@ -153,7 +153,7 @@ async def test_a_stream_that_slack_ended_leaves_nobody_at_work(slack: Slack) -> 
 
 
 async def test_a_session_is_ended_by_whoever_takes_over(slack: Slack) -> None:
-    """The outbox says that it was begun; of a placeholder that is found again nobody knows."""
+    """The outbox records that a session began; another process that delivers the answer closes it."""
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
     assert slack.statuses == {"17.1": "processing"}
     await messenger(slack).deliver(DIRECT, placed, ANSWER)
@@ -172,7 +172,7 @@ async def test_a_session_is_ended_by_whoever_takes_over(slack: Slack) -> None:
 async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
     slack: Slack, address: dict[str, Any]
 ) -> None:
-    """Nor for a question that waits its turn."""
+    """Covers channels, threads and queued questions."""
     await answer(slack, address)
     queued = await messenger(slack).place(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
     await messenger(slack).deliver(DIRECT, queued, ANSWER)
@@ -183,7 +183,7 @@ async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
 async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
     slack: Slack, refusal: str, hangs: bool
 ) -> None:
-    """The second question tries none; of one that may have begun it is said that it ended."""
+    """The second question tries no session; one that may have begun is still closed."""
     slack.refusal, slack.hangs = refusal, hangs
     sessions = AgentSessions(decoration_seconds=0.1, rest_seconds=0.1)
     one = SlackMessenger(web_client("xoxb-test", slack.url), sessions=sessions)
@@ -195,7 +195,7 @@ async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
 
 
 async def test_what_one_workspace_refuses_another_one_still_gets(slack: Slack) -> None:
-    """Sessions and streams alike; the one that refused is left alone."""
+    """Covers sessions and streams; the workspace that refused is not asked again for a while."""
     sessions, streams = AgentSessions(), AnswerStreams(is_wanted=True)
     client = web_client("xoxb-test", slack.url)
     slack.refusal = "feature_disabled"
@@ -209,7 +209,7 @@ async def test_what_one_workspace_refuses_another_one_still_gets(slack: Slack) -
 
 
 async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> None:
-    """Slack counts calls by the minute, and one that cannot be ended says for an hour that we are at work."""
+    """Slack limits calls per minute, and a session that is never closed shows "working" for an hour."""
     sessions = AgentSessions()
     for _ in range(MAX_OPENED + 5):
         await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
@@ -220,7 +220,7 @@ async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> Non
 
 
 async def test_the_words_of_a_deleted_question_leave_the_title(slack: Slack) -> None:
-    """Also where another process began the session; nobody is at work in it any more."""
+    """Shows it also if another process began the session; its status is set to active."""
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
     await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False), take_any)
     assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
@@ -233,7 +233,7 @@ async def test_the_button_stops_what_is_known_and_else_ends_the_session(
     door_for: Callable[..., SlackAdapter],
     sign: Callable[[bytes], dict[str, str]],
 ) -> None:
-    """It is kept before it is acknowledged; where nothing is in work Slack has to be told that."""
+    """The click is stored before it is acknowledged; with no question in progress the session is closed."""
     inbox = new_inbox()
     door = door_for(settings_for(slack.url, slack_signing_secret="signing-secret-of-the-test"), inbox)
     app = web.Application()

@@ -1,4 +1,4 @@
-"""Prompts of a direct chat, when it opens; no answer needs them."""
+"""Suggested prompts of a direct chat, set when it opens; answers do not depend on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Slack:
     url: str = ""
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call."""
+        """Handle one API call."""
         method = request.match_info["method"]
         body = await request.json() if request.content_type == "application/json" else {}
         self.calls.append((method, body | dict(request.query) | dict(await request.post())))
@@ -47,7 +47,7 @@ class Slack:
 
 @pytest.fixture
 async def slack() -> AsyncIterator[Slack]:
-    """Slack on loopback."""
+    """Yield a fake Slack on loopback."""
     slack = Slack()
     async with slack_api(slack.handle) as slack.url:
         yield slack
@@ -60,7 +60,7 @@ async def test_whoever_opens_the_chat_sees_tried_questions_and_one_for_help(
     door_for: Callable[..., SlackAdapter],
     sign: Callable[[bytes], dict[str, str]],
 ) -> None:
-    """By the event of the messages tab, without a thread: with one Slack would show none of an agent's."""
+    """The prompts have no thread_ts: with one Slack would show none of them."""
     door = door_for(settings_for(slack.url, slack_signing_secret=SECRET), new_inbox())
     app = web.Application()
     door.add_routes(app)
@@ -80,13 +80,13 @@ async def test_whoever_opens_the_chat_sees_tried_questions_and_one_for_help(
 
 
 async def called(slack: Slack) -> list[tuple[str, dict[str, Any]]]:
-    """What Slack was asked for."""
+    """Return the API calls that Slack received."""
     return slack.calls
 
 
 @pytest.mark.parametrize("is_away", [False, True], ids=["Slack refuses", "SQL is away"])
 async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bool) -> None:
-    """Nothing is raised, and the next visit tries again."""
+    """No exception is raised, and the next visit retries."""
     slack.refusal = "missing_scope"
 
     async def questions(platform: Platform, installation: str) -> Sequence[str]:
@@ -104,7 +104,7 @@ async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bo
 
 
 def test_there_are_at_most_four_prompts() -> None:
-    """Three tried questions, whole in what they ask, and the one for help."""
+    """Three suggested questions, whose message is not truncated, and the help prompt."""
     shown = prompts(["What about " + "x" * 100 + "?"] * 5)
     assert len(shown) == 4
     assert max(len(one["title"]) for one in shown) <= 75

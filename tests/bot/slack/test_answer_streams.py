@@ -1,4 +1,4 @@
-"""Streamed answers: begun, grown and ended as Slack documents it, and given up wherever Slack does not."""
+"""Streamed answers: started, appended and stopped as Slack documents it, with a fallback to chat.update."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ ANSWER = Answer(AnswerState.GROUNDED, "Daily [1]. At night [2].", is_generated=T
 
 @pytest.fixture
 async def slack() -> AsyncIterator[StreamingSlack]:
-    """Slack on loopback."""
+    """Yield a fake Slack with streaming on loopback."""
     async with streaming_slack() as slack:
         yield slack
 
 
 def new_messenger(slack: StreamingSlack, *, is_model_writing: bool = True) -> SlackMessenger:
-    """What one process posts with."""
+    """Return the messenger of one process."""
     return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
 
 
 def final_blocks() -> list[dict[str, Any]]:
-    """What every finished message holds, however it came about."""
+    """Return the blocks that every finished message ends with."""
     tenant = TenantName("sl_T1_C1")
     return [*render(ANSWER, 5).blocks, *feedback_blocks(ANSWER, tenant, ADDRESS["key"])]
 
 
 async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[str, Any]) -> dict[str, Any]:
-    """Deliver the answer; the one message that is left, which streams no more."""
+    """Deliver the answer; return the only message left, no longer streaming."""
     await messenger.deliver(ADDRESS, placed, ANSWER)
     (message,) = slack.messages.values()
     assert not slack.streaming
@@ -61,7 +61,7 @@ async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[
 
 
 async def test_an_answer_grows_sentence_by_sentence_and_ends_as_every_other(slack: StreamingSlack) -> None:
-    """One message; escaped, without [n] that lead nowhere yet; what was shown is not sent again."""
+    """A single message gets escaped text without [n] that have no target yet; only new text is sent."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     assert placed == {"channel": "C1", "ts": "18.0", "is_stream": True}
@@ -87,7 +87,7 @@ async def test_an_answer_grows_sentence_by_sentence_and_ends_as_every_other(slac
 
 
 async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
-    """A crash between the two leaves it to the next process, which knows nothing of the stream."""
+    """After a crash between the two deliveries another process repeats it without knowing the stream."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     first = dict(await finish(slack, messenger, placed))
@@ -98,7 +98,7 @@ async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
 async def test_a_stream_that_slack_ended_goes_on_as_an_updated_message(
     slack: StreamingSlack, error: str
 ) -> None:
-    """It expired, or somebody stopped it: the beginning, then the answer, are written over it."""
+    """The stream expired or was stopped by a person: chat.update writes the draft, then the answer."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     await messenger.show(ADDRESS, placed, "Daily [1].")
@@ -116,7 +116,7 @@ async def test_a_stream_that_slack_ended_goes_on_as_an_updated_message(
 async def test_a_stream_that_takes_a_block_no_more_is_ended_before_it_is_written_over(
     slack: StreamingSlack,
 ) -> None:
-    """Whatever it is that Slack dislikes: a message that streams cannot be updated."""
+    """A message that is still streaming cannot be updated, so the stream is stopped first."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     slack.refusals = {"chat.appendStream": "invalid_chunks"}
@@ -126,7 +126,7 @@ async def test_a_stream_that_takes_a_block_no_more_is_ended_before_it_is_written
 
 
 async def test_another_process_ends_the_stream_and_writes_over_it(slack: StreamingSlack) -> None:
-    """It does not know what was shown there; the same holds for a question asked in other words."""
+    """The other process does not know which text was shown; the same holds for a rewritten question."""
     placed = await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
     await new_messenger(slack).show(ADDRESS, placed, "Daily [1].")
     assert slack.messages["18.0"]["blocks"][0]["text"]["text"] == "Daily."
@@ -134,7 +134,7 @@ async def test_another_process_ends_the_stream_and_writes_over_it(slack: Streami
 
 
 async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: StreamingSlack) -> None:
-    """Slack lets a stream carry no metadata: it is the one message of ours in the thread without any."""
+    """Slack stores no metadata with a stream: it is our only message in the thread without any."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
         await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
@@ -146,7 +146,7 @@ async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: Str
 
 
 async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack: StreamingSlack) -> None:
-    """People's messages, a placeholder, which has metadata of its own, and what was posted before."""
+    """Messages of people, placeholders with metadata, and earlier messages are not mistaken for it."""
     follow_up = ADDRESS | {"ts": "18.05", "key": "T1:C1:18.05"}
     messenger = new_messenger(slack)
     await messenger.place(follow_up, Language.ENGLISH, queued="Others first.")
@@ -157,7 +157,7 @@ async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack
 
 
 async def test_a_question_takes_the_first_stream_that_is_no_other_ones(slack: StreamingSlack) -> None:
-    """Two were begun and lost: whichever is whose, there are as many as questions."""
+    """Two streams were started and lost: each question claims one, whichever it was."""
     slack.lost = {"chat.startStream"}
     questions = [ADDRESS | {"ts": ts, "key": f"T1:C1:{ts}"} for ts in ("17.1", "17.5")]
     for one in questions:
@@ -175,7 +175,7 @@ async def test_a_question_takes_the_first_stream_that_is_no_other_ones(slack: St
 async def test_where_slack_begins_no_stream_a_placeholder_is_posted(
     slack: StreamingSlack, error: str
 ) -> None:
-    """The same answer in the end; for a while nothing is asked again."""
+    """The final answer is the same; streaming is not retried for a while."""
     slack.refusals = {"chat.startStream": error}
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
@@ -194,7 +194,7 @@ async def test_where_slack_begins_no_stream_a_placeholder_is_posted(
 
 
 async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: StreamingSlack) -> None:
-    """The question is given up, as with any post."""
+    """The question fails, as with any post."""
     slack.refusals = {"chat.startStream": "is_archived"}
     with pytest.raises(ChannelClosed):
         await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
@@ -216,7 +216,7 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
 async def test_only_what_is_typed_in_a_channel_is_streamed(
     slack: StreamingSlack, changed: dict[str, Any]
 ) -> None:
-    """Streams nothing in a direct chat, below a button, or where Slack did not name the writer."""
+    """Direct chats, clicked buttons and messages without a named writer get no stream."""
     await new_messenger(slack).place(ADDRESS | changed, Language.ENGLISH)
     assert slack.calls[0] == "chat.postMessage"
 
@@ -224,7 +224,7 @@ async def test_only_what_is_typed_in_a_channel_is_streamed(
 async def test_nothing_is_streamed_without_a_model_or_while_a_question_waits_its_turn(
     slack: StreamingSlack,
 ) -> None:
-    """Quotes come all at once, and Slack ends a stream after five minutes."""
+    """Quotes are delivered at once, and Slack ends a stream after five minutes."""
     await new_messenger(slack, is_model_writing=False).place(ADDRESS, Language.ENGLISH)
     await new_messenger(slack).place(ADDRESS, Language.ENGLISH, queued="Others first.")
     assert slack.calls == ["chat.postMessage"] * 2
@@ -232,7 +232,7 @@ async def test_nothing_is_streamed_without_a_model_or_while_a_question_waits_its
 
 @pytest.mark.parametrize("method", ["chat.stopStream", "chat.appendStream"])
 async def test_a_rate_limit_ends_no_stream(slack: StreamingSlack, method: str) -> None:
-    """What Slack asks us to wait with is left to the outbox, and comes back."""
+    """The outbox retries after Slack's Retry-After, and the stream goes on."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     slack.refusals = {method: "ratelimited"}
@@ -248,7 +248,7 @@ async def test_a_rate_limit_ends_no_stream(slack: StreamingSlack, method: str) -
 
 
 async def test_a_lost_end_is_repeated_and_leads_to_one_answer(slack: StreamingSlack) -> None:
-    """Nobody knows whether the stream ended: the delivery is tried again."""
+    """The result is unknown after a lost response: the delivery is retried."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
     slack.lost = {"chat.stopStream"}
@@ -259,7 +259,7 @@ async def test_a_lost_end_is_repeated_and_leads_to_one_answer(slack: StreamingSl
 
 
 async def test_a_deleted_question_takes_its_stream_along(slack: StreamingSlack) -> None:
-    """Ended first, then deleted; also one whose beginning was lost."""
+    """The stream is stopped, then deleted; also if the response to startStream was lost."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
         await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
@@ -269,7 +269,7 @@ async def test_a_deleted_question_takes_its_stream_along(slack: StreamingSlack) 
 
 
 async def test_a_stream_that_another_question_has_is_not_deleted(slack: StreamingSlack) -> None:
-    """Slack sends the deletion again, and by then it is known whose it is."""
+    """Slack repeats the deletion event, and by then the owner of the stream is known."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
         await new_messenger(slack).place(ADDRESS, Language.ENGLISH)

@@ -1,4 +1,4 @@
-"""The App Home shows what Slack says, at that moment, that the person may see, and nothing else."""
+"""App Home: shows the channels that Slack lists for the person at that moment, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VISIT = HomeVisit(TEAM, ALICE, DIRECT)
 
 @dataclass
 class Slack:
-    """Knows who is in which channel, a page of one channel at a time."""
+    """Knows the channels of each person; lists one channel per page."""
 
     members: dict[str, list[str]] = field(default_factory=lambda: {ALICE: [IT, HR], BOB: [BOARD]})
     is_silent: bool = False
@@ -43,7 +43,7 @@ class Slack:
     views: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def handle(self, request: web.Request) -> web.Response:
-        """``users.conversations`` and ``views.publish``."""
+        """Handle ``users.conversations`` and ``views.publish``."""
         body = await request.json() if request.content_type == "application/json" else {}
         body |= dict(request.query) | dict(await request.post())
         if request.match_info["method"] == "views.publish":
@@ -60,7 +60,7 @@ class Slack:
         return web.json_response(reply)
 
     async def shown(self, user: str) -> str:
-        """What a person's home says, once it is published."""
+        """Return the text of a person's App Home once it is published."""
 
         async def published() -> dict[str, Any] | None:
             return self.views.pop(user, None)
@@ -69,32 +69,32 @@ class Slack:
 
 
 async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-    """Return every channel has one document that is named after it."""
+    """Return one overview per channel, with a document named after it."""
     return [
         ChannelOverview(one, one, f"document of {one}", "", (f"What is {one}?",)) for one in sorted(tenants)
     ]
 
 
 async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequence[RecentQuestion]:
-    """Everybody asked every channel something."""
+    """Return one question per channel for each person."""
     return [RecentQuestion(one, f"{user} on {one}") for one in sorted(tenants)][:limit]
 
 
 async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-    """Return the database is away."""
+    """Raise DatabaseUnavailable."""
     raise DatabaseUnavailable("the database is away")
 
 
 @pytest.fixture
 async def slack() -> AsyncIterator[tuple[Slack, str]]:
-    """Slack, and where it is."""
+    """Yield a fake Slack and its URL."""
     slack = Slack()
     async with slack_api(slack.handle) as url:
         yield slack, url
 
 
 async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tuple[Slack, str]) -> None:
-    """Each its own, asked by name for this person; after leaving one, the next home is without it."""
+    """Channels are looked up on each visit; one that the person left is gone from the next home."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     for person, seen, unseen in ((ALICE, [IT, HR], [BOARD]), (BOB, [BOARD], [IT, HR])):
@@ -120,7 +120,7 @@ async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tup
 
 @pytest.mark.parametrize("is_silent", [True, False], ids=["Slack", "SQL"])
 async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, str], is_silent: bool) -> None:
-    """No channel that was known before, and no error."""
+    """Without Slack or the database no known channel is shown, and no error."""
     double, url = slack
     double.is_silent = is_silent
     home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews, recent)
@@ -132,7 +132,7 @@ async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, st
 
 
 async def test_a_home_that_is_being_made_is_not_made_twice(slack: tuple[Slack, str]) -> None:
-    """Slack tells of every glance."""
+    """Slack sends an event for each visit."""
     double, url = slack
     double.members[ALICE] = [IT]
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
@@ -144,7 +144,7 @@ async def test_a_home_that_is_being_made_is_not_made_twice(slack: tuple[Slack, s
 
 
 def click(channel: str = IT, **changed: Any) -> dict[str, Any]:
-    """Alice's click on the first question of a channel in her home, with fields changed."""
+    """Return Alice's click on the first question of a channel in her home, with fields changed."""
     tenant = ChannelKey(Platform.SLACK, TEAM, channel).tenant
     _, block = question_blocks(["When do <backups> run?"], tenant)
     action = {name: block["accessory"][name] for name in ("action_id", "value")}
@@ -162,7 +162,7 @@ def click(channel: str = IT, **changed: Any) -> dict[str, Any]:
 
 
 async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tuple[Slack, str]) -> None:
-    """To be answered in the person's direct chat; who has left it meanwhile sees a home without it."""
+    """The answer goes to the person's direct chat; after leaving the channel they get a home without it."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     message = await home.asked(click())
@@ -203,7 +203,7 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
 async def test_a_click_that_is_not_on_a_question_of_a_home_asks_nothing(
     slack: tuple[Slack, str], changed: dict[str, Any]
 ) -> None:
-    """Another view, another workspace, nobody, a block that we did not make: Slack is not even asked."""
+    """Covers other views, workspaces, people and blocks: Slack is not even called."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     assert await home.asked(click(**changed)) is None
@@ -211,7 +211,7 @@ async def test_a_click_that_is_not_on_a_question_of_a_home_asks_nothing(
 
 
 def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
-    """100 blocks, 3000 characters a section, 150 a header."""
+    """The limits are 100 blocks, 3000 characters per section and 150 per header."""
     long = "\n".join(f"• A document & its <title> {number}" for number in range(400))
     tenants = [TenantName(f"sl_{TEAM}_{IT}{number}") for number in range(10)]
     many = [ChannelOverview(one, "#" + "x" * 200, long, long, ("Why & how?",) * 3) for one in tenants]
@@ -221,7 +221,7 @@ def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
 
 
 def test_only_the_home_tab_is_a_home() -> None:
-    """The same event tells of the messages tab."""
+    """The messages tab sends the same event type."""
     opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel="not one", tab="home")
     assert read_opened(opened, "home") is None
     opened["event"]["channel"] = DIRECT

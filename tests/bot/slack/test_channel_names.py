@@ -1,4 +1,4 @@
-"""What channels are called is asked of Slack seldom, and never waited for."""
+"""Channel names are looked up in Slack rarely, and no answer waits for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIRECT = ChannelKey(Platform.SLACK, "T0ACME001", "D0ALICE01")
 
 
 class Slack:
-    """Answers with a channel or an error; keeps what it was asked and what was learnt."""
+    """Answers with a channel or an error; records requests and learnt names."""
 
     def __init__(self) -> None:
         self.reply: dict[str, object] = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "it-ops"}}
@@ -29,17 +29,17 @@ class Slack:
         self.learnt: list[tuple[ChannelKey, str]] = []
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call of ``conversations.info``."""
+        """Handle one call of ``conversations.info``."""
         assert request.path.endswith("/conversations.info")
         self.asked += 1
         return web.json_response(self.reply)
 
     async def learn(self, key: ChannelKey, name: str) -> None:
-        """Keep a name."""
+        """Record a name."""
         self.learnt.append((key, name))
 
     async def until_asked(self, count: int) -> None:
-        """Wait until it was asked so often, and what follows from it is done."""
+        """Wait until ``count`` requests have arrived and been processed."""
 
         def is_over() -> bool:
             names = {task.get_name() for task in asyncio.all_tasks()}
@@ -50,13 +50,13 @@ class Slack:
 
 @pytest.fixture
 def slack() -> Slack:
-    """A Slack with one channel."""
+    """Return a fake Slack with one channel."""
     return Slack()
 
 
 @pytest.fixture
 async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
-    """Names from there."""
+    """Yield the names of that Slack."""
     async with slack_api(slack.handle) as url:
         names = ChannelNames(web_client("xoxb-test", url), slack.learn)
         yield names
@@ -64,7 +64,10 @@ async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
 
 
 async def test_a_name_is_asked_once_an_hour(slack: Slack, names: ChannelNames) -> None:
-    """A burst of questions asks once; a renamed channel is noticed later. Direct conversations have none."""
+    """A burst of questions sends one request; a renamed channel is noticed later.
+
+    Direct messages have no name.
+    """
     for key in (IT, IT, DIRECT):
         names.learn(key)
     await slack.until_asked(1)
@@ -81,7 +84,7 @@ async def test_a_name_is_asked_once_an_hour(slack: Slack, names: ChannelNames) -
 async def test_a_refusal_is_no_error_and_is_tried_again_later(
     slack: Slack, names: ChannelNames, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A missing scope costs a line in the log, which names no channel."""
+    """A missing scope is logged once, without naming a channel."""
     slack.reply = {"ok": False, "error": "missing_scope"}
     names.learn(IT)
     await slack.until_asked(1)
@@ -96,7 +99,7 @@ async def test_a_refusal_is_no_error_and_is_tried_again_later(
 
 
 async def test_a_group_conversation_has_no_name_to_show(slack: Slack, names: ChannelNames) -> None:
-    """Slack calls it after its people, in a way that nobody reads."""
+    """Slack generates its name from the members' names."""
     slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "mpdm-a--b-1", "is_mpim": True}}
     names.learn(IT)
     await slack.until_asked(1)

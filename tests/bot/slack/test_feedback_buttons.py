@@ -1,4 +1,4 @@
-"""Feedback in Slack: what stands under an answer, and which clicks say what."""
+"""Feedback in Slack: the buttons under an answer, and the meaning of each click."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLY = FeedbackReply(
 
 
 def click(element: dict[str, Any], block: dict[str, Any], **changed: Any) -> dict[str, Any]:
-    """Alice's click on a button of a block, as Slack sends it, with fields changed."""
+    """Return Alice's click on a button of a block, as Slack sends it, with fields changed."""
     action = {"action_id": element["action_id"], "block_id": block["block_id"], "value": element["value"]}
     payload = {
         "type": "block_actions",
@@ -39,7 +39,7 @@ def click(element: dict[str, Any], block: dict[str, Any], **changed: Any) -> dic
 
 
 def test_each_block_is_one_that_slack_takes() -> None:
-    """However long the reply; nothing under what needed no search."""
+    """Covers very long replies; replies without a search have no buttons."""
     said = read_feedback_click(click(*_why()))
     assert said
     long = replace(REPLY, text="<why> & what?\n" * 900, pages=REPLY.pages * 9)
@@ -55,7 +55,7 @@ def _why() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
-    """Shows person, question and language, and that "Why?" gives no verdict."""
+    """Reads person, question and language; "Why?" gives no verdict."""
     block, _ = feedback_blocks(ANSWER, KEY.tenant, ASKED)
     (thumbs,) = block["elements"]
     for button, verdict in (("positive_button", "good"), ("negative_button", "bad")):
@@ -70,7 +70,7 @@ def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
 
 
 def test_what_cites_a_page_can_have_its_links_renewed() -> None:
-    """By one button, which gives no verdict; what cites web pages alone has none."""
+    """The button for new links gives no verdict; answers that cite only web pages have none."""
     cited = Citation(1, "Rules", "rules.pdf", 1, "At night.", (), "https://x.example/v/t")
     _, block = feedback_blocks(replace(ANSWER, citations=(cited,)), KEY.tenant, ASKED)
     why, links = block["elements"]
@@ -84,7 +84,7 @@ def test_what_cites_a_page_can_have_its_links_renewed() -> None:
 
 
 def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_there() -> None:
-    """As the question's key says; a click in another direct chat says nothing."""
+    """The question's key decides; a click in another direct chat is ignored."""
     key = "T0ACME001:D0ALICE01:17.0001:5f2c"
     block, _ = feedback_blocks(ANSWER, KEY.tenant, key)
     button = {"action_id": "feedback", **block["elements"][0]["positive_button"]}
@@ -95,7 +95,7 @@ def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_ther
 
 
 def test_a_reason_brings_the_page_that_was_chosen() -> None:
-    """Shows that the menu's state is read, and one that is forged is not."""
+    """Reads the state of the menu, unless it is forged."""
     why = read_feedback_click(click(*_why()))
     assert why
     _, menu, buttons = reply_blocks(REPLY, why)
@@ -122,5 +122,5 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
     ],
 )
 def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
-    """Another channel or workspace, nobody, an outsider, a block or a word that we did not make."""
+    """Covers other channels and workspaces, unknown people, outsiders, foreign blocks and forged values."""
     assert read_feedback_click(click(*_why(), **changed)) is None

@@ -1,4 +1,4 @@
-"""Previews of our own links: in the channel that a link belongs to, and nowhere else."""
+"""Previews of our own links, unfurled only in the channel that a link belongs to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def link_to(channel: str) -> str:
 
 
 def shared(*urls: str, channel: str = IT, **changed: Any) -> dict[str, Any]:
-    """Alice posts links in a channel, as Slack tells of it."""
+    """Return Slack's event for links that Alice posted in a channel."""
     links = [{"domain": "docs.example", "url": url} for url in urls]
     event = {"channel": channel, "user": "U0ALICE01", "message_ts": "17.1", "links": links}
     posted = {"type": "link_shared", "source": "conversations_history"}
@@ -44,14 +44,14 @@ def shared(*urls: str, channel: str = IT, **changed: Any) -> dict[str, Any]:
 
 @dataclass
 class Slack:
-    """Takes previews, unless it is told not to."""
+    """Accepts previews, unless told to refuse."""
 
     url: str = ""
     refusal: str = ""
     unfurled: list[dict[str, Any]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
-        """``chat.unfurl``."""
+        """Handle ``chat.unfurl``."""
         assert request.match_info["method"] == "chat.unfurl"
         self.unfurled.append(await request.json())
         return web.json_response({"ok": not self.refusal, "error": self.refusal})
@@ -59,14 +59,14 @@ class Slack:
 
 @pytest.fixture
 async def slack() -> AsyncIterator[Slack]:
-    """Slack on loopback."""
+    """Yield a fake Slack on loopback."""
     slack = Slack()
     async with slack_api(slack.handle) as slack.url:
         yield slack
 
 
 async def preview(url: str) -> LinkPreview | None:
-    """Return every link of ours opens the channel that it names."""
+    """Return a preview of the channel that a link of ours names."""
     if "docs.example" not in url:
         return None
     return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 4 · Handbook", "Daily.")
@@ -78,7 +78,7 @@ async def test_a_posted_link_gets_its_page_and_passage(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> None:
-    """By the signed event, in the message itself, as text: nothing of it is a link or a mention."""
+    """The preview is plain text without links and mentions."""
     door = door_for(settings_for(slack.url, slack_signing_secret=SECRET), new_inbox())
     app = web.Application()
     door.add_routes(app)
@@ -98,12 +98,12 @@ async def test_a_posted_link_gets_its_page_and_passage(
 
 
 async def ended() -> None:
-    """Every preview that was begun is there, or given up."""
+    """Wait until all previews are posted or failed."""
     await asyncio.gather(*(one for one in asyncio.all_tasks() if one.get_name() == "link-previews"))
 
 
 async def previewed(slack: Slack, *events: dict[str, Any]) -> list[str]:
-    """URLs that got a preview after all of these events."""
+    """Return the URLs that got a preview after these events."""
     previews = LinkPreviews(web_client("xoxb-test", slack.url), preview)
     for event in events:
         if found := read_shared_links(event):
@@ -114,7 +114,7 @@ async def previewed(slack: Slack, *events: dict[str, Any]) -> list[str]:
 
 
 async def test_only_links_of_the_channel_itself_are_previewed(slack: Slack) -> None:
-    """Of several in a message those of this channel; Slack is not even called for others' alone."""
+    """Only this channel's links of a message are unfurled; for other links Slack is not called."""
     mixed = shared(link_to(HR), link_to(IT), "https://elsewhere.example/v/x")
     assert await previewed(slack, mixed) == [link_to(IT)]
     slack.unfurled.clear()
@@ -144,12 +144,12 @@ async def test_only_links_of_the_channel_itself_are_previewed(slack: Slack) -> N
     ],
 )
 async def test_nothing_is_previewed_where_somebody_else_may_read(slack: Slack, event: dict[str, Any]) -> None:
-    """What is typed, what another organisation sees, and what does not say where it is."""
+    """Drafts, channels shared with another organisation, and events without a channel."""
     assert await previewed(slack, event) == []
 
 
 async def test_a_preview_that_fails_is_no_error(slack: Slack) -> None:
-    """Slack refuses, or the database is away: the link stays what it is."""
+    """Slack refuses or the database is down: the link stays unchanged."""
     slack.refusal = "cannot_unfurl_url"
     await previewed(slack, shared(link_to(IT)))
     assert len(slack.unfurled) == 1
@@ -167,7 +167,7 @@ async def test_a_preview_that_fails_is_no_error(slack: Slack) -> None:
 
 
 def test_a_preview_is_within_slacks_limits() -> None:
-    """However long the passage; one that marks nothing has its page alone."""
+    """Covers a very long passage; a link that marks nothing shows only its page."""
     long = LinkPreview(TenantName("sl_T1_C1"), "p. 4 · Handbook", "a & b\n" * 2000)
     assert message_faults(preview_blocks(long)) == []
     assert len(json.dumps(preview_blocks(long))) < 4000

@@ -1,4 +1,4 @@
-"""Who may read an answer, as Slack says; where it is not asked; and that nobody is nobody."""
+"""Membership checks: who may read an answer, when Slack is not asked, and unknown people."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ IT, HR, DIRECT, GROUP = "C0ITOPS01", "C0HRTEAM1", "D0ALICE01", "D0GROUP01"
 
 @pytest.fixture
 async def slack() -> AsyncIterator[MemberSlack]:
-    """Alice is in one of two channels."""
+    """Yield a fake Slack where Alice is in one of two channels."""
     made = MemberSlack({ALICE: {IT}}, {IT: "it-ops", HR: "hr", GROUP: "group"}, directs={DIRECT: ALICE})
     async with serve_members(made) as served:
         yield served
 
 
 def memberships(slack: MemberSlack) -> Memberships:
-    """What asks this Slack."""
+    """Return membership checks against this Slack."""
     return Memberships(web_client("xoxb-test", slack.api_url))
 
 
 def tenant(channel: str) -> TenantName:
-    """Of a channel of the workspace."""
+    """Return the tenant of a channel of the workspace."""
     return ChannelKey(Platform.SLACK, TEAM, channel).tenant
 
 
 def address(channel: str, **more: object) -> dict[str, object]:
-    """Where something was asked."""
+    """Return the address of a question in a channel."""
     return {"channel": channel, "key": f"{TEAM}:{channel}:17.1", **more}
 
 
 async def test_what_stands_in_its_own_channel_or_is_of_a_library_asks_nobody(slack: MemberSlack) -> None:
-    """Everybody there reads it anyway."""
+    """Everyone in the channel can read these anyway."""
     library = ChannelKey(Platform.LOCAL, "", "library/policies").tenant
     for place in (IT, HR, DIRECT):
         assert await memberships(slack).may_read(address(place, user=ALICE), [tenant(place), library])
@@ -49,7 +49,7 @@ async def test_what_stands_in_its_own_channel_or_is_of_a_library_asks_nobody(sla
 
 @pytest.mark.parametrize("more", [{"user": ALICE}, {}], ids=["a question", "a note"])
 async def test_in_a_direct_chat_its_person_is_asked_for(slack: MemberSlack, more: dict[str, object]) -> None:
-    """By name, also where the address has none, as that of a note; all channels count, and the home's own."""
+    """The person is named even if the address names none, as for a note; all channels must match."""
     of = memberships(slack)
     assert await of.of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
     assert await of.may_read(address(DIRECT, **more), [tenant(IT)])
@@ -61,7 +61,7 @@ async def test_in_a_direct_chat_its_person_is_asked_for(slack: MemberSlack, more
 
 
 async def test_where_slack_does_not_say_it_nobody_may(slack: MemberSlack) -> None:
-    """A refusal, and a chat that is nobody's: of nobody, Slack lists the channels of the bot itself."""
+    """Slack's refusal raises MembershipsUnknown; without a user Slack would list the bot's own channels."""
     with pytest.raises(MembershipsUnknown):
         await memberships(slack).may_read(address(GROUP), [tenant(IT)])
     assert slack.asked == []

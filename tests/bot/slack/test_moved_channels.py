@@ -1,4 +1,4 @@
-"""A channel whose id Slack changes is read by both ids and called by the new one, and stays one channel."""
+"""A channel whose id changes accepts both ids, is called by the new one, and stays one tenant."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ MOVES = [(TenantName(f"sl_{TEAM}_{OLD}"), TenantName(f"sl_{TEAM}_{NEW}"))]
 
 
 def moved(event_id: str = "Ev9", **changed: Any) -> dict[str, Any]:
-    """Return the news."""
+    """Return a ``channel_id_changed`` event."""
     event = {"type": "channel_id_changed", "old_channel_id": OLD, "new_channel_id": NEW, "event_ts": "18.1"}
     return envelope(event_id, **(event | changed))
 
 
 def mention(channel: str, ts: str) -> dict[str, Any]:
-    """Alice asks."""
+    """Return a mention by Alice."""
     said = {"user": ALICE, "text": f"<@{BOT}> when do backups run?", "ts": ts, "team": TEAM}
     return envelope(f"Ev{ts}", type="app_mention", channel=channel, **said)
 
 
 async def test_after_the_news_both_ids_ask_in_the_channel_that_was_there(street: Any) -> None:
-    """A late event of the old id, one of the new id, what was asked before; other channels are left alone."""
+    """Covers late events with the old id and events with the new id; other channels are unaffected."""
     assert await street.send(mention(OLD, "17.1")) == 200
     assert [await street.send(moved()) for _ in range(2)] == [200, 200]
     assert street.inbox.moved[0] == MOVES[0]
@@ -58,7 +58,7 @@ async def test_after_the_news_both_ids_ask_in_the_channel_that_was_there(street:
 async def test_a_command_and_a_shortcut_are_of_that_channel_too(
     street: Any, sign: Callable[[bytes], dict[str, str]]
 ) -> None:
-    """They name their channel otherwise than an event does."""
+    """Commands and shortcuts name their channel in other fields than events do."""
     street.inbox.moved += MOVES
     command = {
         "command": "/footnote",
@@ -88,7 +88,7 @@ async def test_a_command_and_a_shortcut_are_of_that_channel_too(
 
 
 async def test_the_news_of_one_workspace_is_nothing_to_another(street: Any) -> None:
-    """A workspace that anybody may have says that our channel has another id: ours is asked as ever."""
+    """A hostile workspace claims that our channel has moved: ours is unaffected."""
     street.inbox.moved += [(TenantName(f"sl_T0EVIL_{OTHER}"), TenantName(f"sl_T0EVIL_{OLD}"))]
     assert await street.send(mention(OLD, "17.1")) == 200
     (asked,) = street.inbox.kept.values()
@@ -96,7 +96,7 @@ async def test_the_news_of_one_workspace_is_nothing_to_another(street: Any) -> N
 
 
 def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
-    """Inward and outward; a client of the only installation translates all."""
+    """Shows both directions; a client of the only installation translates all ids."""
     evil = (ChannelKey(Platform.SLACK, "T0EVIL", OTHER), ChannelKey(Platform.SLACK, "T0EVIL", OLD))
 
     async def moves() -> list[tuple[TenantName, TenantName]]:
@@ -112,7 +112,7 @@ def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
 async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
     street: Any,
 ) -> None:
-    """While the database is away nobody knows which channel a question is of."""
+    """While the database is down the channel of a question is unknown, so Slack must retry."""
     street.inbox.failure = DatabaseUnavailable("the database is away")
     assert await street.send(moved()) == 503
     assert street.inbox.moved == []
@@ -127,12 +127,12 @@ async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
     ids=["no old id", "no new id", "another event"],
 )
 def test_what_names_no_two_channels_is_no_move(changed: dict[str, Any]) -> None:
-    """Shows that ids become names of folders only if they are Slack's."""
+    """Shows that only valid Slack ids become folder names."""
     assert read_move(moved(**changed)) is None
 
 
 def test_a_move_is_read_in_the_installation_of_its_envelope() -> None:
-    """The workspace's, and the enterprise's of an org-wide install."""
+    """The workspace's, or the enterprise's for an org-wide install."""
     assert read_move(moved()) == tuple(ChannelKey(Platform.SLACK, TEAM, one) for one in (OLD, NEW))
     wide = moved()
     wide["authorizations"][0] |= {"is_enterprise_install": True, "enterprise_id": "E1"}
@@ -143,12 +143,12 @@ def test_a_move_is_read_in_the_installation_of_its_envelope() -> None:
 
 @dataclass
 class Slack:
-    """Knows the channel by its new id alone."""
+    """Knows the channel by its new id only."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call."""
+        """Handle one API call."""
         body = await request.json() if request.content_type == "application/json" else {}
         body |= dict(request.query) | dict(await request.post())
         method = request.match_info["method"]
@@ -161,14 +161,14 @@ class Slack:
 
 @pytest.fixture
 async def slack() -> AsyncIterator[tuple[Slack, str]]:
-    """Slack, and where it is."""
+    """Yield a fake Slack and its URL."""
     double = Slack()
     async with slack_api(double.handle) as url:
         yield double, url
 
 
 async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tuple[Slack, str]) -> None:
-    """Answers, receipts, and mentions of the channel; whoever is in it now is in the one that we know."""
+    """Covers answers, receipts and channel mentions; members of the new id are members of our channel."""
     double, url = slack
     client = web_client("xoxb-test", url)
 
@@ -193,7 +193,7 @@ async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tupl
 
 
 async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tuple[Slack, str]) -> None:
-    """What a workspace says of our channel neither leads an answer to it elsewhere nor renames a reply."""
+    """A move claimed by one workspace neither redirects our answers nor renames our replies."""
     double, url = slack
     client = web_client("xoxb-test", url)
 
@@ -208,7 +208,7 @@ async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tup
 
 
 async def test_while_the_database_is_away_slack_is_called_by_what_is_known(slack: tuple[Slack, str]) -> None:
-    """Shows that an answer that is ready is not lost for want of a list that seldom changes."""
+    """Shows that a finished answer is delivered with the last known list of moves."""
     double, url = slack
     client = web_client("xoxb-test", url)
     answers: list[Any] = [MOVES]

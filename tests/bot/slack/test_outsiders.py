@@ -1,4 +1,4 @@
-"""People of another organisation in a shared channel are told, once and alone, that they get no answer."""
+"""People of another organisation in a shared channel get one ephemeral notice instead of an answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOT, HOME, ELSEWHERE = "U0BOT0001", "T0ACME001", "T0OTHER01"
 
 
 def asked(team: str, **event: Any) -> dict[str, Any]:
-    """Somebody of this team mentions us in a channel that is shared with another organisation."""
+    """Return a mention by a member of ``team`` in a shared channel."""
     said = {"type": "app_mention", "user": "U0GUEST01", "channel": "C0SHARED1", "ts": "17.1", "text": "Wann?"}
     return {
         "type": "event_callback",
@@ -49,7 +49,7 @@ def asked(team: str, **event: Any) -> dict[str, Any]:
 def test_only_a_mention_by_an_outsider_is_refused(
     envelope: dict[str, Any], place: dict[str, str] | None
 ) -> None:
-    """Our own people, programs, and the twin event of a mention get no such sentence."""
+    """Our own people, bots, and the twin event of a mention get no notice."""
     assert read_outsider(envelope) == (place and (place, "Wann?"))
 
 
@@ -58,7 +58,7 @@ API = "https://slack.com/api/"
 
 
 def event(team: str | None) -> dict[str, Any]:
-    """Return the home tab is opened, in an organisation, by somebody of this team."""
+    """Return an App Home event in an organisation, by a member of ``team``."""
     opened = {"type": "app_home_opened", "user": "U0GUEST01", "channel": "D0GUEST01", "tab": "home"}
     return {
         "type": "event_callback",
@@ -68,14 +68,14 @@ def event(team: str | None) -> dict[str, Any]:
 
 
 def command(team: str | None) -> dict[str, Any]:
-    """Return a slash command, likewise."""
+    """Return a slash command by a member of ``team``."""
     url, named = "https://hooks.slack.com/commands/1/2/3", {"user_team_id": team} if team else {}
     ids = {"team_id": HOME, "enterprise_id": ENTERPRISE, "channel_id": "C0SHARED1", "user_id": "U0GUEST01"}
     return {**ids, "text": "Wann?", "trigger_id": "13.17.abc", "response_url": url, **named}
 
 
 def click(team: str | None) -> dict[str, Any]:
-    """A click on the button that shares, likewise; shortcuts, global ones too, name people the same way."""
+    """Return a click on the share button by a member of ``team``; shortcuts have the same fields."""
     return {
         "team": {"id": HOME},
         "enterprise": {"id": ENTERPRISE},
@@ -94,7 +94,7 @@ def click(team: str | None) -> dict[str, Any]:
     ],
 )
 def test_every_entry_of_an_organisation_asks_who_is_an_outsider(make: Any, read: Any) -> None:
-    """Another workspace's people and another organisation's are refused; ours are not."""
+    """Other workspaces and organisations are refused; our own people are not."""
     for team in (ELSEWHERE, "E0OTHER01"):
         assert is_outsider(make(team))
         assert read(make(team)) is None
@@ -106,7 +106,7 @@ def test_every_entry_of_an_organisation_asks_who_is_an_outsider(make: Any, read:
 async def test_an_outsider_reads_a_sentence_that_nobody_else_sees(
     new_inbox: Any, settings_for: Any, door_for: Any, sign: Any
 ) -> None:
-    """In their language and to them alone; nothing is kept of what they asked."""
+    """The notice is in the person's language; the question is not stored."""
     said: list[tuple[str, dict[str, Any]]] = []
 
     async def handle(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""The three judges of what Slack is given can say no: good payloads with one fault each are refused."""
+"""Each of the three payload validators rejects a valid payload in which one thing was broken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Break = Callable[[Payload], object]
 
 
 def message() -> Payload:
-    """Return an answer with words, a picture, five buttons, a menu and feedback."""
+    """Return an answer with text, an image, five buttons, a menu and feedback."""
     citations = tuple(
         Citation(n, "Backups", f"{n}.pdf", n, "quote", (), f"https://footnote.example/v/{n}")
         for n in range(1, 8)
@@ -47,7 +47,7 @@ def message() -> Payload:
 
 
 def reply() -> Payload:
-    """What follows a thumb down: a menu of pages and a row of reasons."""
+    """Return the reply to a thumbs-down: a menu of pages and a row of reasons."""
     click = FeedbackClick(
         KEY, "U1", {"channel": "C1", "user": "U1"}, "T1:C1:17.1", Language.ENGLISH, None, None
     )
@@ -82,18 +82,18 @@ GOOD: dict[str, Payload] = {
 
 
 def block(payload: Payload, kind: str) -> Payload:
-    """Return the first block of a kind."""
+    """Return the first block of a type."""
     blocks = (payload.get("view") or payload)["blocks"]
     return next(one for one in blocks if one["type"] == kind)  # type: ignore[no-any-return]
 
 
 def button(payload: Payload) -> Payload:
-    """Return the first source's button."""
+    """Return the button of the first source."""
     return next(one for one in block(payload, "actions")["elements"] if "url" in one)  # type: ignore[no-any-return]
 
 
 def menu(payload: Payload) -> list[Payload]:
-    """Return the sources behind the control."""
+    """Return the sources in the overflow menu."""
     menus = [one["accessory"] for one in payload["blocks"] if "accessory" in one]
     return menus[0]["options"]  # type: ignore[no-any-return]
 
@@ -196,13 +196,13 @@ BROKEN: dict[str, tuple[str, str, Break]] = {
 
 @for_each("method", GOOD)
 def test_what_we_send_is_taken(method: str) -> None:
-    """No judge has anything against it."""
+    """No validator reports a fault."""
     assert faults_of(method, GOOD[method]) == []
 
 
 @for_each("name", BROKEN)
 def test_a_broken_payload_is_refused(name: str) -> None:
-    """By the judge whose matter it is."""
+    """The expected validator reports it."""
     method, judge, fault = BROKEN[name]
     broken = copy.deepcopy(GOOD[method])
     fault(broken)
@@ -216,5 +216,5 @@ def test_a_broken_payload_is_refused(name: str) -> None:
 
 
 def test_a_method_without_a_schema_is_refused() -> None:
-    """Shows that a call which the judges do not know is not passed over."""
+    """Shows that a method unknown to the validators is not skipped."""
     assert schema_faults("chat.scheduleMessage", message())

@@ -1,4 +1,4 @@
-"""Slash commands: what they ask, who may share the answer, and how it reaches the asker."""
+"""Slash commands: their questions, sharing of the answer, and delivery to the asker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ANSWER = Answer(
 
 
 def form(**changed: str) -> dict[str, str]:
-    """``/footnote when do backups run?`` as Slack sends it, with fields changed."""
+    """Return ``/footnote when do backups run?`` as Slack sends it, with fields changed."""
     return {
         "team_id": "T0ACME001",
         "channel_id": "C0ITOPS01",
@@ -57,7 +57,7 @@ def form(**changed: str) -> dict[str, str]:
 
 
 def test_a_command_asks_in_the_channel_that_it_was_typed_in() -> None:
-    """Channel, person and words come from the signed form; the thread is nobody else's."""
+    """Channel, person and text come from the signed form; no other person shares its thread."""
     message = read_command(form(), API)
     assert message
     assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
@@ -77,14 +77,14 @@ def test_a_command_asks_in_the_channel_that_it_was_typed_in() -> None:
     [("", "help"), ("Documents", "list documents"), ("help", "help"), (" docs ", "list documents")],
 )
 def test_the_commands_own_words_are_those_of_the_chat(typed: str, asked: str) -> None:
-    """Nothing typed is a request for help."""
+    """An empty command asks for help."""
     message = read_command(form(text=typed), API)
     assert message
     assert message.text == asked
 
 
 def shortcut(**changed: Any) -> dict[str, Any]:
-    """Alice chose "Ask about this" on a message of Bob's, with fields changed."""
+    """Return Alice's "Ask about this" on a message of Bob's, with fields changed."""
     return {
         "type": "message_action",
         "callback_id": SHORTCUT,
@@ -103,7 +103,7 @@ def shortcut(**changed: Any) -> dict[str, Any]:
 
 
 def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
-    """Privately, in the message's channel; what has no words wants help. Outsiders ask nothing."""
+    """The answer is private; a message without text asks for help. Outsiders are refused."""
     message = read_shortcut(shortcut(), API)
     assert message
     assert (message.key.conversation, message.text) == ("C0ITOPS01", "do @carol's backups run & when?")
@@ -134,19 +134,19 @@ def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
     ],
 )
 def test_replies_go_to_slack_only(url: str, is_slacks: bool) -> None:
-    """Whatever a form says, we post nowhere else."""
+    """A response_url on another host is never posted to."""
     assert (read_command(form(response_url=url), API) is not None) is is_slacks
     assert (read_share({"actions": [{"value": "k"}], "response_url": url}, API) is not None) is is_slacks
 
 
 @pytest.mark.parametrize("field", ["team_id", "channel_id", "user_id", "trigger_id"])
 def test_a_command_without_an_origin_asks_nothing(field: str) -> None:
-    """What is missing is not guessed."""
+    """Missing fields are not guessed."""
     assert read_command(form(**{field: ""}), API) is None
 
 
 def test_only_the_asker_may_share_and_only_where_it_was_asked() -> None:
-    """A click by anybody else, or elsewhere, shows nothing; a public question is nothing to share."""
+    """A click by another person or in another place shows nothing; a public question cannot be shared."""
     message = read_command(form(), API)
     assert message
     address = message.address
@@ -159,7 +159,7 @@ def test_only_the_asker_may_share_and_only_where_it_was_asked() -> None:
 
 
 def test_the_asker_sees_the_question_at_once() -> None:
-    """Slack does not show what was typed behind a command; markup in it stays text."""
+    """Slack does not show the text of a command; markup in it is escaped."""
     message = read_command(form(text="who is <!channel>?"), API)
     assert message
     said = acknowledgement(message.address, Language.GERMAN)
@@ -168,14 +168,14 @@ def test_the_asker_sees_the_question_at_once() -> None:
 
 @dataclass
 class Hooks:
-    """Where replies are posted; answers as it is told to."""
+    """Receives the replies and answers with a chosen status."""
 
     url: str = ""
     status: int = 200
     sent: list[dict[str, Any]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Keep a reply."""
+        """Record a reply."""
         self.sent.append(await request.json())
         if self.status == 0 and request.transport:
             request.transport.close()
@@ -184,7 +184,7 @@ class Hooks:
 
 @pytest.fixture
 async def hooks() -> AsyncIterator[Hooks]:
-    """Slack's end of response URLs."""
+    """Yield a fake endpoint for response URLs."""
     hooks = Hooks()
     app = web.Application()
     app.router.add_post("/response", hooks.handle)
@@ -194,14 +194,14 @@ async def hooks() -> AsyncIterator[Hooks]:
 
 
 def address_at(url: str) -> dict[str, Any]:
-    """Where a private question is answered."""
+    """Return the address of a private question."""
     asked = {"user": "U1", "text": "when?"}
     place = {"channel": "C1", "key": "T1:C1:13", "response_url": url}
     return {**place, "asked": asked, "is_acknowledged": True}
 
 
 async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_it(hooks: Hooks) -> None:
-    """Within Slack's limits, however long the answer; a failure is not worth sharing."""
+    """The message fits Slack's limits for any answer; failures have no share button."""
     long = Answer(AnswerState.GROUNDED, "Daily & nightly. " * 2000, ANSWER.citations)
     await deliver_privately(address_at(hooks.url), long, 5)
     (sent,) = hooks.sent
@@ -210,13 +210,13 @@ async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_i
     assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
     kinds = [block["type"] for block in sent["blocks"]]
     assert kinds[-4:] == ["actions", "context_actions", "actions", "actions"]
-    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 500  # of the sections' own fields
+    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 500  # the sections' other fields
     await deliver_privately(address_at(hooks.url), Answer(AnswerState.FAILED, "Something failed."), 5)
     assert SHARE not in json.dumps(hooks.sent[1])
 
 
 async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(hooks: Hooks) -> None:
-    """Two replies: to the channel, without the button, and away with what only the asker saw."""
+    """Two replies: one in the channel, without the button, and one that deletes the ephemeral message."""
     await share_privately_given(hooks.url, GivenAnswer(address_at("https://gone.example"), ANSWER), 5)
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
@@ -238,7 +238,7 @@ async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(
 async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
     hooks: Hooks, status: int, error: type[DeliveryError], wait: float | None
 ) -> None:
-    """Refused, asked to wait, broken, and cut off."""
+    """Covers refusals, rate limits, server errors and broken connections."""
     hooks.status = status
     with pytest.raises(DeliveryError) as raised:
         await deliver_privately(address_at(hooks.url), ANSWER, 5)
@@ -249,7 +249,7 @@ async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
 async def test_a_signed_shortcut_is_answered_where_slack_says(
     street: Any, hooks: Hooks, settings_for: Any
 ) -> None:
-    """Kept before it is acknowledged; then "searching", which nothing else shows, and the answer."""
+    """The question is stored before it is acknowledged; then "searching" and the answer are posted."""
     async with aiohttp.ClientSession() as session:
         signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")
         assert await signed.click(shortcut(response_url=hooks.url)) == 200
@@ -265,7 +265,7 @@ async def test_a_signed_shortcut_is_answered_where_slack_says(
 
 
 async def test_a_signed_command_is_kept_before_it_is_acknowledged(street: Any) -> None:
-    """The acknowledgement is for the asker alone; what could not be kept, or is unsigned, is refused."""
+    """The acknowledgement is ephemeral; what is unsigned or cannot be stored is refused."""
     async with aiohttp.ClientSession() as session:
         signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")
         home = form(response_url="http://127.0.0.1:9/commands/1")

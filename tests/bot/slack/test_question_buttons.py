@@ -1,4 +1,4 @@
-"""Buttons that ask: what Slack gets of them, and which clicks ask what, where and for whom."""
+"""Suggested-question buttons: their payloads, and the question, place and person of a click."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
 
 
 def click(**changed: Any) -> dict[str, Any]:
-    """Alice's click on the second of two questions, as Slack sends it, with fields changed."""
+    """Return Alice's click on the second of two questions, as Slack sends it, with fields changed."""
     *_, block = question_blocks(["When do backups run?", "Who <checks> them?"], KEY.tenant)
     button = block["accessory"]
     action = {"action_id": button["action_id"], "block_id": block["block_id"], "value": button["value"]}
@@ -32,7 +32,7 @@ def click(**changed: Any) -> dict[str, Any]:
 
 
 def test_each_question_stands_whole_beside_its_button() -> None:
-    """Within Slack's limits, however long and odd the question is."""
+    """The blocks fit Slack's limits for any question."""
     long = "What about <!channel> & " + "x" * 700 + "?"
     lead, *blocks = question_blocks(["When do backups run?", long], KEY.tenant)
     assert lead["type"] == "section"
@@ -55,14 +55,14 @@ def test_a_click_asks_as_the_clicker_in_the_thread_of_the_message() -> None:
 
 
 def test_the_key_of_a_click_does_not_name_its_person() -> None:
-    """Erasing a person leaves the keys of what they asked."""
+    """Erasing a person leaves the keys of their questions."""
     message = read_question_click(click())
     assert message
     assert not any("ALICE" in key for key in (message.message_key, message.event_key, message.thread))
 
 
 def test_one_click_is_one_question_and_another_click_another() -> None:
-    """A delivery that is repeated has the same keys; another person's click, or a later one, has not."""
+    """A repeated delivery has the same keys; a click by another person or a later click has others."""
     first, again = read_question_click(click()), read_question_click(click())
     other = read_question_click(click(user={"id": "U0BOB0001"}))
     assert first
@@ -91,12 +91,12 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
     ],
 )
 def test_a_click_from_where_the_button_is_not_asks_nothing(changed: dict[str, Any]) -> None:
-    """Another channel or workspace, a person without a name, a block that we did not make."""
+    """Covers other channels and workspaces, a missing person, and a block that we did not send."""
     assert read_question_click(click(**changed)) is None
 
 
 def test_an_org_wide_install_is_asked_by_its_enterprise() -> None:
-    """The button names the tenant of the organisation."""
+    """The button names the organisation's tenant."""
     key = ChannelKey(Platform.SLACK, "E0ACME001", "C0ITOPS01")
     action = {"action_id": "ask-1", "block_id": f"ask:1:{key.tenant}", "value": "Why?", "action_ts": "1.1"}
     installed = {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True, "team": None}
@@ -109,7 +109,7 @@ def test_an_org_wide_install_is_asked_by_its_enterprise() -> None:
 
 
 def test_a_person_of_the_organisation_may_click_in_any_workspace() -> None:
-    """Slack names the organisation in place of their workspace."""
+    """Slack names the organisation instead of their workspace."""
     user = {"id": "U0ALICE01", "team_id": "E0ACME001"}
     assert read_question_click(click(user=user, enterprise={"id": "E0ACME001"}))
     assert read_question_click(click(user=user, team={"id": KEY.installation, "enterprise_id": "E0ACME001"}))

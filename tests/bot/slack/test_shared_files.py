@@ -1,4 +1,4 @@
-"""Files that people share in Slack: which are taken up, and that the token goes to Slack and nobody else."""
+"""Files shared in Slack: which of them are added, and that the bot token goes to Slack's hosts only."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MENTION = f"<@{BOT}>"
 
 
 def shared(text: str, *files: dict[str, Any], **event: Any) -> dict[str, Any]:
-    """Alice posts files in a channel."""
+    """Return Slack's event for files that Alice posted in a channel."""
     said = {"type": "message", "subtype": "file_share", "user": ALICE, "channel": CHANNEL, "ts": "17.1"}
     return envelope("Ev1", **said | {"channel_type": "channel", "text": text, "files": list(files), **event})
 
 
 def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
-    """(file or '', words) of each."""
+    """Return (file id or '', text) of each message."""
     return [(one.address.get(UPLOAD, {}).get("id", ""), one.text) for one in messages]
 
 
@@ -77,12 +77,12 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
 def test_which_files_and_words_of_a_message_are_taken_up(
     event: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
 ) -> None:
-    """Shows mentions, bare posts, direct chats and threads, with PDFs and pictures, where files are taken."""
+    """Covers mentions, bare posts, direct chats and threads, PDFs and images, uploads on and off."""
     assert brief(read_messages(event, lambda said: is_taken)) == expected
 
 
 def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
-    """Shows the keys of both events of a mention, the file's language, and what the setting is asked."""
+    """Shows equal keys for both events of a mention, the file's language, and the settings lookup."""
     asked: list[str] = []
 
     def takes(said: IncomingMessage) -> bool:
@@ -102,7 +102,7 @@ def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
 
 
 def test_a_file_that_nobody_gave_to_us_makes_us_no_part_of_its_thread() -> None:
-    """Shows that remarks below it are to others, though our reply stands there; below a mention, to us."""
+    """Shows that we ignore remarks below a bare file, even in a thread with our reply."""
     (bare,) = read_messages(shared("", POLICY), lambda said: True)
     (given,) = read_messages(shared(MENTION, POLICY), lambda said: True)
     assert (bare.thread, bare.address["thread"]) == (bare.message_key, "17.1")
@@ -137,20 +137,20 @@ def test_a_file_of_another_organisation_is_left_alone() -> None:
     ],
 )
 def test_only_slacks_hosts_and_the_configured_one_get_the_token(url: str, is_theirs: bool) -> None:
-    """Shows schemes, ports, look-alikes and credentials."""
+    """Covers schemes, ports, look-alike hosts and credentials."""
     assert is_slacks(url, "http://127.0.0.1:8080/api/") is is_theirs
 
 
 @dataclass
 class Slack:
-    """A Slack with one file, and a host of somebody else."""
+    """A fake Slack with one file, and a host of a third party."""
 
     info: dict[str, Any] = field(default_factory=dict)
     reply: dict[str, Any] | None = None
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
-    # Of all requests for a file, of either host.
+    # Authorization headers of all file requests, on either host.
     tokens: list[str | None] = field(default_factory=list)
     url: str = ""
     elsewhere: str = ""
@@ -164,7 +164,7 @@ class Slack:
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
     async def cut(self, request: web.Request) -> web.StreamResponse:
-        """Return a file whose connection breaks in the middle."""
+        """Send a file whose connection breaks in the middle."""
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
         await response.write(b"%PDF-")
@@ -173,7 +173,7 @@ class Slack:
         return response
 
     async def fetch(self) -> tuple[str, bytes]:
-        """(name, bytes) of the file as we get it."""
+        """Return (name, bytes) of the downloaded file."""
         files = SharedFiles(web_client("xoxb-secret", f"{self.url}/api/"), f"{self.url}/api/")
         async with files.open({"key": "T1:C1:1", UPLOAD: {"id": POLICY["id"]}}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
@@ -181,7 +181,7 @@ class Slack:
 
 @pytest.fixture
 async def slack() -> AsyncIterator[Slack]:
-    """Both hosts on this machine."""
+    """Yield a fake Slack and the other host, both on loopback."""
     slack, app = Slack(), web.Application()
     app.add_routes([web.post("/api/{method}", slack.api), web.get("/api/{method}", slack.api)])
     app.add_routes([web.get("/file", slack.file), web.get("/cut", slack.cut)])
@@ -196,7 +196,7 @@ async def slack() -> AsyncIterator[Slack]:
 
 
 async def test_a_file_is_fetched_with_the_bot_token_as_it_lies_there(slack: Slack) -> None:
-    """Shows bytes, name and token; what is compressed on the way is not unpacked."""
+    """Shows name, bytes and token; compressed content is stored compressed."""
     slack.body = pdf("Backups run daily.")
     assert await slack.fetch() == ("Policy.pdf", slack.body)
     assert slack.tokens == ["Bearer xoxb-secret"]
@@ -205,7 +205,7 @@ async def test_a_file_is_fetched_with_the_bot_token_as_it_lies_there(slack: Slac
 
 
 async def test_no_redirect_and_no_foreign_address_gets_the_token(slack: Slack) -> None:
-    """Shows that another host sees no request of ours, whatever Slack or a redirect says."""
+    """Shows that another host receives no request, whatever Slack or a redirect says."""
     slack.info = {"url_private_download": slack.elsewhere}
     with pytest.raises(FileUnavailable):
         await slack.fetch()
@@ -220,7 +220,7 @@ async def test_no_redirect_and_no_foreign_address_gets_the_token(slack: Slack) -
 
 
 async def test_what_slack_does_not_give_out_is_unavailable(slack: Slack) -> None:
-    """Shows a deleted file, a missing scope, a status, and the page that asks to log in."""
+    """Covers a deleted file, a missing scope, an HTTP error, and a login page."""
     slack.headers, slack.body = {"Content-Type": "text/html"}, b"<html>log in</html>"
     with pytest.raises(FileUnavailable, match="files:read"):
         await slack.fetch()
@@ -234,7 +234,7 @@ async def test_what_slack_does_not_give_out_is_unavailable(slack: Slack) -> None
 
 
 async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
-    """Shows a server's fault, a rate limit, a cut connection and a host that is away."""
+    """Covers a server error, a rate limit, a cut connection and an unreachable host."""
     for status in (429, 503):
         slack.status = status
         with pytest.raises(DeliveryError):
@@ -249,7 +249,7 @@ async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
 
 
 async def test_the_door_keeps_each_file_before_it_is_acknowledged(street: Any) -> None:
-    """Shows the uploads of an event in the inbox, once, and that Slack sends again what could not be kept."""
+    """Shows that each upload of an event is stored once, and that Slack retries one that cannot be stored."""
     event = shared(MENTION, POLICY, PLAN)
     assert [await street.send(event), await street.send(event)] == [200, 200]
     assert sorted(street.inbox.kept) == [f"{TEAM}:{CHANNEL}:17.1:{one['id']}" for one in (PLAN, POLICY)]

@@ -1,4 +1,4 @@
-"""Sharing a private answer: once, by its asker, who is still in the channel; and what is said of one."""
+"""Sharing a private answer: once, by its asker while a member of the channel; and feedback on one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ALICE, CHANNEL = "U0ALICE01", "C0ITOPS01"
 
 @dataclass
 class Slack:
-    """Knows who is in which channel, and keeps what is posted to response URLs."""
+    """Knows channel memberships and records the replies to response URLs."""
 
     url: str = ""
     members: list[str] = field(default_factory=lambda: [CHANNEL])
     refusal: str = ""
     replies: list[dict[str, Any]] = field(default_factory=list)
-    # Of the next replies; 0 cuts the connection after it was taken.
+    # Statuses of the next replies; 0 cuts the connection after the reply was accepted.
     statuses: list[int] = field(default_factory=list)
     whispered: list[dict[str, Any]] = field(default_factory=list)
 
     async def api(self, request: web.Request) -> web.Response:
-        """``users.conversations`` and ``chat.postEphemeral``."""
+        """Handle ``users.conversations`` and ``chat.postEphemeral``."""
         if self.refusal:
             return web.json_response({"ok": False, "error": self.refusal})
         if request.match_info["method"] == "chat.postEphemeral":
@@ -43,7 +43,7 @@ class Slack:
         return web.json_response({"ok": True, "channels": channels})
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
-        """Return a response URL."""
+        """Handle a response URL."""
         status = self.statuses.pop(0) if self.statuses else 200
         if status in (0, 200):
             self.replies.append(await request.json())
@@ -52,26 +52,26 @@ class Slack:
         return web.Response(status=status or 200, text="ok")
 
     def shared(self) -> list[dict[str, Any]]:
-        """What the whole channel was shown."""
+        """Return the replies that were shown to the whole channel."""
         return [one for one in self.replies if one.get("response_type") == "in_channel"]
 
 
 @dataclass(frozen=True)
 class Desk:
-    """A door at such a Slack, and the private question that Alice asked."""
+    """An adapter in front of such a Slack, with a private question by Alice."""
 
     slack: Slack
     signed: Signed
     inbox: Any
 
     async def click(self, **changed: Any) -> int:
-        """Alice clicks on the button that shares."""
+        """Post Alice's click on the share button and return the status."""
         (key,) = self.inbox.kept
         action = {"action_id": "share-answer", "block_id": "share", "value": key}
         return await self.signed.click(self.payload(action, **changed))
 
     def payload(self, action: dict[str, Any], **changed: Any) -> dict[str, Any]:
-        """Of a click of Alice's."""
+        """Return the payload of a click by Alice."""
         return {
             "type": "block_actions",
             "team": {"id": "T0ACME001"},
@@ -86,7 +86,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(new_inbox: Any, door_for: Any, settings_for: Any) -> AsyncIterator[Desk]:
-    """Everything on loopback; the question is answered."""
+    """Yield the desk on loopback; the question is already answered."""
     slack, inbox = Slack(), new_inbox()
     outside, inside = web.Application(), web.Application()
     outside.router.add_route("*", "/api/{method}", slack.api)
@@ -112,7 +112,7 @@ async def desk(new_inbox: Any, door_for: Any, settings_for: Any) -> AsyncIterato
 
 
 async def test_however_often_it_is_clicked_an_answer_is_shared_once(desk: Desk) -> None:
-    """Two clicks at once, and one later: the channel reads one answer, with who asked."""
+    """Two simultaneous clicks and a later one: the channel sees one answer, with asker and question."""
     assert await asyncio.gather(desk.click(), desk.click()) == [200, 200]
     assert await desk.click() == 200
     (shared,) = desk.slack.shared()
@@ -122,7 +122,7 @@ async def test_however_often_it_is_clicked_an_answer_is_shared_once(desk: Desk) 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["left", "Slack does not say"])
 async def test_who_is_no_longer_in_the_channel_shows_it_nothing(desk: Desk, is_silent: bool) -> None:
-    """They are told so, alone; back in the channel they may share it."""
+    """The person gets an ephemeral notice, and may share after rejoining the channel."""
     desk.slack.members = [CHANNEL] if is_silent else ["C0HRTEAM1"]
     desk.slack.refusal = "missing_scope" if is_silent else ""
     assert await desk.click() == 200
@@ -135,14 +135,14 @@ async def test_who_is_no_longer_in_the_channel_shows_it_nothing(desk: Desk, is_s
 
 
 async def test_nobody_else_shares_it_nor_elsewhere(desk: Desk) -> None:
-    """Whoever clicks, and wherever a click says it comes from."""
+    """Clicks by another person or from another channel share nothing."""
     for changed in ({"user": {"id": "U0BOB0001"}}, {"channel": {"id": "C0HRTEAM1"}}):
         await desk.click(**changed)
     assert desk.slack.replies == []
 
 
 async def test_what_slack_refused_may_be_shared_again_and_what_is_unclear_may_not(desk: Desk) -> None:
-    """A refusal showed nothing; behind a broken connection the answer may stand there."""
+    """A refusal showed nothing; after a broken connection the answer may already be in the channel."""
     desk.slack.statuses = [404]
     assert await desk.click() == 503
     desk.slack.statuses = [0]
@@ -152,7 +152,7 @@ async def test_what_slack_refused_may_be_shared_again_and_what_is_unclear_may_no
 
 
 async def test_a_private_answer_that_stays_is_no_second_one(desk: Desk) -> None:
-    """It was shared; that Slack did not take the private one away changes nothing."""
+    """Failing to delete the ephemeral message does not undo the share."""
     desk.slack.statuses = [200, 500]
     assert await desk.click() == 200
     assert await desk.click() == 200
@@ -167,7 +167,7 @@ async def test_a_private_answer_that_stays_is_no_second_one(desk: Desk) -> None:
 async def test_new_links_are_for_the_asker_and_for_members(
     desk: Desk, user: str, is_member: bool, has_links: bool
 ) -> None:
-    """One click, and whoever clicked sees the sources with buttons that open: nobody else does."""
+    """A click shows the sources with working buttons to the asker and to members only."""
     desk.slack.members = [CHANNEL] if is_member else ["C0HRTEAM1"]
     (key,) = desk.inbox.kept
     block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}:why", "action_id": "feedback-links"}
@@ -183,7 +183,7 @@ async def test_new_links_are_for_the_asker_and_for_members(
 async def test_feedback_on_a_private_answer_is_answered_also_where_we_are_no_member(
     desk: Desk, is_member: bool
 ) -> None:
-    """There Slack takes a reply to the click, and nothing else from us."""
+    """Slack then accepts replies to the click's response URL only."""
     desk.slack.refusal = "" if is_member else "not_in_channel"
     (key,) = desk.inbox.kept
     block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "feedback"}

@@ -1,4 +1,4 @@
-"""An answer as a Slack message: within Block Kit's limits, and harmless whatever a model wrote."""
+"""Rendering of answers as Slack messages: within Block Kit's limits, and safe for any model output."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ HOSTILE = st.lists(
 
 
 def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int | None = None) -> Citation:
-    """One citation with its link."""
+    """Return a citation with its link."""
     return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
 
 
 def mark(number: int) -> str:
-    """Return the [n] of a text: a link to its own quote."""
+    """Return a text's [n] as a link to its quote."""
     return f"<{LINK}{number}|[{number}]>"
 
 
 def shown_figure(page: int, caption: str) -> AnswerFigure:
-    """One figure with its link."""
+    """Return a figure with its links."""
     url, image = f"{LINK}figure-{page}", f"{LINK}image-{page}"
     return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), url, image, page)
 
@@ -83,7 +83,7 @@ def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> An
 
 
 def strings(value: Any) -> list[str]:
-    """Return every string of a payload with what a client shows as text, links left out."""
+    """Return all strings of a payload that a client shows as text, without URLs."""
     if isinstance(value, dict):
         return [text for key, child in value.items() if key != "url" for text in strings(child)]
     if isinstance(value, list | tuple):
@@ -92,7 +92,7 @@ def strings(value: Any) -> list[str]:
 
 
 def links(value: Any) -> list[str]:
-    """Return every URL that a payload opens."""
+    """Return all URLs in a payload."""
     if isinstance(value, dict):
         own = [value["url"]] if "url" in value else []
         return own + [url for child in value.values() for url in links(child)]
@@ -103,7 +103,7 @@ def links(value: Any) -> list[str]:
 @example("www.evil.com http://x.example <!channel>", ["https://evil|Report.pdf"])
 @example("", ["<!channel>&&[1]000000000000000000000www.evil.com<https://evil.example|click>"])
 def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
-    """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
+    """No mention, control sequence, image or foreign link appears in text, labels or notifications."""
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
     figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
     message = render(answer(text, citations, figures=figures), 5, {n: f"F0{n}" for n in range(len(figures))})
@@ -116,7 +116,7 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
 
 @given(HOSTILE, st.lists(HOSTILE, max_size=40), st.integers(1, 10))
 def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list[str], shown: int) -> None:
-    """No judge has anything against a block; the whole stays under what Slack was seen to refuse."""
+    """Every block passes the validators; the message stays below the size that Slack was seen to refuse."""
     citations = tuple(cited(n, title, f"{n}.pdf") for n, title in enumerate(titles, start=1))
     blocks = list(render(answer(text * 20, citations), shown).blocks)
     assert blocks
@@ -125,7 +125,7 @@ def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list
 
 
 def test_the_places_of_passages_are_bold_and_nothing_else() -> None:
-    """A mark of mrkdwn in a title neither ends nor begins bold text, and the notification has no marks."""
+    """A mrkdwn mark in a title neither opens nor closes bold text; the notification has no marks."""
     place = "R&D *Travel*, p. 5 · Hotels"
     found = answer(f"{place}\n“*Stay* cheap.” [1]", (cited(1),), headings=(place,))
     message = render(found, 5)
@@ -135,7 +135,7 @@ def test_the_places_of_passages_are_bold_and_nothing_else() -> None:
 
 
 def test_a_long_place_is_never_torn_between_two_blocks() -> None:
-    """Each bold line ends in the block that it begins in, however long the text before it is."""
+    """Each bold line ends in the block that it starts in, however long the previous text is."""
     place = "Travel Expense Policy " * 10
     places = [f"{place}{n}" for n in range(30)]
     found = answer("\n".join(f"{one}\n{'word ' * 40}" for one in places), headings=tuple(places))
@@ -145,7 +145,7 @@ def test_a_long_place_is_never_torn_between_two_blocks() -> None:
 
 
 def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
-    """One without such a line stands behind all words; one that was not uploaded has its button alone."""
+    """A figure without such a line follows the text; one that was not uploaded has only its button."""
     figures = [shown_figure(page, caption) for page, caption in ((2, "Backups"), (9, ""), (1, "Gone"))]
     citations = (cited(1), cited(2), cited(3))
     text = "Two charts:\nBackups by day. [2] See below.\nAnd more. [1][3]"
@@ -163,7 +163,7 @@ def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
 
 
 def test_pictures_are_within_the_limits_however_long_the_text() -> None:
-    """Words give way to pictures and sources; those whose line was cut stand at the end."""
+    """Text is shortened in favour of figures and sources; figures whose line was cut come last."""
     figures = tuple(shown_figure(page, "A long caption " * 200) for page in (1, 2, 3))
     text = "\n".join(f"{'word ' * 900}[{n}]" for n in range(1, 4))
     message = render(answer(text, tuple(map(cited, range(1, 4))), figures=figures), 5, dict(enumerate("ABC")))
@@ -190,7 +190,7 @@ def test_each_cited_page_has_one_button_with_its_own_action() -> None:
 
 
 def test_only_the_numbers_of_citations_are_links() -> None:
-    """Shows that a number that cites nothing, and one that a quote brought along, stay text."""
+    """Shows that a number without a citation, and one inside a quote, stay text."""
     (section, *_) = render(answer("[1] [2] [1234] [01] <https://evil.example|[1]>", (cited(1),)), 5).blocks
     assert section["text"]["text"] == (
         f"{mark(1)} [2] [1234] <{LINK}1|[01]> &lt;https://evil.example|{mark(1)}&gt;"
@@ -198,7 +198,7 @@ def test_only_the_numbers_of_citations_are_links() -> None:
 
 
 def test_a_link_in_the_text_is_never_too_long() -> None:
-    """Shows that a web page is opened without the mark on it, and that what is longer still is text."""
+    """Shows that a web link drops its text fragment if too long, and that a still longer one becomes text."""
     page = "https://example.org/a b|c"
     near, far = (
         replace(cited(n), url=f"{page}{'x' * length}#:~:text={'word ' * 200}")
@@ -209,7 +209,7 @@ def test_a_link_in_the_text_is_never_too_long() -> None:
 
 
 def test_words_come_before_links() -> None:
-    """Shows that a text with too many marks keeps its words, and the first link of each number."""
+    """Shows that a text with too many citation marks keeps all words and the first link of each number."""
     words = "So it is. [1] [2] " * 100
     longer = tuple(replace(cited(n), url=f"{LINK}{'x' * 120}{n}") for n in (1, 2))
     parts = [block["text"]["text"] for block in render(answer(words, longer), 5).blocks[:-1]]
@@ -219,7 +219,7 @@ def test_words_come_before_links() -> None:
 
 
 def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
-    """With eight cited pages, five have buttons and three stand in one menu that says so."""
+    """Five of eight cited pages have buttons; the other three are in an overflow menu that says so."""
     message = render(answer("…", tuple(cited(n) for n in range(1, 9))), 5)
     menu = message.blocks[-1]
     assert menu["text"]["text"] == WORDS.more_sources(3)
@@ -227,7 +227,7 @@ def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
 
 
 def test_a_label_is_cut_to_what_a_button_holds() -> None:
-    """Slack refuses a button over 75 characters; the page number stays."""
+    """Slack refuses labels over 75 characters; the page number is kept."""
     message = render(answer("x [1]", (cited(1, "A very long title " * 20),)), 5)
     label = message.blocks[-1]["elements"][0]["text"]["text"]
     assert label.startswith("[1] p. 1 · A very long")
@@ -235,13 +235,13 @@ def test_a_label_is_cut_to_what_a_button_holds() -> None:
 
 
 def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
-    """Words and ``Page N of file.pdf`` stand in the message's own text."""
+    """The notification text contains the answer and ``Page N of file.pdf``."""
     message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
     assert message.text == f"Daily [1].\n[1] {WORDS.page_of(page=2, file='sop.pdf')}"
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
-    """Sources come first in the budget, so a cut never takes one."""
+    """Sources are counted first in the size budget, so truncation never drops one."""
     citations = tuple(cited(n) for n in range(1, 21))
     message = render(answer("A sentence that goes on [1]. " * 1000, citations), 5)
     assert message.blocks[-5]["type"] == "section"
@@ -252,7 +252,7 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
 
 
 def test_not_found_offers_the_nearest_page() -> None:
-    """The page that came nearest has a button though it is no citation."""
+    """The closest page has a button although it is no citation."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     message = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5)
     (button,) = message.blocks[-1]["elements"]
@@ -260,7 +260,7 @@ def test_not_found_offers_the_nearest_page() -> None:
 
 
 def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption() -> None:
-    """Under the sources, and in the notification in full."""
+    """Figure buttons follow the sources; the notification has the full captions."""
     figures = (shown_figure(4, "Emissions by year"), shown_figure(112, "A long caption " * 20))
     message = render(answer("Here. [1]", (cited(1),), figures=figures), 5)
     labels = [button["text"]["text"] for button in message.blocks[-1]["elements"]]
@@ -273,7 +273,7 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:
-    """Shows labels, the control for further sources and the line over the answer in German."""
+    """Shows labels, the overflow menu and the line above the answer in German."""
     sources = tuple(map(cited, range(1, 9)))
     message = render(answer("Täglich. [1]", sources, language=Language.GERMAN, standalone="Wann?"), 5)
     german = reply_words(Language.GERMAN)
@@ -285,13 +285,13 @@ def test_what_we_add_is_in_the_answers_language() -> None:
 
 
 def test_a_failure_is_a_sentence_without_buttons() -> None:
-    """Nothing to open stands under an answer that failed."""
+    """A failed answer has nothing to open."""
     message = render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5)
     assert [block["type"] for block in message.blocks] == ["section"]
 
 
 def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
-    """A follow-up is answered under the question that was searched for; a plain question has no such line."""
+    """A follow-up shows the standalone question above its answer; a plain question has no such line."""
     answer = Answer(
         AnswerState.GROUNDED, "25 days [1].", (cited(1),), standalone="<!channel> " + "why? " * 100
     )
@@ -305,7 +305,7 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
 
 
 def test_a_corrected_word_stands_over_the_answer() -> None:
-    """Whoever mistyped sees what was searched for; it is plain text, below what was understood."""
+    """Shows the corrected words as plain text below the standalone question."""
     corrections = (Correction("bakcups", "backups"),)
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", standalone="Why bakcups?", corrections=corrections)
     first, *_ = render(mistyped, 5).blocks
@@ -317,7 +317,7 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
 
 
 def test_what_narrowed_the_search_stands_over_the_answer() -> None:
-    """Plain text in the same place as what was corrected."""
+    """Filters are plain text in the same place as corrections."""
     applied = AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1)
     first, *_ = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).blocks
     assert [(line["type"], line["text"]) for line in first["elements"]] == [
@@ -330,7 +330,7 @@ def test_what_narrowed_the_search_stands_over_the_answer() -> None:
 
 
 def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
-    """Shows that a reply without sources is one section, with a bullet a line."""
+    """Shows that a reply without sources is one section, with one bullet per line."""
     text = "I know 2 documents in this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
     message = render(Answer(AnswerState.CHAT, text), 5)
     (section,) = message.blocks
@@ -339,8 +339,10 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
 
 
 def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> None:
-    """Shows a line and a button before the words, one without a button where nothing is there, and both
-    harmless whatever a document is called."""
+    """Shows a line with a button above the answer, and one without where there is no page.
+
+    Both are escaped, whatever a document is called.
+    """
     page = CitedPage((1,), "p. 5 · <Handbook>", "Page 5 of h.pdf", f"{LINK}new")
     changes = (
         SourceChange("“<!channel>” was updated on 2026-11-02:", page),
@@ -360,7 +362,7 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> Non
 
 
 def test_people_to_ask_are_mentioned() -> None:
-    """Shows the one place where a reply mentions people: their ids come from settings and uploads."""
+    """Shows the only mentions in a reply: their ids come from settings and uploads."""
     answer = Answer(AnswerState.CHAT, "Ask:", people=("slack:T1:U1", "slack:T1:U2"))
     context = [one for one in render(answer, 5).blocks if one["type"] == "context"]
     assert context == [{"type": "context", "elements": [{"type": "mrkdwn", "text": "<@U1> <@U2>"}]}]

@@ -1,4 +1,4 @@
-"""Which Slack events ask something, where and in which words."""
+"""Parsing of Slack events: which of them ask a question, in which channel, and with which text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOT = "U0FOOT001"
 
 
 def envelope(**event: Any) -> dict[str, Any]:
-    """Return a mention in a channel, as Slack sends it, with ``event`` fields changed; None removes one."""
+    """Return a channel mention as Slack sends it, with ``event`` fields changed; None removes one."""
     fields = {"type": "app_mention", "channel": "C0ITOPS01", "user": "U0ALICE01", "ts": "17.0001"}
     changed = fields | {"text": f"<@{BOT}> when do backups run?"} | event
     authorization = {"enterprise_id": None, "team_id": "T0ACME001", "user_id": BOT, "is_bot": True}
@@ -37,7 +37,7 @@ def envelope(**event: Any) -> dict[str, Any]:
 
 
 def test_a_mention_asks_in_the_channel_of_the_verified_envelope() -> None:
-    """Channel, keys, thread and words of a question come out of a mention."""
+    """Reads channel, keys, thread and text of a mention."""
     message = read_event(envelope())
     assert message
     assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
@@ -59,7 +59,7 @@ def test_the_twin_events_of_one_mention_share_their_message_key() -> None:
 
 
 def test_an_org_wide_install_is_named_by_its_enterprise() -> None:
-    """Only an install for the whole organisation takes the enterprise id."""
+    """Only org-wide installs use the enterprise id."""
     event = envelope()
     event["authorizations"][0] |= {"enterprise_id": "E0ACME001", "is_enterprise_install": True}
     message = read_event(event)
@@ -77,7 +77,7 @@ def test_an_enterprise_workspace_with_its_own_install_keeps_its_team() -> None:
 
 
 def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
-    """In a direct message every sentence asks; the answer does not open a thread."""
+    """Every direct message is a question; the answer does not open a thread."""
     message = read_event(envelope(type="message", channel_type="im", channel="D0ALICE01", text="hello"))
     assert message
     assert (message.text, message.address["thread"], message.thread) == ("hello", None, "")
@@ -86,14 +86,14 @@ def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
 
 @pytest.mark.parametrize("kind", ["channel", "group", "mpim", None])
 def test_only_a_chat_of_one_person_with_the_bot_is_direct(kind: str | None) -> None:
-    """Several people, or a channel whose id looks like a direct chat's, are no direct chat."""
+    """Group messages, and channels whose id looks like a direct chat's, are not direct."""
     message = read_event(envelope(channel_type=kind, channel="D0ALICE01"))
     assert message
     assert not message.is_direct
 
 
 def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:
-    """The thread's root names the thread, not the reply."""
+    """The thread is named by its root, not by the reply."""
     message = read_event(envelope(thread_ts="16.0001"))
     assert message
     assert (message.thread, message.address["thread"]) == ("16.0001", "16.0001")
@@ -104,7 +104,7 @@ REPLY = {"type": "message", "channel_type": "channel", "thread_ts": "16.0001", "
 
 @pytest.mark.parametrize("kind", ["channel", "group"])
 def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
-    """In a channel or a private one, it asks where its thread is one of ours; a mention asks anyhow."""
+    """In public and private channels such a reply asks if we answered in the thread."""
     message = read_event(envelope(**REPLY | {"channel_type": kind}))
     assert message
     assert (message.is_unaddressed, message.thread, message.text) == (True, "16.0001", "and restores?")
@@ -115,7 +115,7 @@ def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
 
 @pytest.mark.parametrize("subtype", ["thread_broadcast", "me_message", "file_share"])
 def test_a_mention_is_a_question_in_every_kind_of_message(subtype: str) -> None:
-    """Shows it for a reply also sent to the channel, for "/me" and for a message with files."""
+    """Covers replies also sent to the channel, "/me" messages and messages with files."""
     for kind in ("app_mention", "message"):
         assert read_event(envelope(type=kind, subtype=subtype)) is not None
 
@@ -138,23 +138,23 @@ def test_a_mention_is_a_question_in_every_kind_of_message(subtype: str) -> None:
     ],
 )
 def test_what_is_said_to_others_or_by_a_program_is_no_follow_up(event: dict[str, Any]) -> None:
-    """A mention of somebody else, the root of a thread, bots, edits and broadcasts stay unanswered."""
+    """Mentions of other people, thread roots, bots, edits and broadcasts ask nothing."""
     assert read_event(envelope(**REPLY | event)) is None
 
 
 def test_a_date_in_a_reply_is_no_mention() -> None:
-    """Slack writes a date in the same brackets."""
+    """Slack writes dates in the same brackets."""
     assert read_event(envelope(**REPLY | {"text": "since <!date^1700000000^{date}|2023>?"}))
 
 
 def test_follow_ups_can_be_switched_off() -> None:
-    """Then a mention alone asks."""
+    """Without follow-ups only a mention asks."""
     assert read_event(envelope(**REPLY), follow_ups=False) is None
     assert read_event(envelope(), follow_ups=False)
 
 
 def test_a_name_that_begins_like_ours_is_not_ours() -> None:
-    """One id may begin another."""
+    """The id of another user may start with ours."""
     assert read_event(envelope(type="message", text=f"<@{BOT}2> when do backups run?")) is None
 
 
@@ -176,12 +176,12 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
     ],
 )
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
-    """Bots, edits, joins and talk among people ask nothing."""
+    """Bots, edits, joins and conversations among people ask nothing."""
     assert read_event(envelope(**event)) is None
 
 
 def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any) -> dict[str, Any]:
-    """Return a message of Alice's was changed from ``old`` to ``new``."""
+    """Return an edit of Alice's message from ``old`` to ``new``."""
     text = f"<@{BOT}> when do backups run?" if new is None else new
     edited = {"user": "U0ALICE01", "ts": "18.0001"}
     said = {"type": "message", "user": "U0ALICE01", "ts": "17.0001", "text": text, "edited": edited}
@@ -191,7 +191,7 @@ def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any)
 
 
 def test_an_edit_asks_what_its_message_says_now() -> None:
-    """It has the key of the message, whose question it replaces; as an event of its own it asks nothing."""
+    """The edit has the key of its message, whose question it replaces; it is no new question."""
     message = read_edit(change())
     asked = read_event(envelope())
     assert message
@@ -211,12 +211,12 @@ def test_an_edit_asks_what_its_message_says_now() -> None:
     ],
 )
 def test_what_was_not_edited_into_another_question_asks_nothing(event: dict[str, Any]) -> None:
-    """Previews and reactions of Slack's own change a message, too; so do our updates."""
+    """Slack's link previews and reactions also change a message, and so do our updates."""
     assert read_edit(event) is None
 
 
 def test_a_deleted_message_is_known_by_its_key() -> None:
-    """Also one with replies, which Slack turns into a tombstone."""
+    """Covers messages with replies, which Slack replaces with a tombstone."""
     asked = read_event(envelope())
     assert asked
     gone = envelope(type="message", subtype="message_deleted", deleted_ts="17.0001", ts="18.1", text=None)
@@ -227,13 +227,13 @@ def test_a_deleted_message_is_known_by_its_key() -> None:
 
 
 def press(**event: Any) -> dict[str, Any]:
-    """Somebody presses Stop, with fields changed."""
+    """Return a click on Stop, with fields changed."""
     pressed = {"type": STOPPED, "thread_ts": "17.0001", "event_ts": "19.5", "streaming_message_ts": ["18.1"]}
     return envelope(**pressed | {"ts": None, "text": None} | event)
 
 
 def test_the_button_stops_what_was_asked_before_in_its_thread() -> None:
-    """By Slack's own clock: an event may come late. Private questions belong to no thread."""
+    """Slack's timestamps are compared, since events may be late. Private questions belong to no thread."""
     stop = read_stop(press())
     assert stop
     asked = read_event(envelope())
@@ -248,12 +248,12 @@ def test_the_button_stops_what_was_asked_before_in_its_thread() -> None:
 
 
 def join(**event: Any) -> dict[str, Any]:
-    """We were added to a channel, with fields changed."""
+    """Return the event of our joining a channel, with fields changed."""
     return envelope(type="member_joined_channel", user=BOT, channel_type="C", ts=None, text=None, **event)
 
 
 def test_only_our_own_joining_is_one_to_welcome() -> None:
-    """Others join, too, and what else we do is no joining; none of it asks anything."""
+    """Joins of other people and other events of ours are not reported."""
     key = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
     assert read_join(join()) == key
     assert read_event(join()) is None
@@ -264,7 +264,7 @@ def test_only_our_own_joining_is_one_to_welcome() -> None:
 
 @pytest.mark.parametrize("kind", ["channel_left", "group_left", "channel_deleted", "group_deleted"])
 def test_a_channel_that_we_left_or_that_is_gone_is_known(kind: str) -> None:
-    """Shows that its time begins, and that nothing is taken for that but these events."""
+    """Shows that only these events report that we left a channel."""
     assert read_leave(envelope(type=kind)) == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
     assert read_leave(envelope(type=kind, channel="not a channel")) is None
     assert read_leave(join()) is None
@@ -272,7 +272,7 @@ def test_a_channel_that_we_left_or_that_is_gone_is_known(kind: str) -> None:
 
 @pytest.mark.parametrize(("team", "asks"), [("T0ACME001", True), ("T0OTHER01", False), (None, False)])
 def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, asks: bool) -> None:
-    """Somebody of another organisation, or of an unknown one, gets nothing of our documents."""
+    """A person of another or an unknown organisation gets nothing from our documents."""
     event = envelope(user_team=team) | {"is_ext_shared_channel": True}
     assert (read_event(event) is not None) is asks
 
@@ -289,12 +289,12 @@ def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, 
     ],
 )
 def test_markup_reads_as_people_wrote_it(text: str, plain: str) -> None:
-    """Entities are decoded once; mentions and links leave what people see."""
+    """Entities are decoded once; mentions and links become their visible text."""
     assert plain_text(text, BOT).split() == plain.split()
 
 
 def test_characters_that_no_database_keeps_are_replaced() -> None:
-    """Half a surrogate pair and NUL do not make a question one that Slack delivers again for ever."""
+    """A lone surrogate or NUL must not make Slack redeliver a question for ever."""
     message = read_event(envelope(text=f"<@{BOT}> when \ud83d do\0 backups run \N{GRINNING FACE}?"))
     assert message
     assert message.text == "when \ufffd do\ufffd backups run \N{GRINNING FACE}?"

@@ -1,4 +1,4 @@
-"""Questions travel through a real Slack server and back, over both transports."""
+"""End-to-end questions through a real Slack test server, over the Events API and Socket Mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.engine("slack")
 
 @dataclass(frozen=True)
 class Workspace:
-    """A Slack with our bot in it."""
+    """A Slack workspace with our bot in it."""
 
     slack: SlackDouble
     inbox: Any
@@ -38,13 +38,13 @@ async def workspace(
     start_slack: StartSlack,
     open_workspace: Callable[[str, StartSlack, AsyncExitStack], Awaitable[Workspace]],
 ) -> AsyncIterator[Workspace]:
-    """The bot behind the Events API, and once more behind Socket Mode."""
+    """Yield the bot behind the Events API, then behind Socket Mode."""
     async with AsyncExitStack() as stack:
         yield await open_workspace(request.param, start_slack, stack)
 
 
 async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Workspace) -> None:
-    """Placeholder, then the answer in its place: one message, one source button."""
+    """The answer replaces the placeholder: one message with one source button."""
     asked = await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
     (reply,) = await workspace.slack.replies(IT)
     assert reply["thread_ts"] == asked
@@ -58,7 +58,7 @@ async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Work
 
 
 async def test_a_mention_that_arrives_as_two_events_is_answered_once(workspace: Workspace) -> None:
-    """This server sends a message and an app_mention for one sentence; one answer is seen."""
+    """The server sends both message and app_mention for a sentence; it gets one answer."""
     await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
     await workspace.slack.replies(IT)
     await until_true(lambda: workspace.inbox.arrivals == 2)
@@ -67,7 +67,7 @@ async def test_a_mention_that_arrives_as_two_events_is_answered_once(workspace: 
 
 
 async def test_in_a_thread_of_people_we_answer_a_mention_only(workspace: Workspace) -> None:
-    """Talk among people in the thread stays theirs until somebody calls us into it."""
+    """We stay out of a thread among people until a mention."""
     root = await workspace.slack.say(IT, "has anybody seen the backup rules?")
     await workspace.slack.say(IT, "no, sorry", thread=root)
     await workspace.slack.say(IT, f"<@{BOT}> when do backups run?", thread=root)
@@ -77,7 +77,7 @@ async def test_in_a_thread_of_people_we_answer_a_mention_only(workspace: Workspa
 
 
 async def test_a_follow_up_needs_no_mention_where_we_answered(workspace: Workspace) -> None:
-    """A reply under our answer asks us; one that calls somebody else does not, nor does a new message."""
+    """A reply below our answer asks; one that mentions another person, or a new message, does not."""
     slack = workspace.slack
     root = await slack.say(IT, f"<@{BOT}> when do backups run?")
     await slack.replies(IT)
@@ -92,7 +92,7 @@ async def test_a_follow_up_needs_no_mention_where_we_answered(workspace: Workspa
 
 
 async def test_a_direct_message_is_answered_beside_it(workspace: Workspace) -> None:
-    """No mention and no thread needed when a person talks to the bot alone."""
+    """Direct messages need neither mention nor thread."""
     direct = await workspace.slack.open_dm()
     await workspace.slack.say(direct, "when do backups run?")
     (reply,) = await workspace.slack.replies(direct)
@@ -101,7 +101,7 @@ async def test_a_direct_message_is_answered_beside_it(workspace: Workspace) -> N
 
 
 async def test_two_channels_never_see_each_others_answers(workspace: Workspace) -> None:
-    """Asked at once in both, each channel reads what is for it and nothing else."""
+    """With simultaneous questions each channel gets its own answer only."""
     await asyncio.gather(*(workspace.slack.say(c, f"<@{BOT}> when do backups run?") for c in (IT, HR)))
     (first,), (second,) = await workspace.slack.replies(IT), await workspace.slack.replies(HR)
     assert HR not in str(first["blocks"])
@@ -114,7 +114,7 @@ async def test_two_channels_never_see_each_others_answers(workspace: Workspace) 
 async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     workspace: Workspace, browser: Browser, tmp_path: Path
 ) -> None:
-    """Asked in the browser: each [n] a link, five buttons and one control; a click is acknowledged."""
+    """In the browser each [n] is a link, with five buttons and an overflow menu; a click is acknowledged."""
     page = await browser.new_page(viewport={"width": 1280, "height": 800})
     await page.goto(workspace.slack.url)
     await page.fill("textarea", f"<@{BOT}> show me all the rules")
@@ -144,7 +144,7 @@ def open_workspace(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> Callable[[str, StartSlack, AsyncExitStack], Awaitable[Workspace]]:
-    """``await open_workspace(mode, start_slack, stack)``: Slack and bot, each knowing the other's address."""
+    """Return ``await open_workspace(mode, start_slack, stack)``: Slack and bot with each other's URLs."""
 
     async def open_it(mode: str, start: StartSlack, stack: AsyncExitStack) -> Workspace:
         port = free_port()

@@ -1,4 +1,4 @@
-"""How replies reach Slack when Slack is busy, broken or unclear: against a small Web API of our own."""
+"""Posting to Slack through rate limits, errors and unclear outcomes, against a small fake Web API."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ SINCE = datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
 
 @dataclass
 class WebApi:
-    """Keeps what was posted, with its metadata, and fails as it is told to."""
+    """A fake Web API: records posts with their metadata, and fails on demand."""
 
     url: str = ""
-    # What to answer instead of the truth; None cuts the connection after the work was done.
+    # Faults to return in place of a reply; None cuts the connection after the call took effect.
     faults: list[web.Response | Literal[False] | None] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
-    # Where the stamps of messages begin.
+    # Timestamp of the first message.
     now: float = 18.0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer with a fault, or do what the method says."""
+        """Return a fault, or do what the method says."""
         method = request.match_info["method"]
         arguments = await request.json() if request.content_type == "application/json" else {}
         arguments |= dict(request.query) | dict(await request.post())
@@ -93,7 +93,7 @@ class WebApi:
         return self._page(arguments, newest_first=method == "conversations.history")
 
     def _page(self, arguments: dict[str, Any], *, newest_first: bool) -> dict[str, Any]:
-        """As Slack gives what is newer than ``oldest``: so many at once, and where the others begin."""
+        """Return a page of the messages newer than ``oldest``, with the cursor of the next page."""
         if arguments.get("inclusive"):
             return {"messages": [one for one in self.posted if one["ts"] == arguments["latest"]]}
         read = [_as_read(one) for one in self.posted if float(one["ts"]) > float(arguments["oldest"])]
@@ -106,7 +106,7 @@ class WebApi:
         }
 
     def chat(self, count: int) -> None:
-        """Other people write so many messages."""
+        """Add ``count`` messages by other people."""
         self.posted += [{"ts": f"{19 + place}.0"} for place in range(count)]
 
 
@@ -116,7 +116,7 @@ def _as_read(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def slow_down(seconds: str) -> web.Response:
-    """Slack's rate limit."""
+    """Return Slack's rate-limit response."""
     return web.json_response(
         {"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": seconds}
     )
@@ -124,7 +124,7 @@ def slow_down(seconds: str) -> web.Response:
 
 @pytest.fixture
 async def api() -> AsyncIterator[WebApi]:
-    """The Web API on loopback."""
+    """Yield the fake Web API on loopback."""
     api = WebApi()
     async with slack_api(api.handle) as api.url:
         yield api
@@ -132,14 +132,14 @@ async def api() -> AsyncIterator[WebApi]:
 
 @pytest.fixture
 def messenger(api: WebApi) -> SlackMessenger:
-    """A messenger that posts there."""
+    """Return a messenger that posts there."""
     return SlackMessenger(web_client("xoxb-test", api.url))
 
 
 async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """In the thread, without previews or mentions, and naming its question in metadata."""
+    """The placeholder is posted in the thread, with its question's key as metadata."""
     assert await messenger.place(ADDRESS, Language.ENGLISH) == {"channel": "C1", "ts": "18.0"}
     ((method, sent),) = api.calls
     assert (method, sent["thread_ts"], sent["parse"]) == ("chat.postMessage", "17.1", "none")
@@ -154,7 +154,7 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
 async def test_a_beginning_is_written_over_the_placeholder_and_still_names_its_question(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Escaped, without [n] that would lead nowhere, saying that more is to come; a crash finds it."""
+    """The draft is escaped, without [n] that have no target yet; it is found after a crash."""
     await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12].")
     ((method, sent),) = api.calls
     assert (method, sent["ts"], sent["parse"]) == ("chat.update", "18.0", "none")
@@ -165,7 +165,7 @@ async def test_a_beginning_is_written_over_the_placeholder_and_still_names_its_q
 
 
 async def test_a_beginning_is_tried_once(api: WebApi, messenger: SlackMessenger) -> None:
-    """A rate limit is left to the answer, which is worth waiting for."""
+    """A rate limit is not waited for; only the final answer is worth it."""
     api.faults = [slow_down("1")]
     with pytest.raises(DeliveryError):
         await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily [1].")
@@ -176,7 +176,7 @@ async def test_a_beginning_is_tried_once(api: WebApi, messenger: SlackMessenger)
 async def test_a_placeholder_of_unclear_outcome_is_found_again(
     api: WebApi, messenger: SlackMessenger, address: dict[str, Any]
 ) -> None:
-    """The connection broke after Slack had posted: one post, and looking finds it."""
+    """The connection broke after Slack had posted: find_placeholder returns the one message."""
     api.faults = [None]
     with pytest.raises(DeliveryUnclear):
         await messenger.place(address, Language.ENGLISH)
@@ -189,7 +189,7 @@ async def test_a_placeholder_of_unclear_outcome_is_found_again(
 async def test_the_placeholder_of_another_question_is_not_ours(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Only the very same question's message is taken over."""
+    """Only the message of the same question is reused."""
     await messenger.place(ADDRESS | {"key": "T1:C1:16.0"}, Language.ENGLISH)
     assert await messenger.find_placeholder(ADDRESS) is None
 
@@ -198,7 +198,7 @@ async def test_the_placeholder_of_another_question_is_not_ours(
 async def test_a_placeholder_is_found_among_any_number_of_messages(
     api: WebApi, messenger: SlackMessenger, address: dict[str, Any]
 ) -> None:
-    """Shows that what hundreds wrote before and after it makes no second placeholder."""
+    """Shows that hundreds of messages before and after it cause no second placeholder."""
     api.chat(250)
     api.now = 400.0
     placed = await messenger.place(address, Language.ENGLISH)
@@ -207,14 +207,14 @@ async def test_a_placeholder_is_found_among_any_number_of_messages(
 
 
 async def test_a_short_rate_limit_is_waited_for(api: WebApi, messenger: SlackMessenger) -> None:
-    """Slack says it did nothing: asking again changes the message once."""
+    """A rate-limited call had no effect: retrying updates the message once."""
     api.faults = [slow_down("0")]
     await messenger.deliver(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER)
     assert [method for method, _ in api.calls] == ["chat.update", "chat.update"]
 
 
 async def test_a_placeholder_waits_for_no_rate_limit(api: WebApi, messenger: SlackMessenger) -> None:
-    """Others' placeholders stand behind it, and theirs may be of channels that Slack takes posts in."""
+    """Placeholders of other channels, which Slack may accept, are queued behind it."""
     api.faults = [slow_down("1")]
     with pytest.raises(DeliveryError) as caught:
         await messenger.place(ADDRESS, Language.ENGLISH)
@@ -225,7 +225,7 @@ async def test_a_placeholder_waits_for_no_rate_limit(api: WebApi, messenger: Sla
 async def test_a_long_rate_limit_goes_back_to_the_outbox(
     api: WebApi, messenger: SlackMessenger, faults: list[str]
 ) -> None:
-    """The wait is bounded; the time that Slack asked for is handed on."""
+    """Waits are bounded; Retry-After is handed on to the outbox."""
     api.faults = [slow_down(seconds) for seconds in faults]
     with pytest.raises(DeliveryError) as caught:
         await messenger.deliver(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER)
@@ -233,7 +233,7 @@ async def test_a_long_rate_limit_goes_back_to_the_outbox(
 
 
 async def test_a_failing_slack_is_unclear_and_not_asked_twice(api: WebApi, messenger: SlackMessenger) -> None:
-    """A 503 says nothing about whether a message was posted."""
+    """A 503 does not tell if the message was posted."""
     api.faults = [web.Response(status=503, text="upstream")]
     with pytest.raises(DeliveryUnclear):
         await messenger.place(ADDRESS, Language.ENGLISH)
@@ -241,7 +241,7 @@ async def test_a_failing_slack_is_unclear_and_not_asked_twice(api: WebApi, messe
 
 
 async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMessenger) -> None:
-    """A bot that was removed from the channel knows that nothing was posted."""
+    """After not_in_channel it is certain that nothing was posted."""
     api.faults = [web.json_response({"ok": False, "error": "not_in_channel"})]
     with pytest.raises(DeliveryError, match="not_in_channel") as caught:
         await messenger.place(ADDRESS, Language.ENGLISH)
@@ -249,7 +249,7 @@ async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMess
 
 
 async def test_an_unreachable_slack_got_nothing() -> None:
-    """Nobody listens: certainly nothing was posted."""
+    """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
         await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(
             ADDRESS, Language.ENGLISH
@@ -258,7 +258,7 @@ async def test_an_unreachable_slack_got_nothing() -> None:
 
 
 async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: SlackMessenger) -> None:
-    """An update repeats without a second message, and keeps the metadata."""
+    """A repeated update makes no second message and keeps the metadata."""
     message = await messenger.place(ADDRESS, Language.ENGLISH)
     await messenger.deliver(ADDRESS, message, ANSWER)
     await messenger.deliver(ADDRESS, message, ANSWER)
@@ -280,32 +280,32 @@ UPLOAD = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"
 
 
 async def draw(figure: AnswerFigure) -> PageImage:
-    """Return every figure but that of page 9, which is damaged."""
+    """Return an image of each figure except on page 9, which is damaged."""
     if figure.page == 9:
         raise ReaderKilled("drawing the page broke off")
     return PageImage(PNG, "image/png")
 
 
 async def hold() -> None:
-    """The question is ours."""
+    """Accept: the lease is still ours."""
 
 
 def pictures(sent: dict[str, Any]) -> list[str]:
-    """Return the files that an update shows."""
+    """Return the ids of the files that an update shows."""
     blocks = sent["blocks"] if isinstance(sent["blocks"], list) else json.loads(sent["blocks"])
     return [block["slack_file"]["id"] for block in blocks if block["type"] == "image"]
 
 
 @pytest.fixture
 def illustrator(api: WebApi) -> SlackMessenger:
-    """A messenger that uploads figures there."""
+    """Return a messenger that uploads figures there."""
     return SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
 
 
 async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
-    """The files name no channel, so that nothing is posted; they are drawn once, however often it is sent."""
+    """The files name no channel, so nothing is posted; each is rendered once, however often it is sent."""
     await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
     for _ in range(2):
         await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
@@ -321,7 +321,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
 
 
 async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMessenger) -> None:
-    """Slack refuses a file that is described in more than 1000 characters."""
+    """Slack refuses alt texts over 1000 characters."""
     long = replace(ILLUSTRATED, figures=(replace(FIGURES[0], caption="A long caption " * 200),))
     await illustrator.illustrate(ADDRESS, MESSAGE_OF, long, hold)
     assert 900 < len(api.calls[0][1]["alt_txt"]) <= 1000
@@ -331,7 +331,7 @@ async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMe
 async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
-    """It refuses such blocks: the words stand, and the pictures come with the next try."""
+    """Slack refuses blocks with such files: the text stays, and a retry adds the figures."""
     await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
     api.faults = [*[False] * 6, *(refused("invalid_blocks") for _ in range(2))]
     await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
@@ -340,7 +340,7 @@ async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
 
 
 def refused(error: str) -> web.Response:
-    """What Slack says in a reply of status 200."""
+    """Return a Slack error reply, which has status 200."""
     return web.json_response({"ok": False, "error": error})
 
 
@@ -357,7 +357,7 @@ def refused(error: str) -> web.Response:
 async def test_an_upload_that_fails_costs_its_picture_alone(
     api: WebApi, illustrator: SlackMessenger, step: int, fault: Callable[[], web.Response | None]
 ) -> None:
-    """Wherever it fails, the other figure is shown, and the answer was before."""
+    """The other figure is shown for a failure at any step, and the answer was posted before."""
     api.faults = [*[False] * step, fault()]
     await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     assert api.calls[-1][0] == "chat.update"
@@ -367,7 +367,7 @@ async def test_an_upload_that_fails_costs_its_picture_alone(
 async def test_a_figure_that_cannot_be_drawn_is_a_button_alone(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
-    """A hostile page costs a picture; without any the answer is left as it is."""
+    """A damaged page costs only its figure; without any figure the answer is not updated."""
     damaged = replace(FIGURES[0], page=9)
     await illustrator.illustrate(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged,)), hold)
     assert api.calls == []
@@ -376,7 +376,7 @@ async def test_a_figure_that_cannot_be_drawn_is_a_button_alone(
 
 
 async def test_a_private_answer_uploads_nothing(api: WebApi, illustrator: SlackMessenger) -> None:
-    """Its figures stay links: a file could be seen by others."""
+    """Figures stay links, because other people could see an uploaded file."""
     private = {**ADDRESS, "response_url": f"{api.url}reply"}
     await illustrator.illustrate(private, {"is_private": True}, ILLUSTRATED, hold)
     assert api.calls == []
@@ -385,7 +385,7 @@ async def test_a_private_answer_uploads_nothing(api: WebApi, illustrator: SlackM
 async def test_pictures_are_shown_only_while_the_question_is_ours(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
-    """It was asked in other words meanwhile: its new answer is not written over with the old one."""
+    """The question was edited during the upload: its new answer is not overwritten by the old one."""
 
     async def lost() -> None:
         raise LeaseLost("another worker has it")
@@ -399,7 +399,7 @@ GONE = WithdrawnItem(ADDRESS, {"channel": "C1", "ts": "18.0"}, is_posting=False)
 
 
 async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenger: SlackMessenger) -> None:
-    """Also a placeholder that nobody knew to be there; one that was never posted is nothing to delete."""
+    """Covers a placeholder whose post was unclear; one that was never posted needs no deletion."""
     await messenger.delete(GONE, take_any)
     assert api.calls == [("chat.delete", {"channel": "C1", "ts": "18.0"})]
     await messenger.delete(WithdrawnItem(ADDRESS, None, is_posting=False), take_any)
@@ -416,7 +416,7 @@ async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenge
 async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
     api: WebApi, illustrator: SlackMessenger, address: dict[str, Any], read: str
 ) -> None:
-    """They are read from the message itself, so that a restart forgets none."""
+    """File ids are read from the message, so that they survive a restart."""
     message = await illustrator.place(address, Language.ENGLISH)
     await illustrator.deliver(address, message, ILLUSTRATED)
     await illustrator.illustrate(address, message, ILLUSTRATED, hold)
@@ -432,7 +432,7 @@ async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
 async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
     api: WebApi, illustrator: SlackMessenger, step: int
 ) -> None:
-    """The message goes, whether or not its pictures can be named or deleted."""
+    """The message is deleted even if its files cannot be listed or deleted."""
     message = await illustrator.place(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
     await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
@@ -446,7 +446,7 @@ async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
 async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_again(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Deleted already, or not ours to delete: that is no error. Else Slack sends the event again."""
+    """A message already deleted or not ours is no error. Other errors make Slack redeliver the event."""
     refusal = web.json_response({"ok": False, "error": "message_not_found"})
     api.faults = [refusal]
     await messenger.delete(GONE, take_any)
@@ -459,7 +459,7 @@ async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_aga
 def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after(
     messenger: SlackMessenger,
 ) -> None:
-    """Shows that a channel which never spoke can be told of its files."""
+    """Shows that a channel without any message can get announcements."""
     tenant = ChannelKey(Platform.SLACK, "T1", "C1").tenant
     assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
 
@@ -467,7 +467,7 @@ def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after
 async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one_is_not(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Shows that the metadata of a lost post names it."""
+    """Shows that a lost post is identified by its metadata."""
     api.faults = [None]
     with pytest.raises(DeliveryUnclear):
         await messenger.announce(PLACE, ANNOUNCED)
@@ -479,7 +479,7 @@ async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one
 async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that_is_ahead(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Shows that neither 1,300 newer messages nor four minutes between two clocks make a second one."""
+    """Shows that neither 1,300 newer messages nor four minutes of clock skew cause a duplicate."""
     api.now = (SINCE - timedelta(minutes=4)).timestamp()
     await messenger.announce(PLACE, ANNOUNCED)
     api.posted += [{"ts": f"{1000 + place}.0"} for place in range(1300)]
@@ -489,7 +489,7 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
 async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_for_there(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Shows the thread of the post and of the search; every other announcement opens one of its own."""
+    """Posts and searches use the thread; other announcements start a thread of their own."""
     below = PLACE | {"below": {"channel": "C1", "thread": "17.1"}}
     await messenger.announce(below, ANNOUNCED)
     assert await messenger.has_announced(below, "b1", SINCE)
@@ -501,7 +501,7 @@ async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_fo
 
 
 async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
-    """Shows the placeholder of an upload that opens a thread, where a model writes answers."""
+    """Shows the placeholder of an upload that starts a thread, with a model configured."""
     messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
     address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
     who = {"user": "U1", "team": "T1", "bot": "U2"}
@@ -514,14 +514,14 @@ async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) ->
 async def test_a_channel_without_the_bot_is_closed(
     api: WebApi, messenger: SlackMessenger, error: str
 ) -> None:
-    """Shows that such a refusal is told apart from one that passes."""
+    """Shows that a permanent refusal is distinguished from a temporary one."""
     api.faults = [web.json_response({"ok": False, "error": error})]
     with pytest.raises(ChannelClosed):
         await messenger.announce(PLACE, ANNOUNCED)
 
 
 def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_documents_are_called() -> None:
-    """Shows that names from documents make no mention, link or markup, and that buttons are only ours."""
+    """Shows that document names yield no mention, link or markup, and that all buttons are ours."""
     evil = "<!channel> <https://evil.example|here> & www.evil.example"
     entries = tuple(AnnouncementEntry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
     source = CitedPage((), evil, evil, "https://footnote.example/v/1")
@@ -538,7 +538,7 @@ def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_document
 async def test_what_became_of_a_source_is_written_over_the_answer(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
-    """Shows one update of the same message, no post, and that a message which is gone is told apart."""
+    """Shows one chat.update and no post; a message that is gone raises another error."""
     page = CitedPage((1,), "p. 5 · B", "Page 5", "https://f.example/v/new")
     await messenger.revise(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER, [SourceChange("Newer:", page)])
     ((method, sent),) = api.calls
@@ -560,7 +560,7 @@ async def test_what_became_of_a_source_is_written_over_the_answer(
 async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
-    """Shows the line above the answer, and each uploaded file still in it."""
+    """Shows the line above the answer and all uploaded files still in place."""
     message = await illustrator.place(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
     await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
@@ -572,7 +572,7 @@ async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
 
 
 async def test_an_erased_answer_goes_with_its_pictures(api: WebApi, illustrator: SlackMessenger) -> None:
-    """Shows its words, buttons and uploaded files gone, and that a private one cannot be reached."""
+    """Text, buttons and uploaded files are deleted; a private answer cannot be reached."""
     message = await illustrator.place(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
     await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)

@@ -1,4 +1,4 @@
-"""Signed events over HTTP: committed before they are acknowledged, and nothing else gets in."""
+"""Signed events over HTTP: committed before they are acknowledged; unsigned requests are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVENT: dict[str, Any] = {
 
 
 async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
-    """While the commit is under way Slack waits; it sees 200 only afterwards."""
+    """The response is sent only after the commit."""
     street.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(street.send(EVENT))
     await until_true(lambda: street.inbox.arrivals)
@@ -41,7 +41,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
 async def test_an_event_that_could_not_be_kept_is_asked_for_again(
     street: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A database that is down answers 503, so Slack repeats; no word of the question is logged."""
+    """With the database down the response is 503, so Slack retries; no text of the question is logged."""
     street.inbox.failure = DatabaseUnavailable("disk full while keeping canary backups")
     with caplog.at_level(logging.DEBUG):
         assert await street.send(EVENT) == 503
@@ -52,13 +52,13 @@ async def test_an_event_that_could_not_be_kept_is_asked_for_again(
 
 
 async def test_a_repeated_event_reaches_the_inbox_with_the_same_key(street: Any) -> None:
-    """Slack's retry is acknowledged, and the inbox knows it by its key."""
+    """Slack's retry is acknowledged and deduplicated by its key."""
     assert [await street.send(EVENT), await street.send(EVENT)] == [200, 200]
     assert (street.inbox.arrivals, len(street.inbox.kept)) == (2, 1)
 
 
 async def test_what_the_manifest_does_not_ask_for_is_not_read(street: Any) -> None:
-    """Shows that an event works with a line in the app's manifest, and not without: here one that deletes."""
+    """Shows that an event is handled only if the app manifest subscribes to it: here a deletion."""
     assert await street.send(EVENT) == 200
     deleted = {"subtype": "message_deleted", "channel": "C0ITOPS01", "deleted_ts": "17.0001"}
     for kind, kept in (("message_metadata_deleted", 1), ("message", 0)):
@@ -67,13 +67,13 @@ async def test_what_the_manifest_does_not_ask_for_is_not_read(street: Any) -> No
 
 
 async def test_other_events_are_acknowledged_and_kept_out(street: Any) -> None:
-    """An event we did not ask for is no error."""
+    """Unknown events are no error."""
     assert await street.send(EVENT | {"event": {"type": "channel_rename"}}) == 200
     assert street.inbox.arrivals == 0
 
 
 async def test_the_url_is_verified(street: Any, sign: Any) -> None:
-    """Slack's challenge comes back when an admin enters the request URL."""
+    """Echoes Slack's challenge when an admin enters the request URL."""
     body = json.dumps({"type": "url_verification", "challenge": "abc"}).encode()
     headers = {name.replace("_", "-"): value for name, value in sign(body).items()}
     headers["Content-Type"] = "application/json"
@@ -82,7 +82,7 @@ async def test_the_url_is_verified(street: Any, sign: Any) -> None:
 
 
 async def test_a_click_on_a_source_button_is_acknowledged(street: Any, sign: Any) -> None:
-    """A URL button tells Slack, and so us, of the click; without an answer Slack shows a warning."""
+    """Slack reports clicks on URL buttons, and shows a warning if we do not acknowledge them."""
     action = {"type": "button", "action_id": "source-3", "block_id": "sources", "action_ts": "1.0"}
     payload = {
         "type": "block_actions",
@@ -102,12 +102,12 @@ async def test_a_signature_is_good_for_five_minutes(street: Any, age: int, statu
 
 
 async def test_an_old_recording_is_not_even_parsed(street: Any, sign: Any) -> None:
-    """Shows that age is judged before the body: nonsense that Slack signed once is unsigned by now."""
+    """Shows that age is checked before the body: an expired signature counts as none."""
     assert await street.post(b"{", Content_Type="application/json", **sign(b"{", age=600)) == 401
 
 
 async def test_a_signature_by_another_secret_is_refused(street: Any) -> None:
-    """Whoever does not know the secret cannot ask."""
+    """Without the signing secret no request is accepted."""
     assert await street.send(EVENT, secret="guessed") == 401
     assert street.inbox.arrivals == 0
 
@@ -128,7 +128,7 @@ async def test_a_signature_by_another_secret_is_refused(street: Any) -> None:
 async def test_a_scanner_is_refused_whatever_it_sends(
     street: Any, headers: dict[str, str], body: bytes
 ) -> None:
-    """Nothing unsigned is parsed, so nothing can fail on it: always 401."""
+    """Unsigned bodies are never parsed, so the response is always 401."""
     assert await street.post(body, Content_Type="application/json", **headers) == 401
 
 
@@ -175,18 +175,18 @@ async def test_a_scanner_is_refused_whatever_it_sends(
 async def test_a_signed_body_that_cannot_be_read_is_a_bad_request(
     street: Any, sign: Any, body: bytes
 ) -> None:
-    """Even Slack's own signature does not make nonsense an error of ours."""
+    """A signed but malformed body is not an error of ours."""
     assert await street.post(body, Content_Type="application/json", **sign(body)) == 400
 
 
 async def test_a_form_without_an_interaction_is_a_bad_request(street: Any, sign: Any) -> None:
-    """Shows it of a field that is empty, which the form's reader would leave out."""
+    """Shows it with an empty field, which the form parser would leave out."""
     form = b"payload="
     headers = {"Content_Type": "application/x-www-form-urlencoded", **sign(form)}
     assert await street.post(form, **headers) == 400
 
 
 async def test_a_body_over_a_mebibyte_is_too_large(street: Any, sign: Any) -> None:
-    """The size is looked at before anything else."""
+    """The size is checked before anything else."""
     body = b" " * (1 << 20) + b"{}"
     assert await street.post(body, Content_Type="application/json", **sign(body)) == 413

@@ -1,4 +1,4 @@
-"""Socket Mode keeps an event before it acknowledges it: against a small Socket Mode server of our own."""
+"""Socket Mode stores an event before it acknowledges it, against a small fake Socket Mode server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVENT = {
 
 @dataclass
 class SocketServer:
-    """One socket; sends events and keeps which of them were acknowledged."""
+    """A one-socket server: sends events and records which were acknowledged."""
 
     url: str = ""
     acknowledged: set[str] = field(default_factory=set)
@@ -36,15 +36,15 @@ class SocketServer:
     tokens: dict[str, str | None] = field(default_factory=dict)
     refusal: str | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
-    # Set: a socket that was opened is told hello.
+    # If set, opened sockets get a hello.
     greets: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        """Slack says hello at once."""
+        """Send hello at once."""
         self.greets.set()
 
     async def call(self, request: web.Request) -> web.Response:
-        """``auth.test`` and ``apps.connections.open``."""
+        """Handle ``auth.test`` and ``apps.connections.open``."""
         method = request.match_info["method"]
         self.tokens[method] = request.headers.get("Authorization")
         if self.refusal:
@@ -52,7 +52,7 @@ class SocketServer:
         return web.json_response({"ok": True, "url": self.url.replace("http", "ws") + "/socket"})
 
     async def connect(self, request: web.Request) -> web.WebSocketResponse:
-        """Take acknowledgements until the bot hangs up."""
+        """Receive acknowledgements until the bot disconnects."""
         self.socket = web.WebSocketResponse()
         await self.socket.prepare(request)
         self.opened.set()
@@ -64,7 +64,7 @@ class SocketServer:
         return self.socket
 
     async def send(self, envelope_id: str) -> None:
-        """Deliver the event in an envelope."""
+        """Send the event in an envelope."""
         assert self.socket
         payload = {"type": "events_api", "envelope_id": envelope_id, "payload": EVENT}
         await self.socket.send_json(payload | {"accepts_response_payload": False})
@@ -72,7 +72,7 @@ class SocketServer:
 
 @pytest.fixture
 async def server() -> AsyncIterator[SocketServer]:
-    """The server on loopback."""
+    """Yield the server on loopback."""
     server, app = SocketServer(), web.Application()
     app.router.add_post("/api/{method}", server.call)
     app.router.add_get("/socket", server.connect)
@@ -88,7 +88,7 @@ async def inbox(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> AsyncIterator[Any]:
-    """An inbox behind a door that is connected to the server."""
+    """Yield the inbox behind an adapter that is connected to the server."""
     inbox = new_inbox()
     door = door_for(settings_for(f"{server.url}/api", slack_app_token="xapp-test"), inbox)
     await door.start()
@@ -98,7 +98,7 @@ async def inbox(
 
 
 async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, inbox: Any) -> None:
-    """While the commit is under way the envelope stays open; then it is acknowledged."""
+    """The envelope is acknowledged only after the commit."""
     inbox.gate = asyncio.Event()
     await server.send("first")
     await until_true(lambda: inbox.arrivals)
@@ -111,7 +111,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, 
 async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
     server: SocketServer, inbox: Any
 ) -> None:
-    """While the database is locked nothing is acknowledged, nor later on: Slack has sent it again by then."""
+    """With a locked database the envelope is never acknowledged: Slack has resent it by then."""
     inbox.gate = asyncio.Event()
     await server.send("first")
     await asyncio.sleep(ACK_SECONDS + 0.5)
@@ -124,7 +124,7 @@ async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
 async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
     server: SocketServer, inbox: Any
 ) -> None:
-    """Slack repeats what nobody acknowledged; the repetition is kept."""
+    """Slack resends an unacknowledged event, which is then stored."""
     inbox.failure = DatabaseUnavailable("disk full")
     await server.send("lost")
     await until_true(lambda: inbox.arrivals)
@@ -137,7 +137,7 @@ async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
 async def test_the_socket_is_opened_by_the_app_token_and_nothing_else(
     server: SocketServer, inbox: Any
 ) -> None:
-    """The bot token posts, the app token connects; both at the configured address."""
+    """The bot token posts and the app token connects, both at the configured URL."""
     assert server.tokens == {"auth.test": "Bearer xoxb-test", "apps.connections.open": "Bearer xapp-test"}
     assert inbox.arrivals == 0
 
@@ -148,7 +148,7 @@ async def test_a_refused_bot_token_is_said_at_the_start(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> None:
-    """A wrong token is a sentence for the admin that names the variable."""
+    """A wrong token raises a SettingsError that names the variable."""
     server.refusal = "invalid_auth"
     door = door_for(settings_for(f"{server.url}/api/", slack_app_token="xapp-test"), new_inbox())
     with pytest.raises(SettingsError, match=r"SLACK_BOT_TOKEN.*invalid_auth"):
@@ -160,7 +160,7 @@ async def test_an_unreachable_slack_does_not_stop_the_start(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> None:
-    """The service starts, is not ready, and stops at once while it still waits for Slack."""
+    """The service starts, is not ready, and stops at once even while it waits for Slack."""
     door = door_for(settings_for("http://127.0.0.1:9/api/", slack_app_token="xapp-test"), new_inbox())
     await door.start()
     assert not await door.is_ready()
@@ -173,7 +173,7 @@ async def test_the_socket_is_ready_from_slacks_hello_on_and_not_before(
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
 ) -> None:
-    """An open WebSocket takes no events yet; one that was broken off waits for the hello of the next."""
+    """An open WebSocket delivers no events yet; after a disconnect the next hello counts."""
     server.greets.clear()
     door = door_for(settings_for(f"{server.url}/api", slack_app_token="xapp-test"), new_inbox())
     await door.start()

@@ -1,6 +1,6 @@
-"""Workers die while a thread's answers are streamed: each question has one message in the end, its answer.
+"""Crashes while a thread's answers are streamed: in the end each question has one message, its answer.
 
-Streams name no question, so those that a crash left stand for each other.
+Streams name no question, so those left by a crash are interchangeable.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ POINTS = ("before-placeholder", "amid-placeholder", "after-placeholder", "after-
 
 
 class Killed(BaseException):
-    """The process ends here: nothing that follows happens."""
+    """Simulates SIGKILL: the process does nothing afterwards."""
 
 
 @dataclass
 class Life:
-    """A process, until it dies: then nothing it has begun goes on, and nobody hears its replies."""
+    """Lifetime of a process; afterwards its calls have no effect and return nothing."""
 
     is_over: bool = False
 
     def end(self) -> None:
-        """In place of SIGKILL; what another process does is no matter."""
+        """End the current process in place of SIGKILL; calls of other processes are ignored."""
         if _current.get() is self:
             self.is_over = True
             raise Killed
 
     def mortal(self, inner: Any) -> Any:
-        """Return the same collaborator, in this life alone."""
+        """Wrap a collaborator so that it works during this lifetime only."""
         return Mortal(inner, self)
 
 
-# Of the process that a task belongs to.
+# Lifetime of the process that a task belongs to.
 _current: ContextVar[Life] = ContextVar("life")
 
 
 class Mortal:
-    """Passes on what is called, as long as its process lives."""
+    """Forwards calls while its process lives."""
 
     def __init__(self, inner: Any, life: Life) -> None:
         self._inner, self._life = inner, life
@@ -86,10 +86,10 @@ class Mortal:
 
 
 class Answers:
-    """Says of each question that it was asked, sentence by sentence."""
+    """Answers each question with its own text, sentence by sentence."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the answer."""
+        """Stream and return the answer."""
         if listener:
             listener.show(f"{question.text} One.")
         await asyncio.sleep(0.01)
@@ -98,21 +98,21 @@ class Answers:
 
 @dataclass
 class World:
-    """One database and one thread of Slack; processes come and go."""
+    """World with one database and one Slack thread, in which processes start and die."""
 
     database: Database
     slack: StreamingSlack
     count: int = 0
-    # Message keys.
+    # Message keys of all questions.
     asked: list[str] = field(default_factory=list)
 
     def messenger(self) -> SlackMessenger:
-        """What one process posts with."""
+        """Return the messenger of one process."""
         return SlackMessenger(web_client("xoxb-test", self.slack.url), is_model_writing=True)
 
     @asynccontextmanager
     async def running(self, life: Life) -> AsyncIterator[Conversation]:
-        """Yield a process while it runs."""
+        """Run a process."""
         worker = Conversation(
             life.mortal(Inbox(self.database, max_pause_seconds=0.05)),
             Channels(self.database),
@@ -126,14 +126,14 @@ class World:
         try:
             yield worker
         finally:
-            if life.is_over:  # nobody drains a process that is no more
+            if life.is_over:  # a dead process is not drained
                 task.cancel()
             else:
                 await worker.drain(2)
             await asyncio.gather(task, return_exceptions=True)
 
     async def ask(self) -> None:
-        """One more question in the thread; the first one opens it."""
+        """Ask another question in the thread; the first one opens it."""
         self.count += 1
         ts = f"17.{self.count}"
         self.asked.append(f"T1:C1:{ts}")
@@ -149,7 +149,7 @@ class World:
         )
 
     async def withdraw(self, key: str) -> None:
-        """Somebody deletes a question, and Slack says so until it is heard."""
+        """Delete a question, repeating Slack's event until it is handled."""
         self.asked.remove(key)
         inbox = Inbox(self.database)
         while withdrawn := await inbox.withdraw(Platform.SLACK, key):
@@ -158,19 +158,19 @@ class World:
                 return
 
     async def end_leases(self) -> None:
-        """As time does after a crash; to be given up after the third one is no matter here."""
+        """Expire all leases and reset their attempts, so that three crashes do not fail a question."""
         async with self.database.transaction() as session:
             past = utc_now() - timedelta(seconds=1)
             values = {"lease_until": past, "next_attempt_at": None, "attempts": 0}
             await session.execute(update(InboxRow).where(InboxRow.state == "waiting").values(values))
 
     async def is_done(self) -> bool:
-        """True if nothing waits any more."""
+        """True if no question is waiting."""
         async with self.database.snapshot() as session:
             return "waiting" not in list(await session.scalars(select(InboxRow.state)))
 
     async def live(self, life: Life, seconds: float = PATIENCE) -> None:
-        """One process, until it dies or has nothing to do."""
+        """Run a process until it dies or has nothing left to do."""
         async with self.running(life):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -178,7 +178,7 @@ class World:
                         await asyncio.sleep(0.02)
 
     def answers(self) -> dict[str, str]:
-        """Whose answer each message of ours is, and what it says."""
+        """Return the text of each message of ours by the key of its question."""
         assert not self.slack.streaming
         named = [
             (one["metadata"]["event_payload"]["message_key"], one["text"])
@@ -190,7 +190,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """On a fresh database."""
+    """Yield a world with a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     async with streaming_slack() as slack:
         yield World(database, slack)
@@ -199,13 +199,13 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 def expected(world: World) -> dict[str, str]:
-    """Return every question that still stands, with its own answer."""
+    """Return each remaining question with its own answer."""
     return {key: f"Question {key.rpartition(':')[2]}? One. Two." for key in world.asked}
 
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_crash_amid_two_follow_ups_leaves_each_its_answer(world: World, point: str) -> None:
-    """Both were being answered; whoever comes next finds as many streams as were begun."""
+    """Two answers were in progress; the next process finds as many streams as were started."""
     for _ in range(3):
         await world.ask()
     life = Life()
@@ -219,7 +219,7 @@ async def test_a_crash_amid_two_follow_ups_leaves_each_its_answer(world: World, 
 
 
 async def test_a_stream_that_a_live_process_has_just_begun_may_be_taken(world: World) -> None:
-    """It is not named yet, so nobody can know; whoever began it looks for another one, or begins one."""
+    """The stream has no name yet; its starter claims another one, or starts one."""
     for _ in range(2):
         await world.ask()
     inbox, messenger = Inbox(world.database), world.messenger()
@@ -240,7 +240,7 @@ async def test_a_stream_that_a_live_process_has_just_begun_may_be_taken(world: W
 
 
 async def crash_at_random(world: World, seed: int) -> None:
-    """Some lives of one process or two at once, in which replies get lost and questions are deleted."""
+    """Run a few lives of one or two processes, with lost replies and deleted questions."""
     dice = random.Random(seed)
     for _ in range(4):
         for _ in range(dice.randint(0, 3)):
@@ -263,7 +263,7 @@ async def crash_at_random(world: World, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_crashes_each_question_has_one_message(world: World, seed: int) -> None:
-    """None is lost, doubled, mixed up or left behind."""
+    """No answer is lost, duplicated, mixed up or left over."""
     await crash_at_random(world, seed)
 
 
@@ -271,5 +271,5 @@ async def test_whatever_crashes_each_question_has_one_message(world: World, seed
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 124))
 async def test_whatever_crashes_in_many_ways_each_question_has_one_message(world: World, seed: int) -> None:
-    """The same, more often."""
+    """The same with more seeds."""
     await crash_at_random(world, seed)

@@ -1,4 +1,4 @@
-"""An app that workspaces install, before a Slack that is played."""
+"""Fixtures for an app that workspaces install, in front of a fake Slack OAuth server."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from harness.oauth_house import House, open_house
 
 @pytest.fixture
 async def slack() -> AsyncIterator[OAuthSlack]:
-    """A Slack that installs apps."""
+    """Yield a fake Slack that installs apps over OAuth."""
     async with oauth_slack() as served:
         yield served
 
 
 @pytest.fixture
 async def house(slack: OAuthSlack, tmp_path: Path) -> AsyncIterator[House]:
-    """The app on a fresh home, while it runs."""
+    """Yield the running app on a fresh home."""
     async with open_house(slack, tmp_path / "home") as opened:
         yield opened

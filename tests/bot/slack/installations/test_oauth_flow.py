@@ -1,4 +1,4 @@
-"""A workspace installs the app by Slack's own flow; whoever did not begin here, now, and once, is refused."""
+"""Slack's OAuth install flow: states that are forged, expired or already used are refused."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from storage.settings import StorageSettings
 
 ACME, BETA = "T0ACME001", "T0BETA001"
 
-# slack_sdk's own way to send the client's secret
+# slack_sdk sends the client secret with BasicAuth
 pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
 
 
 @pytest.fixture(autouse=True)
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """All that is logged, as `serve --verbose` logs it, and more; it has no access log of aiohttp."""
+    """Capture logs at DEBUG level, as `serve --verbose` does, without aiohttp's access log."""
     caplog.set_level(logging.DEBUG)
     for library in (*QUIET, "aiohttp.access"):
         caplog.set_level(logging.WARNING, library)
@@ -43,14 +43,14 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def bytes_of(home: Path) -> bytes:
-    """Return all that lies in a home."""
+    """Return the bytes of all files in a home."""
     return b"".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
 
 
 async def test_a_workspace_installs_the_app(
     house: House, slack: OAuthSlack, logged: pytest.LogCaptureFixture
 ) -> None:
-    """Slack is asked for the manifest's scopes; what it gives is kept sealed, and shown nowhere."""
+    """Asks Slack for the manifest's scopes; the token it returns is stored encrypted and shown nowhere."""
     _, _, page = await house.begin(ACME)
     asked = {name: values[0] for name, values in parse_qs(urlsplit(page).query).items()}
     assert page.startswith(f"{slack.url}/oauth/v2/authorize?")
@@ -72,7 +72,7 @@ async def test_a_workspace_installs_the_app(
 
 
 async def test_made_up_codes_ask_slack_little(house: House, slack: OAuthSlack) -> None:
-    """Of sixty browsers that come back at once some wait and most are sent away, whose states stay good."""
+    """Sixty simultaneous callbacks: a few wait, most get 503 and their states stay valid."""
     begun = [await house.begin() for _ in range(60)]
     back = [house.finish(cookies, state=state, code="made up") for state, cookies, _ in begun]
     answers = await asyncio.gather(*back)
@@ -84,7 +84,7 @@ async def test_made_up_codes_ask_slack_little(house: House, slack: OAuthSlack) -
 
 
 async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -> None:
-    """Nobody asks a workspace for more than we do by a link that begins here."""
+    """An install link on our site cannot be used to request more scopes from Slack."""
     for team in ("T1&scope=admin", "T1%26scope%3Dadmin", "T1\r\nX: y"):
         async with house.session.get(
             f"{house.url}/slack/install", params={"team": team}, allow_redirects=False
@@ -95,7 +95,7 @@ async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -
 
 
 async def test_a_state_of_nobody_is_refused(house: House, slack: OAuthSlack) -> None:
-    """A forged one, with a cookie to match; none at all; and the right one in another browser."""
+    """Refuses a forged state with a matching cookie, no state, and a state of another browser."""
     state, _, _ = await house.begin()
     code = slack.new_code(ACME)
     forged = {"slack-app-oauth-state": "forged"}
@@ -107,7 +107,7 @@ async def test_a_state_of_nobody_is_refused(house: House, slack: OAuthSlack) -> 
 
 
 async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) -> None:
-    """One second later it is worth nothing."""
+    """A state is accepted after 599 seconds and refused after 601."""
     for seconds, status in ((599, 200), (601, 401)):
         state, cookies, _ = await house.begin()
         with clock_ahead(timedelta(seconds=seconds)):
@@ -117,7 +117,7 @@ async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) 
 
 
 async def test_whoever_begins_many_installations_pushes_out_no_one_elses() -> None:
-    """Nothing is kept of what only begins; a state of another secret is none of ours."""
+    """Pending installations occupy no storage; a state signed with another secret is invalid."""
     states = SignedStates("client secret")
     first = await states.async_issue()
     others = [await states.async_issue() for _ in range(1000)]
@@ -128,7 +128,7 @@ async def test_whoever_begins_many_installations_pushes_out_no_one_elses() -> No
 
 
 async def test_a_state_is_good_once(house: House, slack: OAuthSlack) -> None:
-    """The second time, the code is not even shown to Slack."""
+    """The code of a second use is not even sent to Slack."""
     state, cookies, _ = await house.begin()
     assert (await house.finish(cookies, state=state, code=slack.new_code(ACME)))[0] == 200
     second = await house.finish(cookies, state=state, code=slack.new_code(BETA))
@@ -153,7 +153,7 @@ async def test_what_slack_does_not_confirm_is_not_installed(
     sentence: str,
     logged: pytest.LogCaptureFixture,
 ) -> None:
-    """The page says so, and repeats nothing of the URL; nor does the log."""
+    """The error page says so; neither the page nor the log repeats the URL's parameters."""
     state, cookies, _ = await house.begin()
     assert await house.finish(cookies, state=state, **query) == (status, sentence)
     assert await house.installations.all() == []
@@ -162,7 +162,7 @@ async def test_what_slack_does_not_confirm_is_not_installed(
 
 
 async def test_a_slack_that_is_away_installs_nothing(house: House, slack: OAuthSlack) -> None:
-    """Nor does one that gives no bot's token; afterwards it works as ever."""
+    """An OAuth response without a bot token installs nothing either; a later attempt succeeds."""
     slack.has_bot = False
     state, cookies, _ = await house.begin()
     code = slack.new_code(ACME)
@@ -176,7 +176,7 @@ async def test_a_slack_that_is_away_installs_nothing(house: House, slack: OAuthS
 
 
 async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthSlack) -> None:
-    """Of an org-wide installation the organisation's token serves the channels of every workspace."""
+    """The token of an org-wide installation serves the channels of all its workspaces."""
     assert "Grid" in await house.install(ORGANISATION)
     organisation = {
         "enterprise_id": ORGANISATION,
@@ -204,7 +204,7 @@ async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthS
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(others: dict[str, Any], named: str) -> None:
-    """Each names what to change, and no secret."""
+    """Each error names the setting to change, and no secret."""
     settings = oauth_settings("https://slack.com/api/", "https://footnote.example.com", **others)
     assert settings.has_slack_oauth
     with pytest.raises(SettingsError, match=named) as refusal:
@@ -213,7 +213,7 @@ def test_settings_that_do_not_go_together_are_refused(others: dict[str, Any], na
 
 
 def test_machines_that_share_a_store_need_one_file_of_keys(tmp_path: Path) -> None:
-    """Shows that no machine makes keys by itself, and that the file which the sentence names is taken."""
+    """Shows that no machine creates a key on its own, and that the file named in the error works."""
     stored = StorageSettings(home=tmp_path / "home", blobs=SecretStr("s3://CANARY/prod"))
     addresses = ("https://slack.com/api/", "https://footnote.example.com")
     with pytest.raises(SettingsError, match="`footnote links rotate --file") as refusal:
@@ -227,5 +227,5 @@ def test_machines_that_share_a_store_need_one_file_of_keys(tmp_path: Path) -> No
 
 
 def test_what_goes_together_is_taken() -> None:
-    """Shows that the check above refuses nothing else."""
+    """Shows that valid combinations of settings pass the same check."""
     oauth.require_oauth_settings(oauth_settings("https://slack.com/api/", "https://footnote.example.com"))

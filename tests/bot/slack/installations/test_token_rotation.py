@@ -1,4 +1,4 @@
-"""A token that ends is renewed before, by one process, with a refresh token that is good once."""
+"""Token rotation: one process refreshes an expiring token; each refresh token is valid once."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ACME, BETA = "T0ACME001", "T0BETA001"
 SOON, PAST = timedelta(minutes=119), timedelta(minutes=-1)
 PROCESSES = 3
 
-# slack_sdk's own way to send the client's secret
+# slack_sdk sends the client secret with BasicAuth
 pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
 
 
 @pytest.fixture
 async def processes(house: House, slack: OAuthSlack) -> AsyncIterator[list[InstalledWorkspaces]]:
-    """Several programs on one home, each with connections of its own."""
+    """Yield several processes on one home, each with connections of its own."""
     async with AsyncExitStack() as stack:
         opened = []
         for _ in range(PROCESSES):
@@ -61,7 +61,7 @@ def refreshes(slack: OAuthSlack) -> list[str]:
 async def test_a_token_is_renewed_two_hours_before_it_ends(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
-    """Not sooner; afterwards all use the new one, which lives for twelve hours."""
+    """No refresh happens earlier; afterwards every process uses the new token for twelve hours."""
     await house.install(ACME)
     first = await token_of(processes[0])
     assert refreshes(slack) == []
@@ -80,7 +80,7 @@ async def test_a_token_is_renewed_two_hours_before_it_ends(
 async def test_many_who_need_a_token_at_once_renew_it_once(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], left: timedelta
 ) -> None:
-    """Who comes meanwhile uses the old one while it holds, and waits once it does not."""
+    """During the refresh callers use the old token while it is valid, and wait once it has expired."""
     await house.install(ACME)
     first = await token_of(processes[0])
     await house.end_token(ACME, left)
@@ -99,7 +99,7 @@ async def test_many_who_need_a_token_at_once_renew_it_once(
 async def test_each_refresh_token_is_used_once(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
-    """One renewal after the other, by whichever process: the one before gives what the next one needs."""
+    """Refreshes follow one another, each by any process, with the refresh token of the previous one."""
     await house.install(ACME)
     tokens = {await token_of(processes[0])}
     for turn in range(6):
@@ -112,7 +112,7 @@ async def test_each_refresh_token_is_used_once(
 async def test_who_leaves_does_not_break_a_renewal_off(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
-    """A decoration gives up after a second: the token that Slack has given by then is kept all the same."""
+    """A caller that times out does not lose the new token: it is stored all the same."""
     await house.install(ACME)
     await house.end_token(ACME, PAST)
     slack.gate.clear()
@@ -130,7 +130,7 @@ async def test_who_leaves_does_not_break_a_renewal_off(
 async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_holds(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Then nothing can be sent, until the workspace installs the app again."""
+    """After expiry nothing can be sent until the workspace installs the app again."""
     await house.install(ACME)
     first = await token_of(processes[0])
     await house.end_token(ACME, SOON)
@@ -153,7 +153,7 @@ async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_hold
 async def test_a_slack_that_is_away_is_asked_again_later(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
-    """Its silence is no refusal: the next renewal does better."""
+    """A timeout is no refusal: the next refresh succeeds."""
     await house.install(ACME)
     await house.end_token(ACME, PAST)
     slack.is_down = True
@@ -170,7 +170,7 @@ async def test_a_slack_that_is_away_is_asked_again_later(
 async def test_an_app_that_is_removed_meanwhile_stays_removed(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
-    """The token that comes too late is kept nowhere."""
+    """The token that arrives after the removal is not stored."""
     await house.install(ACME)
     await house.end_token(ACME, PAST)
     slack.gate.clear()
@@ -186,7 +186,7 @@ async def test_an_app_that_is_removed_meanwhile_stays_removed(
 async def test_a_sealed_token_opens_for_its_own_installation_only(
     house: House, processes: list[InstalledWorkspaces]
 ) -> None:
-    """Whoever can write to the database moves it to no other workspace; nor does another home open it."""
+    """A stored token copied to another workspace's row, or opened with another home's key, is unreadable."""
     for team in (ACME, BETA):
         await house.install(team)
     acme, beta = await house.installations.get(ACME), await house.installations.get(BETA)
@@ -204,7 +204,7 @@ async def test_a_sealed_token_opens_for_its_own_installation_only(
 async def test_tokens_are_sealed_anew_with_the_newest_key(
     house: House, processes: list[InstalledWorkspaces]
 ) -> None:
-    """After two turns of the ring with a start between them, what the first key sealed still opens."""
+    """After two key rotations with a restart in between, tokens encrypted with the first key still open."""
     await house.install(ACME)
     token = await token_of(processes[0])
     ring = KeyRing(house.home / "token_keys.json")
@@ -223,7 +223,7 @@ async def test_tokens_are_sealed_anew_with_the_newest_key(
 async def test_a_token_that_never_ends_is_never_renewed(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], lifetime: Any
 ) -> None:
-    """An app without token rotation has such."""
+    """Apps without token rotation have such tokens."""
     slack.lifetime = lifetime
     await house.install(ACME)
     assert slack.tokens[await token_of(processes[0])] == ACME

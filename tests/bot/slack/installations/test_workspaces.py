@@ -1,4 +1,4 @@
-"""Each workspace is served with its own token alone, until it removes the app: then it is forgotten."""
+"""Each workspace is served with its own token until it removes the app; then its data is purged."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from harness.waiting import until
 ACME, BETA = "T0ACME001", "T0BETA001"
 QUESTIONS = 10
 
-# slack_sdk's own way to send the client's secret
+# slack_sdk sends the client secret with BasicAuth
 pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
 
 
 def written(slack: OAuthSlack, team: str) -> list[str]:
-    """Return all that was sent with a workspace's token, as text."""
+    """Return all request bodies sent with a workspace's token, as text."""
     return [str(one.body) for one in slack.calls_of(team)]
 
 
 def database_of(house: House) -> bytes:
-    """Return all that SQLite has written of a home."""
+    """Return the bytes of SQLite's files in a home."""
     return b"".join(path.read_bytes() for path in house.home.glob("footnote.db*"))
 
 
 async def is_checkpointed(house: House) -> bool:
-    """Move what SQLite keeps beside its file into it, unless somebody reads just then."""
+    """Checkpoint SQLite's write-ahead log; True unless a reader prevents it."""
     with closing(sqlite3.connect(house.home / "footnote.db")) as connection:
         (is_busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return not is_busy
 
 
 async def test_no_workspace_is_ever_served_with_anothers_token(house: House, slack: OAuthSlack) -> None:
-    """Both ask at once, in channels of one id: each call has its own token, and each answer its place."""
+    """Two workspaces ask at once in channels of the same id: each call has its own token."""
     for team in (ACME, BETA):
         await house.install(team)
     asked = [(team, f"17000000{n:02}.000100") for n in range(QUESTIONS) for team in (ACME, BETA)]
@@ -57,7 +57,7 @@ async def test_no_workspace_is_ever_served_with_anothers_token(house: House, sla
 async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
     house: House, slack: OAuthSlack
 ) -> None:
-    """What is sent beside answers goes by the workspace of its event as well."""
+    """Channel names, App Homes and notices to outsiders use the token of their event's workspace."""
     for team in (ACME, BETA):
         await house.install(team)
     slack.calls.clear()
@@ -91,7 +91,7 @@ async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
 
 
 async def test_who_never_installed_the_app_is_sent_nothing(house: House, slack: OAuthSlack) -> None:
-    """Its question ends, and is not tried again."""
+    """The question of such a workspace fails and is not retried."""
     await house.install(BETA)
     slack.calls.clear()
     await house.ask(ACME, "1700000001.000100")
@@ -109,7 +109,7 @@ REMOVALS: list[Any] = [
 async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
     house: House, slack: OAuthSlack, event: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its tokens are erased, also from the file; the answer on its way ends; the other workspace goes on."""
+    """Erases its tokens, also from the file, and ends pending answers; the other workspace keeps working."""
     for team in (ACME, BETA):
         await house.install(team)
     held = await house.installations.get(ACME)
@@ -141,14 +141,14 @@ async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
 async def test_an_event_that_is_older_than_the_installation_removes_nothing(
     house: House, event: dict[str, Any]
 ) -> None:
-    """Slack sends it late, or again, when the workspace has the app once more."""
+    """Slack may deliver it late or again, after the workspace has reinstalled the app."""
     await house.install(ACME)
     assert await house.send(event, ACME, event_time=int(time.time()) - 2) == 200
     assert [one.installation for one in await house.installations.all()] == [ACME]
 
 
 async def test_somebodys_own_token_is_not_the_bots(house: House) -> None:
-    """A person who revokes what they gave an app takes it from nobody else."""
+    """A person who revokes their own grant affects no one else."""
     await house.install(ACME)
     event = {"type": "tokens_revoked", "tokens": {"bot": [], "oauth": ["U0ALICE01"]}}
     assert await house.send(event, ACME) == 200
@@ -156,7 +156,7 @@ async def test_somebodys_own_token_is_not_the_bots(house: House) -> None:
 
 
 async def test_an_organisation_that_removes_the_app_is_forgotten_as_one(house: House) -> None:
-    """Whichever of its workspaces the event names; a workspace with an installation of its own keeps it."""
+    """The event may name any workspace; one with an installation of its own keeps it."""
     for installation in (ORGANISATION, ACME):
         await house.install(installation)
     organisation = {"enterprise_id": ORGANISATION, "team_id": ACME, "is_enterprise_install": True}
@@ -165,7 +165,7 @@ async def test_an_organisation_that_removes_the_app_is_forgotten_as_one(house: H
 
 
 async def test_an_event_without_authorizations_names_its_workspace_itself(house: House) -> None:
-    """Slack has none to name once the app is removed."""
+    """Slack names no authorizations once the app is removed."""
     for team in (ACME, BETA):
         await house.install(team)
     assert await house.send({"type": "app_uninstalled"}, ACME, authorizations=[]) == 200
@@ -173,7 +173,7 @@ async def test_an_event_without_authorizations_names_its_workspace_itself(house:
 
 
 async def test_a_workspace_may_come_back(house: House, slack: OAuthSlack) -> None:
-    """With a new token, and the same channels as before."""
+    """A reinstalled workspace has a new token and the same channels."""
     await house.install(ACME)
     assert await house.send({"type": "app_uninstalled"}, ACME) == 200
     await house.install(ACME)
