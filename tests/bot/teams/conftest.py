@@ -1,4 +1,4 @@
-"""A Teams door in front of an inbox that lives in memory, and the Bot Framework's side of it."""
+"""A Teams adapter with an in-memory inbox, and helpers for answers of the fake bot."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ HOST = "www.landlords-and-tenants.housing.example.org"
 
 
 def name_of(conversation: str) -> str:
-    """Return a word that stands in the answers to one conversation and in no other."""
+    """Return a word that occurs only in the answers to one conversation."""
     return "canary" + hashlib.sha256(conversation.encode()).hexdigest()[:12]
 
 
 def answer_to(message: IncomingMessage) -> Answer:
-    """An answer that shows which conversation it is for: one cited page, or seven when all are asked for."""
+    """Return an answer about its own conversation: one cited page, or seven for "all the rules"."""
     name = name_of(message.key.conversation)
     numbers = range(1, 8) if "all the rules" in message.text else range(1, 2)
     citations = tuple(
@@ -40,7 +40,7 @@ def answer_to(message: IncomingMessage) -> Answer:
 
 
 def on_the_web(citation: Citation) -> Citation:
-    """Return the same on a page of a host with a long name."""
+    """Return the citation as a web page on a host with a long name."""
     url = f"https://{HOST}/{citation.number}"
     title = "How deposits of tenants are protected by landlords and their agents"
     return replace(
@@ -49,7 +49,7 @@ def on_the_web(citation: Citation) -> Citation:
 
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
-    """Return a door that takes messages of this machine without tokens."""
+    """Return an adapter that accepts messages from this machine without tokens."""
     settings = BotSettings(teams_development=True)
     feedback = cast("AnswerFeedback", inbox.feedback)
     return TeamsAdapter(
@@ -65,17 +65,17 @@ def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
 
 @pytest.fixture
 def new_inbox() -> Any:
-    """``new_inbox()``."""
+    """Return ``new_inbox()``."""
     return partial(MemoryInbox, answer_to)
 
 
 @pytest.fixture
 def development_door() -> Any:
-    """``development_door(inbox)``."""
+    """Return ``development_door(inbox)``."""
     return open_in_development
 
 
 @pytest.fixture(name="name_of")
 def naming() -> Any:
-    """``name_of(conversation)``: the word that stands in the answers to it and in no other."""
+    """Return ``name_of(conversation)``: the word that occurs only in its answers."""
     return name_of

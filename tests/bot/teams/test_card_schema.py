@@ -1,4 +1,4 @@
-"""Cards and the app's manifest before Microsoft's own parser and schema: the Playground applies neither."""
+"""Cards and the app manifest validated by Microsoft's parser and schema; the Playground applies neither."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ APP_ID = "12345678-1234-1234-1234-123456789abc"
 
 
 def welcome() -> dict[str, Any]:
-    """Return a welcome with a document's button and questions."""
+    """Return a welcome with a document button and suggested questions."""
     source = CitedPage((), "Handbook · p. 1", "Page 1 of a.pdf", "https://footnote.example/v/1")
     entry = AnnouncementEntry("a.pdf: 3 pages", ("Page 2 could not be read.",), ("When do backups run?",))
     card, _ = render_announcement(Announcement("b1", "1 PDF is new.", (entry,), ("and 2 more",), (source,)))
@@ -37,13 +37,13 @@ def welcome() -> dict[str, Any]:
 
 
 def offered(*pages: str) -> dict[str, Any]:
-    """What follows a thumb down."""
+    """Return the reply to a thumbs-down."""
     reasons = [(one, one.value) for one in REASONS]
     return reply_card(FeedbackReply("What was wrong?\nSay it.", reasons, pages, "The right page is"), "17")
 
 
 def cards() -> dict[str, dict[str, Any]]:
-    """One of each kind that is no answer's."""
+    """Return one card of each kind that is not an answer."""
     answer = Answer(AnswerState.NOT_FOUND, "Nothing.")
     citation = Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://footnote.example/v/1")
     whole = Answer(AnswerState.GROUNDED, "Daily [1].\n\nAt 2.", (citation,), is_generated=True)
@@ -60,13 +60,13 @@ def cards() -> dict[str, dict[str, Any]]:
 
 
 def test_welcome_and_feedback_are_valid_adaptive_cards() -> None:
-    """No unknown element, no missing property, no bad value."""
+    """No unknown element, missing property or invalid value."""
     given = cards()
     assert dict(zip(given, faults_of(list(given.values())), strict=True)) == {name: [] for name in given}
 
 
 def broken() -> dict[str, dict[str, Any]]:
-    """Good cards with one fault each."""
+    """Return valid cards with one fault each."""
     made = {name: copy.deepcopy(welcome()) for name in ("no URL", "element", "action", "value", "version")}
     (opening,) = [
         row["actions"][0] for row in made["no URL"]["body"] if row["type"] == "ActionSet" and "actions" in row
@@ -84,7 +84,7 @@ def broken() -> dict[str, dict[str, Any]]:
 
 
 def test_a_broken_card_is_refused() -> None:
-    """Shows that the judge can say no: each fault is named."""
+    """Shows that the validator names each fault."""
     made = broken()
     assert [
         name for name, faults in zip(made, faults_of(list(made.values())), strict=True) if not faults
@@ -92,7 +92,7 @@ def test_a_broken_card_is_refused() -> None:
 
 
 def manifest() -> dict[str, Any]:
-    """Return the manifest as an admin's package has it."""
+    """Return the manifest of an admin's package."""
     spec = importlib.util.spec_from_file_location("make_package", SCRIPT)
     assert spec
     assert spec.loader
@@ -105,7 +105,7 @@ def manifest() -> dict[str, Any]:
 
 
 def test_the_manifest_satisfies_microsofts_schema_and_faults_do_not() -> None:
-    """Of the very version that it names; a wrong scope, a long name and an unknown key are refused."""
+    """Uses the schema version that the manifest names; a wrong scope, a long name and an unknown key fail."""
     made = manifest()
     schema = manifest_schema(made["manifestVersion"])
     judge = validator(schema, draft=4, formats=True)

@@ -1,4 +1,4 @@
-"""The message extension: whose documents are asked, who gets the answer, and what Teams is told in time."""
+"""Message extension: which documents are searched, who gets the answer, and Teams' reply deadline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPS, HR = "19:ops@thread.tacv2", "19:hr@thread.tacv2"
 
 
 def invoke(name: str = "submitAction", place: str = OPS, person: str = "ann", **data: Any) -> dict[str, Any]:
-    """What Teams sends for somebody who uses the extension in the box of a channel."""
+    """Return the invoke of a person who uses the extension in a channel's compose box."""
     return {
         "type": "invoke",
         "name": f"composeExtension/{name}",
@@ -43,24 +43,24 @@ def invoke(name: str = "submitAction", place: str = OPS, person: str = "ann", **
 
 
 class LateInbox(MemoryInbox):
-    """Answers once it is let."""
+    """Answers only while ``may_answer`` is set."""
 
     may_answer = True
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
-        """None before that."""
+        """Return None until answering is allowed."""
         return await super().given(platform, message_key) if self.may_answer else None
 
 
 @pytest.fixture
 def inbox(new_inbox: Callable[[], MemoryInbox]) -> LateInbox:
-    """Answers with a word that stands in the answers to that conversation and in no other."""
+    """Answers with a word that occurs only in that conversation's answers."""
     return LateInbox(new_inbox().answer_to)
 
 
 @pytest.fixture
 def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> Callable[..., Any]:
-    """``await send(activity)``: status and body of the reply."""
+    """Return ``await send(activity)``: status and body of the reply."""
 
     async def sent(activity: dict[str, Any]) -> tuple[int, Any]:
         door, app = development_door(inbox), web.Application()
@@ -76,14 +76,14 @@ def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> C
 
 @pytest.fixture
 def extension(inbox: LateInbox) -> ComposeExtension:
-    """As the door has it, but it waits for a moment only."""
+    """Return the adapter's extension with a short reply timeout."""
     return ComposeExtension(
         inbox.receive, inbox.given, sources_shown=5, question_chars=500, reply_seconds=0.2
     )
 
 
 async def test_the_dialog_asks_for_a_question_in_the_persons_language(send: Callable[..., Any]) -> None:
-    """One field and one button; an empty question gets it again."""
+    """The dialog has one field and one button; an empty question gets it again."""
     for activity in (invoke("fetchTask"), invoke(question="  ")):
         status, reply = await send(activity | {"locale": "de-AT"})
         assert (status, reply["task"]["type"]) == (200, "continue")
@@ -99,7 +99,7 @@ async def test_the_dialog_asks_for_a_question_in_the_persons_language(send: Call
 async def test_a_question_is_answered_from_the_channel_of_the_box_by_a_card_to_insert(
     send: Callable[..., Any], inbox: LateInbox, name_of: Callable[[str], str]
 ) -> None:
-    """The channel is the signed envelope's: what the dialog sends along names none."""
+    """The channel comes from the signed envelope; fields sent by the dialog are ignored."""
     status, reply = await send(
         invoke(question="show me all the rules", channel=HR, tenant="ms_x", conversation=HR)
     )
@@ -124,7 +124,7 @@ async def test_a_question_is_answered_from_the_channel_of_the_box_by_a_card_to_i
 async def test_what_is_not_answered_in_time_is_fetched_by_a_button(
     extension: ComposeExtension, inbox: LateInbox
 ) -> None:
-    """Teams waits five seconds: it hears that the search goes on; the question is not asked twice."""
+    """Teams waits five seconds: the reply says that the search goes on; the question is not asked twice."""
     inbox.may_answer = False
     reply = await extension.reply(invoke(question="when?"))
     (button,) = reply["task"]["value"]["card"]["content"]["actions"]
@@ -142,7 +142,7 @@ async def test_an_answer_is_its_askers_in_its_own_channel(
     inbox: LateInbox,
     name_of: Callable[[str], str],
 ) -> None:
-    """Another person, another channel, a question that was asked aloud, an id of nothing: no word of it."""
+    """Covers another person, another channel, a public question and an unknown id."""
     await send(invoke(place=HR, question="when?"))
     aloud = invoke(place=HR) | {"type": "message", "id": "18", "text": "when?"}
     aloud["conversation"]["conversationType"] = "personal"
@@ -167,7 +167,7 @@ async def test_an_answer_is_its_askers_in_its_own_channel(
 async def test_a_chat_between_people_is_no_direct_chat_of_ours(
     send: Callable[..., Any], inbox: LateInbox
 ) -> None:
-    """Its envelope looks like one with us, but its box must not open the library."""
+    """The envelope looks like a chat with us, but the compose box must not search the library."""
     between = invoke(question="when?")
     between["conversation"] = {"id": "19:a_b@unq.gbl.spaces", "conversationType": "personal"}
     del between["channelData"]["channel"]
@@ -177,7 +177,7 @@ async def test_a_chat_between_people_is_no_direct_chat_of_ours(
 
 
 async def test_whoever_is_not_named_asks_nothing(send: Callable[..., Any], inbox: LateInbox) -> None:
-    """Without a person, a place or a database nothing is asked."""
+    """Without a person, a place or a database no question is asked."""
     nobody = invoke(question="when?")
     del nobody["from"]["aadObjectId"]
     nowhere = invoke(question="when?") | {"conversation": {}, "channelData": {}}
@@ -189,7 +189,7 @@ async def test_whoever_is_not_named_asks_nothing(send: Callable[..., Any], inbox
 
 
 async def test_nothing_of_a_private_question_is_posted() -> None:
-    """No placeholder, no sentence, no answer, no card; and nothing that could be updated."""
+    """No placeholder, draft, answer or card is posted, so that nothing could be updated."""
     answer = Answer(AnswerState.NOT_FOUND, "Nothing.")
     async with running_teams() as teams:
         messenger = TeamsMessenger(Connector(None, is_local))

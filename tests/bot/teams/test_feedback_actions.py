@@ -1,4 +1,4 @@
-"""Feedback in Teams: whose it is, what it says, and who may give it."""
+"""Parsing of feedback in Teams: person, answer, verdict and permission."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICE = "http://127.0.0.1:9/connector"
 
 
 def invoke(feedback: object = None, **fields: Any) -> dict[str, Any]:
-    """A thumb below a message of a channel's thread; its envelope names the tenant in one place only."""
+    """Return a thumb below a message of a channel thread; only the conversation names the tenant."""
     said: dict[str, Any] = {"reaction": "dislike", "feedback": feedback}
     activity = {
         "type": "invoke",
@@ -67,7 +67,7 @@ def click(**data: Any) -> dict[str, Any]:
     ],
 )
 def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -> None:
-    """Teams wraps them, the Playground does not; neither form can fail us."""
+    """Teams sends comments as JSON, the Playground as plain text; malformed ones cause no error."""
     action = read_feedback(invoke(feedback))
     assert action
     assert (action.place.key, action.message, action.person) == (KEY, "1700000000001", "ann")
@@ -90,12 +90,12 @@ def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -
     ],
 )
 def test_an_invoke_that_says_nothing_is_no_feedback(change: dict[str, Any]) -> None:
-    """Without a message, a person, a tenant or a reaction nothing is kept."""
+    """Without a message, person, tenant or reaction nothing is stored."""
     assert read_feedback(invoke() | change) is None
 
 
 def test_a_card_offers_reasons_and_pages_and_its_clicks_are_read_back() -> None:
-    """In a personal chat each button says its reason, with the page that was chosen above it."""
+    """In a personal chat each button sends its reason and the chosen page."""
     reply = FeedbackReply(
         "What was <b>wrong</b>?",
         [(FeedbackVerdict.WRONG_PAGE, "Wrong page"), (FeedbackVerdict.OUTDATED, "Outdated")],
@@ -124,19 +124,19 @@ def test_a_card_offers_reasons_and_pages_and_its_clicks_are_read_back() -> None:
     ids=str,
 )
 def test_a_forged_click_says_and_asks_nothing(data: dict[str, Any]) -> None:
-    """Nor does it become a question without words."""
+    """A forged click is not taken for an empty question either."""
     assert read_feedback(click(**data)) is None
     assert read_activity(click(**data)) is None
 
 
 def test_a_cards_click_counts_in_personal_chats_only() -> None:
-    """Elsewhere everybody would see what follows."""
+    """Everyone in another chat would see the follow-up."""
     conversation = {"id": "19:g", "conversationType": "groupChat", "tenantId": TENANT}
     assert read_feedback(click(feedback="why", answer="17") | {"conversation": conversation}) is None
 
 
 def test_new_links_are_asked_for_anywhere() -> None:
-    """The button of a card says of which answer; it is no question, and no verdict."""
+    """The button names its answer; the click is neither a question nor a verdict."""
     (button,) = links_row(Answer(AnswerState.GROUNDED, "At night."), "17")["actions"]
     conversation = {"id": "19:ops@thread.tacv2", "conversationType": "channel", "tenantId": TENANT}
     clicked = click(**button["data"]) | {"conversation": conversation}
@@ -149,14 +149,14 @@ def test_new_links_are_asked_for_anywhere() -> None:
 
 @for_each("state", AnswerState)
 def test_help_and_failures_take_no_feedback(state: AnswerState) -> None:
-    """There was no search to judge."""
+    """Without a search there is nothing to rate."""
     assert takes_feedback(Answer(state, "")) is (state not in {AnswerState.CHAT, AnswerState.FAILED})
 
 
 async def test_it_is_kept_before_teams_is_answered_with_an_empty_object(
     new_inbox: Any, development_door: Any
 ) -> None:
-    """200 and ``{}`` for what was kept, 404 for what nobody has here, 503 when nothing can be kept."""
+    """200 and ``{}`` if stored, 404 for an unknown answer, 503 if nothing can be stored."""
     inbox = new_inbox()
     inbox.door = development_door(inbox)
     app = web.Application()

@@ -1,4 +1,4 @@
-"""Files that people send in personal chats of Teams: which are taken up, and which addresses are asked."""
+"""Files sent in personal chats of Teams: which of them are added, and which URLs are requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URL = "https://acme-my.sharepoint.com/personal/ann/_layouts/15/download.aspx?Uni
 
 
 def attached(name: str, kind: str = "", id: str = "", url: str = URL) -> dict[str, Any]:
-    """Return a file as Teams shows it to a bot."""
+    """Return an attachment as Teams sends it to a bot."""
     content = {"downloadUrl": url, "uniqueId": id or name, "fileType": kind or name.rpartition(".")[2]}
     shown = {"contentUrl": "https://acme-my.sharepoint.com/x", "name": name, "content": content}
     return {"contentType": FILE, **shown}
@@ -31,14 +31,14 @@ POLICY, PLAN, PICTURE = attached("Policy.pdf"), attached("plan", kind="PDF"), at
 
 
 def sent(text: str, *attachments: Any, kind: str = "personal", **fields: Any) -> dict[str, Any]:
-    """Ann writes to the bot."""
+    """Return a message from Ann to the bot."""
     conversation = {"id": "a:1", "conversationType": kind, "tenantId": "t"}
     said = {"type": "message", "id": "17", "conversation": conversation, "text": text}
     return said | {"attachments": list(attachments), "serviceUrl": "https://smba.example/"} | fields
 
 
 def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
-    """(file or '', words) of each."""
+    """Return (file name or '', text) of each message."""
     return [(one.address.get(UPLOAD, {}).get("name", ""), one.text) for one in messages]
 
 
@@ -65,17 +65,17 @@ HTML = {"contentType": "text/html", "content": "<p>Who signs it?</p>"}
 def test_which_files_and_words_of_a_message_are_taken_up(
     activity: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
 ) -> None:
-    """Shows PDFs by name and by kind, pictures, broken ones, and conversations without files for a bot."""
+    """Covers PDFs by name and by type, images, malformed files, and chats where bots get no files."""
     assert brief(read_messages(activity, None, lambda said: is_taken)) == expected
 
 
 def test_strangers_of_another_tenant_add_nothing() -> None:
-    """Shows that files of a personal chat that is no direct chat of ours are as if they were not there."""
+    """Shows that files of a personal chat in another tenant are ignored."""
     assert brief(read_messages(sent("When?", POLICY), "ours", lambda said: True)) == [("", "When?")]
 
 
 def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
-    """Shows the keys by which the inbox knows it, and what it is fetched by."""
+    """Shows the keys that deduplicate the upload, and its download URL."""
     (upload,) = read_messages(sent("", POLICY), None, lambda said: True)
     assert upload.event_key == upload.message_key == upload.address["key"] == "t:a:1:17:Policy.pdf"
     known = {"id": "Policy.pdf", "name": "Policy.pdf", "language": ""}
@@ -107,18 +107,18 @@ def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
     ],
 )
 def test_only_sharepoints_hosts_are_asked(url: str, is_theirs: bool) -> None:
-    """Shows schemes, ports, look-alikes and credentials."""
+    """Covers schemes, ports, look-alike hosts and credentials."""
     assert is_sharepoints(url) is is_theirs
 
 
 @dataclass
 class SharePoint:
-    """A host with one file."""
+    """A fake SharePoint host with one file."""
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
-    # (path, token) of each request.
+    # (path, Authorization header) of each request.
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     url: str = ""
 
@@ -127,7 +127,7 @@ class SharePoint:
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
     async def fetch(self) -> tuple[str, bytes]:
-        """(name, bytes) of the file as we get it."""
+        """Return (name, bytes) of the downloaded file."""
         upload = {"url": f"{self.url}/file?a=b%2Bc", "media_type": "application/pdf", "name": "Policy.pdf"}
         async with TeamsFiles(is_local_file).open({UPLOAD: upload}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
@@ -135,7 +135,7 @@ class SharePoint:
 
 @pytest.fixture
 async def host() -> AsyncIterator[SharePoint]:
-    """It, on this machine."""
+    """Yield the host on loopback."""
     host, app = SharePoint(), web.Application()
     app.add_routes([web.get("/{name}", host.file)])
     async with TestServer(app) as server:
@@ -144,14 +144,14 @@ async def host() -> AsyncIterator[SharePoint]:
 
 
 async def test_a_file_is_fetched_by_its_address_as_it_is_and_with_no_token(host: SharePoint) -> None:
-    """Shows the bytes; a signed address is not written in another way."""
+    """Shows the bytes, and that the signed URL is requested without re-encoding."""
     host.body = pdf("Backups run daily.")
     assert await host.fetch() == ("Policy.pdf", host.body)
     assert host.asked == [("/file?a=b%2Bc", None)]
 
 
 async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
-    """Shows that a redirect is a refusal, and that an address elsewhere gets no request."""
+    """Shows that a redirect is a refusal, and that other hosts get no request."""
     host.status, host.headers = 302, {"Location": f"{host.url}/other"}
     with pytest.raises(FileUnavailable):
         await host.fetch()
@@ -170,7 +170,7 @@ async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
 async def test_what_is_gone_is_given_up_and_what_is_busy_is_tried_again(
     host: SharePoint, status: int, fault: type[Exception]
 ) -> None:
-    """Shows addresses that have ended, and a host that is busy."""
+    """Covers expired URLs and a busy host."""
     host.status = status
     with pytest.raises(fault):
         await host.fetch()

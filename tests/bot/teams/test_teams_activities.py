@@ -1,4 +1,4 @@
-"""What is taken from an activity whose fields are not what they should be."""
+"""Parsing of Teams activities with missing or malformed fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def activity(**fields: Any) -> dict[str, Any]:
 
 
 def test_characters_that_no_database_keeps_are_replaced() -> None:
-    """Half a surrogate pair and NUL, in a text or a name, do not make Teams deliver it again for ever."""
+    """A lone surrogate or NUL in a text or name must not make Teams redeliver for ever."""
     said = json.loads(r'{"text": "when \ud83d do\u0000 backups run \ud83d\ude00?"}')
     channel = {"id": "19:c", "name": "IT \udc00"}
     message = read_activity(activity(**said, channelData={"channel": channel}))
@@ -31,7 +31,7 @@ def test_characters_that_no_database_keeps_are_replaced() -> None:
 
 @for_each("name", [7, ["IT"], {"name": "IT"}, None, ""])
 def test_a_name_that_is_no_text_is_none(name: object) -> None:
-    """A channel without a name of its own takes the conversation's, if that one is a text."""
+    """A channel without a valid name gets the conversation's name, if that is a string."""
     plain = activity(channelData={"channel": {"id": "19:c", "name": name}})
     named, unnamed = dict(plain["conversation"], name="Ops"), dict(plain["conversation"], name=name)
     messages = [read_activity(plain | {"conversation": one}) for one in (named, unnamed)]
@@ -50,7 +50,7 @@ def test_a_name_that_is_no_text_is_none(name: object) -> None:
     ],
 )
 def test_a_personal_chat_of_our_own_tenant_is_direct(kind: str, home: str | None, is_direct: bool) -> None:
-    """A library is for our own people: who writes to a multi-tenant bot from elsewhere does not ask it."""
+    """Libraries are for our own tenant only: a person who writes from another one does not search them."""
     mention = {"type": "mention", "mentioned": {"id": "bot"}, "text": "<at>bot</at>"}
     conversation = {"id": "a:1", "conversationType": kind, "tenantId": "t"}
     said = activity(conversation=conversation, recipient={"id": "bot"}, entities=[mention])
@@ -65,7 +65,7 @@ ADDED = {"type": "conversationUpdate", "membersAdded": [{"id": "28:bot"}], "reci
 
 @pytest.mark.parametrize("event", [INSTALLED, ADDED], ids=["installed", "added"])
 def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
-    """Where we were added, its kind, and where to speak; neither event asks anything."""
+    """Reads the place, its type and the reply address; neither event asks a question."""
     added = activity(**event, serviceUrl="https://smba.example/")
     joined = read_join(added)
     assert joined
@@ -89,12 +89,12 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
     ],
 )
 def test_nothing_else_is_our_being_added(change: dict[str, Any]) -> None:
-    """Somebody else's joining, our removal, an envelope without a tenant, and fields of another shape."""
+    """Joins of other people, our removal, a missing tenant and malformed fields are ignored."""
     assert read_join(activity(**INSTALLED) | change) is None
 
 
 def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
-    """In a channel it needs no mention; forwarded, forged or of another shape it asks nothing there."""
+    """A click in a channel needs no mention; forwarded, forged or malformed clicks ask nothing."""
     channel = {"id": "19:c;messageid=5", "conversationType": "channel", "tenantId": "t"}
     tenant = ChannelKey(Platform.TEAMS, "t", "19:c").tenant
     _, row = question_rows(["When do *backups* run?"], tenant)
@@ -113,7 +113,7 @@ def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
 
 
 def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() -> None:
-    """Shows how FOOTNOTE_ADMINS names them, and nobody where Teams does not say who it is."""
+    """Shows the id form of FOOTNOTE_ADMINS, and an empty asker if Teams names no person."""
     said = read_activity(activity(**{"from": {"id": "29:x", "aadObjectId": "0-1"}}))
     unknown = read_activity(activity(**{"from": {"id": "29:x"}}))
     assert said
@@ -143,6 +143,6 @@ def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() ->
 def test_only_our_own_removal_and_a_deleted_channel_are_leaving(
     change: dict[str, Any], left: str | None
 ) -> None:
-    """Shows which channel is erased after its grace: never the one in which Teams only speaks of it."""
+    """Shows which channel is erased after the grace period: never the one where Teams merely reports it."""
     key = read_leave(activity(recipient={"id": "28:bot"}) | change)
     assert key == (ChannelKey(Platform.TEAMS, "t", left) if left else None)

@@ -1,4 +1,4 @@
-"""An answer as Teams messages: native citations, buttons, and harmless whatever a model wrote."""
+"""Rendering of answers as Teams messages: native citations, buttons, and escaping of any model output."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ HOSTILE = st.lists(
 
 
 def cited(number: int, title: str = "Backups", file: str = "sop.pdf", **others: Any) -> Citation:
-    """One citation with its link."""
+    """Return a citation with its link."""
     values = {"page": number, "quote": f"quote {number}", "url": f"{LINK}{number}"} | others
     return Citation(number, title, file, boxes=(), **values)
 
@@ -82,7 +82,7 @@ def answer(text: str, *citations: Citation) -> Answer:
     "[1](http://evil.example) [1]: http://evil.example <at>x</at> ![i](x)", ["![x](http://evil.example)"]
 )
 def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
-    """No HTML, mention, link, reference or image stands in the text; no foreign link anywhere."""
+    """No HTML, mention, link, reference or image in the text, and no foreign link anywhere."""
     message = render(answer(text, *(cited(n, t, f"{t}.pdf") for n, t in enumerate(titles, start=1))), 5)
     assert not re.search(
         r"<|(?<!\\)\]\(|(?<!\\)\]:|(?<!\\)\]\[|://|www\.\w|[\u200b\u202e\ud800]",
@@ -95,7 +95,7 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), max_size=200))
 def test_escapes_take_no_word_away(text: str) -> None:
-    """Undoing the escapes as a Markdown reader does gives the same words back."""
+    """Unescaping like a Markdown reader restores the original text."""
     message = render(answer(f"x{text}x"), 5)
     plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", message.text)
     read = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain)).replace("\u2060", "")
@@ -103,7 +103,7 @@ def test_escapes_take_no_word_away(text: str) -> None:
 
 
 def test_each_mark_has_its_native_citation() -> None:
-    """Position, name, abstract and signed link stand in the entity that is sent."""
+    """The entity contains position, name, abstract and signed link."""
     message = render(answer("Daily [1], kept [2].", cited(1, page=4), cited(2, page=9)), 5)
     (entity,) = text_activity(message)["entities"]
     assert entity["type"] == "https://schema.org/Message"
@@ -115,7 +115,7 @@ def test_each_mark_has_its_native_citation() -> None:
 
 
 def test_citations_keep_the_platforms_limits() -> None:
-    """Ten at most, names of 80 and abstracts of 160 characters, none of them empty."""
+    """Ten citations at most, names of 80 and abstracts of 160 characters, none of them empty."""
     marks = " ".join(f"[{n}]" for n in range(1, 15))
     citations = [cited(n, "long title " * 20, quote="" if n == 2 else "words " * 100) for n in range(1, 15)]
     claims = render(answer(marks, *citations), 5).citations
@@ -125,14 +125,14 @@ def test_citations_keep_the_platforms_limits() -> None:
 
 
 def test_numbers_beyond_the_native_citations_are_links() -> None:
-    """Shows that Teams' ten leave no [n] without a source: the eleventh and twelfth open theirs."""
+    """Shows that Teams' limit of ten leaves no [n] without a source: the 11th and 12th are links."""
     citations = [cited(n, url=f"{LINK}{n}_(a)") for n in range(1, 13)]
     message = render(answer(" ".join(f"[{n}]" for n in range(1, 13)), *citations), 5)
     assert message.text.endswith(rf"[10] [\[11\]]({LINK}11_%28a%29) [\[12\]]({LINK}12_%28a%29)")
 
 
 def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
-    """Five buttons stand open; three more pages lie behind one."""
+    """Five buttons are visible; three more pages are in a ShowCard."""
     message = render(answer("x", *(cited(n) for n in range(1, 9))), 5)
     assert message.card
     actions = [row["actions"][0] for row in message.card["body"]]
@@ -143,7 +143,7 @@ def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
 
 
 def test_each_figure_has_a_button_under_the_sources() -> None:
-    """Its label names the page, however long the caption; without a source it has the card to itself."""
+    """The label names the page, however long the caption; without sources the card has only figures."""
     figure = AnswerFigure(
         "sop.pdf", 7, "A long caption " * 20, Box(0, 0, 1, 1), f"{LINK}figure", f"{LINK}image"
     )
@@ -156,7 +156,7 @@ def test_each_figure_has_a_button_under_the_sources() -> None:
 
 
 def test_each_figure_is_a_picture_above_the_sources() -> None:
-    """Teams fetches it by its own link; its words for who cannot see it are the caption, else its page."""
+    """Teams loads it by its signed link; the alt text is the caption, or else the page."""
     named, unnamed = (
         AnswerFigure(
             "sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure{page}", f"{LINK}image{page}", 1
@@ -176,7 +176,7 @@ def test_each_figure_is_a_picture_above_the_sources() -> None:
 
 
 def test_text_and_card_never_share_an_activity() -> None:
-    """Teams would tear them apart, give no id and refuse the update."""
+    """Teams would split them, return no id and refuse the update."""
     message = render(answer("Daily [1].", cited(1)), 5)
     assert message.card
     assert "attachments" not in text_activity(message)
@@ -185,14 +185,14 @@ def test_text_and_card_never_share_an_activity() -> None:
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
-    """The card is a message of its own, so no length of the text can take a source."""
+    """Sources are in a card of their own, so truncating the text drops none."""
     message = render(answer("A sentence [1]. " * 2000, *(cited(n) for n in range(1, 9))), 5)
     assert message.text.endswith(WORDS.cut_short)
     assert len(json.dumps(message.card)) < 28_000
 
 
 def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
-    """The nearest page has a button though it is no citation; a failure has no card."""
+    """The closest page has a button although it is no citation; a failure has no card."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     card = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5).card
     assert card
@@ -201,7 +201,7 @@ def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
 
 
 def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
-    """Neither markup nor [n] in it means anything; a plain question has no such line."""
+    """Markup and [n] in it are escaped; a plain question has no such line."""
     answer = Answer(AnswerState.GROUNDED, "25 days.", standalone="*Why* [1] http://evil.example?")
     text = render(answer, 5).text
     line, rest = text.split("\n\n")
@@ -212,20 +212,20 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
 
 
 def test_a_corrected_word_stands_over_the_answer() -> None:
-    """Whoever mistyped sees what was searched for, escaped, in a paragraph of its own."""
+    """Shows the corrected words, escaped, in a paragraph of their own."""
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", corrections=(Correction("*bakcups", "*backups"),))
     assert render(mistyped, 5).text == "Spelling corrected: \\*backups\n\nNo."
 
 
 def test_what_narrowed_the_search_stands_over_the_answer() -> None:
-    """Escaped, in the same place as what was corrected."""
+    """Filters are escaped, in the same place as corrections."""
     applied = AppliedFilter(("not: *drafts",), 0)
     text = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).text
     assert text == "No document matches, so I looked in all of them: not: \\*drafts\n\nNo."
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:
-    """Shows labels, the control for further sources and the line over the answer in French."""
+    """Shows labels, the ShowCard and the line above the answer in French."""
     many = answer("Tous les jours. [1]", *(cited(number, page=number) for number in range(1, 9)))
     message = render(replace(many, language=Language.FRENCH, standalone="Quand ?"), 5)
     said = json.dumps(message.card, ensure_ascii=False)
@@ -236,7 +236,7 @@ def test_what_we_add_is_in_the_answers_language() -> None:
 
 
 def test_the_places_of_passages_are_bold_and_stand_apart() -> None:
-    """Teams shows no empty line of Markdown, so a paragraph of one space parts the passages."""
+    """Teams drops empty Markdown lines, so a paragraph with one space separates the passages."""
     places = ("R&D *Travel*, p. 5 · Hotels", "Handbook, p. 2")
     text = f"{places[0]}\n“Stay cheap.” [1]\n\n{places[1]}\n“Stay put.” [2]"
     found = replace(answer(text, cited(1), cited(2)), headings=places)
@@ -252,13 +252,13 @@ def test_the_places_of_passages_are_bold_and_stand_apart() -> None:
 
 
 def test_steps_keep_their_lines_and_numbers() -> None:
-    """Shows that Markdown makes no list of a quoted one: it would part the first step from the others."""
+    """Shows that numbered lines of a quote do not become a Markdown list, detached from the first."""
     message = render(answer("“1. Stop.\n2. Wait.\n- Go.\n7.2 Come.” [1]", cited(1)), 5)
     assert message.text == "\n\n".join(["“1. Stop.", r"2\. Wait.", r"\- Go.", "7.2 Come.” [1]"])
 
 
 def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
-    """Shows that each bullet is a paragraph of its own, in which nothing is markup."""
+    """Shows that each bullet is a paragraph of its own without markup."""
     text = "I know 2 documents in this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
     message = render(Answer(AnswerState.CHAT, text), 5)
     lines = ["I know 2 documents in this channel:", "• R&amp;D · 2 pages", r"• sop\_it\_04.pdf · 1 page"]
@@ -267,7 +267,7 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
 
 
 def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
-    """Shows a line and a link before the words, because a text has no buttons, and both harmless."""
+    """Shows an escaped line with a link above the answer, because a text has no buttons."""
     page = CitedPage((1,), "p. 5 · *Handbook*", "Page 5 of h.pdf", "https://f.example/v/(new)")
     changes = (SourceChange("“**A**” has a newer version:", page), SourceChange("“B” was withdrawn.", None))
     text = render(answer("Daily [1].", cited(1)), 5, changes).text
@@ -290,5 +290,5 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
     ],
 )
 def test_what_people_copy_is_code_without_hidden_characters(said: str, shown: str) -> None:
-    """Shows it for addresses, hosts and files; what would end the code is kept from becoming a link."""
+    """Covers addresses, hosts and file names; characters that would end the code span are handled."""
     assert shown in render(answer(said), 5).text

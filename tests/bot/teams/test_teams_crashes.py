@@ -1,4 +1,4 @@
-"""A worker dies at each point of an answer: what stands in Teams once another one has ended it."""
+"""A worker crashes at each step of an answer: the messages that Teams shows after another worker's turn."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ PLACES = {"channel": {}, "personal chat": {"is_personal": True}}
 
 
 class Killed(BaseException):
-    """The process ends here: nothing that follows happens."""
+    """Simulates SIGKILL: the process does nothing afterwards."""
 
 
 def die() -> None:
-    """In place of SIGKILL."""
+    """Crash in place of SIGKILL."""
     raise Killed
 
 
 class Answers:
-    """Says the same on every question."""
+    """Gives the same answer to every question."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """Return the answer."""
@@ -59,14 +59,14 @@ class Answers:
 
 @dataclass
 class World:
-    """One database and one Teams; workers come and go, and remember nothing."""
+    """World with one database and one Teams, in which workers start and die without memory."""
 
     database: Database
     teams: Teams
 
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1) -> AsyncIterator[Conversation]:
-        """Yield a worker while it runs."""
+        """Run a worker."""
         messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
         worker = Conversation(
             Inbox(self.database, max_pause_seconds=0.2),
@@ -85,7 +85,7 @@ class World:
             await messenger.connector.aclose()
 
     def question(self, **address: Any) -> IncomingMessage:
-        """One question, asked there."""
+        """Return a question in a channel."""
         return IncomingMessage(
             key=ChannelKey(Platform.TEAMS, "t", "19:ops@thread.tacv2"),
             channel_name="ops",
@@ -97,7 +97,7 @@ class World:
         )
 
     async def until_done(self) -> None:
-        """Wait until it is answered."""
+        """Wait until the question is answered."""
 
         async def is_done() -> bool:
             async with self.database.snapshot() as session:
@@ -106,12 +106,12 @@ class World:
         await until(is_done)
 
     async def end_leases(self) -> None:
-        """As time does after a crash."""
+        """Expire all leases, as time does after a crash."""
         async with self.database.transaction() as session:
             await session.execute(update(InboxRow).values(lease_until=utc_now() - timedelta(seconds=1)))
 
     def counted(self) -> tuple[int, int, int]:
-        """(answers, cards, messages that nobody will ever write over)."""
+        """Return (answers, cards, messages that are never updated again)."""
         messages = list(self.teams.shown.values())
         cards = [one for one in messages if "attachments" in one]
         answers = [one for one in messages if one.get("text", "").startswith(ANSWER.text)]
@@ -124,7 +124,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """On a fresh database."""
+    """Yield a world with a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     async with running_teams() as teams:
         yield World(database, teams)
@@ -136,9 +136,9 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def test_a_crash_leaves_one_answer_and_never_a_second_card(
     world: World, point: str, place: str
 ) -> None:
-    """And nothing else, but for a placeholder that Teams has and has not named to us: it cannot be found.
+    """A placeholder whose id Teams never returned may remain: it cannot be found.
 
-    Whether a card that was about to be posted is there cannot be told either: the text has its sources.
+    A card may have been posted too, so the text then lists the sources.
     """
     before = passed[point]
     arm(point, die)
@@ -159,7 +159,7 @@ async def test_a_crash_leaves_one_answer_and_never_a_second_card(
 
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_restart_waits_for_the_placeholder_that_is_being_posted(world: World, place: str) -> None:
-    """Ended in good order while Teams takes its time, the worker still hears what names it."""
+    """During a graceful shutdown the worker still receives the id of a slow post."""
     world.teams.gate.clear()
     async with world.running(drain_seconds=0) as worker:
         await worker.receive(world.question(**PLACES[place]))

@@ -1,4 +1,4 @@
-"""Questions travel through Microsoft's Agents Playground and back, in every kind of conversation."""
+"""End-to-end questions through Microsoft's Agents Playground, in every kind of conversation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from storage.models import ChannelKey, Platform
 pytestmark = pytest.mark.engine("playground")
 
 
-# Pixels that a button's label takes up to its day, and that there are.
+# Width in pixels of a button's label up to its date, and the available width.
 WIDTHS = """(button) => {
   let label = button;
   while (label.firstElementChild) label = label.firstElementChild;
@@ -55,7 +55,7 @@ async def tenant(
     new_inbox: Callable[[], Any],
     development_door: Callable[[Any], TeamsAdapter],
 ) -> AsyncIterator[Tenant]:
-    """The Playground before a bot that runs in development."""
+    """Yield the Playground with a bot in development mode."""
     inbox, port = new_inbox(), free_port()
     async with AsyncExitStack() as stack:
         inbox.door = development_door(inbox)
@@ -71,16 +71,16 @@ async def tenant(
 
 
 def bodies(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the activities that the bot sent; the Playground took each of them."""
+    """Return the activities that the bot sent, all accepted by the Playground."""
     assert all(call["response"]["statusCode"] in (200, 201, 202) for call in calls), calls
     return [call["request"]["body"] for call in calls]
 
 
 @pytest.mark.long
 async def test_a_question_is_answered_with_citations_and_buttons(tenant: Tenant) -> None:
-    """A placeholder, the answer in its place with native citations, and its sources' card.
+    """A placeholder, the answer in its place with native citations, and a card with the sources.
 
-    In a personal chat the placeholder is a stream, elsewhere a message after three dots.
+    In a personal chat the placeholder is a stream, in others a message after a typing indicator.
     """
     before = 0
     for cards, conversation in enumerate((PERSONAL, GROUP, GENERAL, OPERATIONS), start=1):
@@ -122,9 +122,9 @@ def require_answer(calls: list[dict[str, Any]], conversation: str) -> None:
 
 
 async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(tenant: Tenant) -> None:
-    """Two posts of one channel are two threads of one scope.
+    """Two posts of one channel are two threads of one tenant.
 
-    A message that reaches us by a tenant-wide permission, but is not for us, asks nothing.
+    A message received only through a tenant-wide permission asks nothing.
     """
     await tenant.teams.send(
         {
@@ -148,7 +148,7 @@ async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(
 async def test_four_conversations_at_once_never_share_an_answer(
     tenant: Tenant, name_of: Callable[[str], str]
 ) -> None:
-    """Personal chat, group chat and two channels are four scopes with four tenants."""
+    """A personal chat, a group chat and two channels have four tenants."""
     places = [(PERSONAL, False), (GROUP, True), (GENERAL, True), (OPERATIONS, True)]
     await asyncio.gather(*(tenant.teams.say(place, "when?", mention) for place, mention in places))
     calls = await tenant.teams.answered(cards=4)
@@ -164,9 +164,9 @@ async def test_four_conversations_at_once_never_share_an_answer(
 async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser(
     tenant: Tenant, browser: Browser, tmp_path: Path
 ) -> None:
-    """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control.
+    """Shows the literal text, a citation per mark, five buttons and the overflow control.
 
-    The button of a page on a host of a long name is not clipped before its day.
+    The button of a web page on a long host name is not clipped before its date.
     """
     page = await tenant.teams.open(browser)
     await tenant.teams.write(page, "show me all the rules")

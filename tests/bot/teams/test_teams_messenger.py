@@ -1,4 +1,4 @@
-"""How replies reach Teams when it is busy, broken or unclear: against a small connector of our own."""
+"""Posting to Teams through rate limits, errors and unclear outcomes, against a small fake connector."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ EVIL = "[here](https://evil.example) <at>everyone</at> **bold**"
 
 @dataclass
 class Outbox:
-    """What is kept of one reply."""
+    """Message ids recorded for one reply."""
 
     message: dict[str, Any] = field(default_factory=dict)
 
     async def keep(self, message: dict[str, Any]) -> None:
-        """Keep what names it."""
+        """Record the ids."""
         self.message = message
 
 
 @pytest.fixture
 def outbox() -> Outbox:
-    """Of one reply."""
+    """Return the record of one reply."""
     return Outbox()
 
 
 @pytest.fixture
 async def teams() -> AsyncIterator[Teams]:
-    """The connector and the token endpoint on loopback."""
+    """Yield the connector and the token endpoint on loopback."""
     async with running_teams() as teams:
         yield teams
 
 
 @pytest.fixture
 async def messenger(teams: Teams) -> AsyncIterator[TeamsMessenger]:
-    """A messenger with credentials that trusts this machine."""
+    """Yield a messenger with credentials that trusts this machine."""
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     messenger = TeamsMessenger(Connector(credentials, is_local, pause=0.01))
     yield messenger
@@ -67,7 +67,7 @@ async def messenger(teams: Teams) -> AsyncIterator[TeamsMessenger]:
 async def test_a_placeholder_says_when_others_are_answered_first(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
-    """In the language of its question."""
+    """The notice is in the language of the question."""
     said = reply_words(Language.GERMAN)
     for queued in ("", said.queued):
         await messenger.place(teams.address, Language.GERMAN, queued=queued)
@@ -77,7 +77,7 @@ async def test_a_placeholder_says_when_others_are_answered_first(
 async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """The placeholder becomes the answer; repeating the delivery shows nothing new."""
+    """The answer replaces the placeholder; repeating the delivery shows nothing new."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
     await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
@@ -90,7 +90,7 @@ async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
 async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Nothing in it is markup, no [n] leads nowhere, and the answer takes its place."""
+    """The draft has no markup and no [n] without a target; the answer replaces it."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     await messenger.show(teams.address, message, f"Daily {EVIL} [1].")
     (shown,) = teams.shown.values()
@@ -102,7 +102,7 @@ async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
 
 
 async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
-    """A busy Teams is left to the answer, which is worth waiting for."""
+    """A rate limit is not waited for; only the final answer is worth it."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     sent = len(teams.sent)
     teams.faults = [web.Response(status=429)]
@@ -114,7 +114,7 @@ async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger
 async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_delivered(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Shows "searching", then proven sentences that grow, then one message; and one card."""
+    """Shows "searching", then verified sentences as they grow, then one message and one card."""
     personal = teams.address | {"is_personal": True}
     message = await messenger.place(personal, Language.ENGLISH)
     assert message == {"id": "stream", "is_stream": True}
@@ -140,7 +140,7 @@ async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_deliv
 async def test_a_stream_that_takes_no_more_is_written_over(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox, is_known: bool
 ) -> None:
-    """Two minutes are over, or another process began it: the answer still stands there, once."""
+    """After two minutes, or if another process began it, the answer is still posted once."""
     personal = teams.address | {"is_personal": True}
     message = {"id": "stream", "is_stream": True}
     if is_known:
@@ -159,7 +159,7 @@ async def test_a_stream_that_takes_no_more_is_written_over(
 async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Another answer of the chat is being streamed: this one is written over a message."""
+    """Teams streams another answer of the chat: this one uses an ordinary message."""
     personal = teams.address | {"is_personal": True}
     teams.ended.add("stream")
     message = await messenger.place(personal, Language.ENGLISH)
@@ -171,7 +171,7 @@ async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
 async def test_a_busy_teams_ends_a_stream_later(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """What Teams asked us to wait for is not tried in another way, nor what nobody knows the outcome of."""
+    """Rate limits and unclear outcomes are not worked around with another call."""
     personal = teams.address | {"is_personal": True}
     message = await messenger.place(personal, Language.ENGLISH)
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
@@ -200,7 +200,7 @@ async def test_a_busy_teams_ends_a_stream_later(
 async def test_new_links_come_to_whoever_asked_for_them(
     teams: Teams, messenger: TeamsMessenger, refusal: int, faults: list[int], places: list[str]
 ) -> None:
-    """In their own chat; below the answer only where Teams surely took nothing there."""
+    """Sent to the personal chat, and below the answer only if Teams surely refused the first."""
     teams.refusal = refusal
     teams.faults = [web.Response(status=fault) for fault in faults]
     await messenger.show_renewed(teams.address, ANSWER, PersonalChat("28:bot", "29:ann", "tenant-1"))
@@ -211,7 +211,7 @@ async def test_new_links_come_to_whoever_asked_for_them(
 async def test_what_has_no_sources_any_more_says_so_below_its_answer(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
-    """No chat is opened for a sentence that nobody but its answer's readers understands."""
+    """No personal chat is opened for it."""
     answer = Answer(AnswerState.CHAT, "I have no sources.")
     await messenger.show_renewed(teams.address, answer, PersonalChat("28:bot", "29:ann", "tenant-1"))
     assert [place for _, place, _ in teams.sent] == [CONVERSATION]
@@ -228,7 +228,7 @@ async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: 
 async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """A token serves many messages; a 401 makes the next try ask for another."""
+    """A token serves many messages; after a 401 the next attempt requests a new one."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     assert (teams.tokens, set(teams.authorizations)) == (1, {"Bearer token-1"})
     teams.faults = [web.Response(status=401)]
@@ -242,7 +242,7 @@ async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
 async def test_microsofts_passing_faults_are_tried_again(
     teams: Teams, messenger: TeamsMessenger, status: int
 ) -> None:
-    """The documented statuses are repeated with growing pauses."""
+    """The documented statuses are retried with backoff."""
     teams.faults = [web.Response(status=status), web.Response(status=status)]
     await messenger.place(teams.address, Language.ENGLISH)
     assert len(teams.shown) == 1
@@ -252,7 +252,7 @@ async def test_microsofts_passing_faults_are_tried_again(
 async def test_trying_again_ends(
     teams: Teams, messenger: TeamsMessenger, status: int, error: type[DeliveryError]
 ) -> None:
-    """Four tries, then the outbox comes back later."""
+    """After four attempts the outbox retries later."""
     teams.faults = [web.Response(status=status) for _ in range(9)]
     with pytest.raises(error):
         await messenger.place(teams.address, Language.ENGLISH)
@@ -260,7 +260,7 @@ async def test_trying_again_ends(
 
 
 async def test_a_long_rate_limit_goes_back_to_the_outbox(teams: Teams, messenger: TeamsMessenger) -> None:
-    """The time that Teams asked for is handed on, not slept through."""
+    """Retry-After is handed on instead of slept through."""
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError) as caught:
         await messenger.place(teams.address, Language.ENGLISH)
@@ -268,7 +268,7 @@ async def test_a_long_rate_limit_goes_back_to_the_outbox(teams: Teams, messenger
 
 
 async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMessenger) -> None:
-    """Nobody knows whether the placeholder was posted; it is not posted again here."""
+    """The placeholder may have been posted, so it is not posted again here."""
     teams.faults = [None]
     with pytest.raises(DeliveryUnclear):
         await messenger.place(teams.address, Language.ENGLISH)
@@ -278,7 +278,7 @@ async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMess
 async def test_a_card_of_unclear_outcome_is_not_posted_twice(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Nobody can tell whether it is there: from the next try on, the text lists the sources."""
+    """The card may be there: from the next attempt on, the text lists the sources."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, None]
@@ -295,7 +295,7 @@ async def test_a_card_of_unclear_outcome_is_not_posted_twice(
 async def test_a_card_that_teams_refused_is_posted_later(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """What was certainly not posted is not taken for what may be there."""
+    """A card that was certainly not posted is posted on the next attempt."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, web.Response(status=429, headers={"Retry-After": "120"})]
@@ -313,7 +313,7 @@ async def test_a_card_that_teams_refused_is_posted_later(
     "url", ["https://evil.example/", "http://169.254.169.254/", "https://botframework.com.evil.example/"]
 )
 async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, url: str) -> None:
-    """Even an address that was kept earlier is checked before a token is asked for."""
+    """A stored URL is checked before a token is requested."""
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
     with pytest.raises(DeliveryError, match="service URL"):
@@ -322,7 +322,7 @@ async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, 
 
 
 async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -> None:
-    """Nobody listens: certainly nothing was posted."""
+    """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
         await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
@@ -331,7 +331,7 @@ async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -
 async def test_an_announcement_is_one_card_in_the_channel_itself(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
-    """Shows that no thread is answered, and that names from documents stand in runs without markup."""
+    """Shows that it is no reply in a thread, and that document names are shown without markup."""
     place = messenger.announcing_place(CHANNEL, teams.address)
     assert place is not None
     source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
@@ -349,7 +349,7 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
 
 
 def test_a_channel_that_never_spoke_has_no_place_yet(messenger: TeamsMessenger) -> None:
-    """Shows that Teams must have said once where a channel is reached."""
+    """Shows that Teams must first have sent a service URL for the channel."""
     assert messenger.announcing_place(CHANNEL, None) is None
 
 
@@ -357,7 +357,7 @@ def test_a_channel_that_never_spoke_has_no_place_yet(messenger: TeamsMessenger) 
 async def test_a_conversation_without_the_bot_is_closed(
     teams: Teams, messenger: TeamsMessenger, status: int
 ) -> None:
-    """Shows that such a refusal is told apart from one that passes."""
+    """Shows that a permanent refusal is distinguished from a temporary one."""
     teams.faults = [web.Response(status=status)]
     with pytest.raises(ChannelClosed):
         await messenger.announce(
@@ -368,7 +368,7 @@ async def test_a_conversation_without_the_bot_is_closed(
 async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_added(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
-    """Shows one update of the text, also where the card was never seen; a deleted one is told apart."""
+    """Shows one update of the text, with or without a card; a deleted message raises another error."""
     changes = [SourceChange("Newer:", CitedPage((1,), "p. 5", "Page 5", "https://f.example/v/new"))]
     await messenger.revise(teams.address, {"id": "m0"}, ANSWER, changes)
     ((method, _, activity),) = teams.sent
@@ -382,7 +382,7 @@ async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_a
 async def test_an_erased_answer_goes_with_its_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Shows the same sentence written over the text and over the card of its sources."""
+    """Shows the same sentence written over the text and over the card."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
     await messenger.retract(teams.address, outbox.message, Answer(AnswerState.CHAT, "Removed."))

@@ -21,7 +21,7 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Path) -> None:
-    """Ids and address are filled in; the icons have the sizes that Teams asks for."""
+    """Ids and URL are filled in; the icons have the sizes that Teams requires."""
     target = tmp_path / "app.zip"
     assert make(APP_ID, "https://pages.acme.example/", str(target)).returncode == 0
     with zipfile.ZipFile(target) as package:
@@ -39,7 +39,7 @@ def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Pat
 def test_personal_chats_offer_files_only_where_they_are_taken(
     tmp_path: Path, options: tuple[str, ...], takes_files: bool
 ) -> None:
-    """Shows both: a button for files that nobody takes would be a dead end."""
+    """Shows both settings: a button for files that the bot ignores would be a dead end."""
     target = tmp_path / "app.zip"
     assert make(APP_ID, "https://pages.acme.example", str(target), *options).returncode == 0
     with zipfile.ZipFile(target) as package:

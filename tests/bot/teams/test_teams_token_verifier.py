@@ -1,4 +1,4 @@
-"""Who gets through the Teams door: tokens against a real OpenID server, service URLs against a list."""
+"""Authentication of Teams requests: tokens checked against an OpenID server, service URLs against a list."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ ACTIVITY: dict[str, Any] = {
 
 @dataclass
 class OpenId:
-    """Microsoft's key server: which keys it publishes, and how often it was asked."""
+    """A fake of Microsoft's key server: its published keys, and a count of requests."""
 
     keys: dict[str, tuple[rsa.RSAPrivateKey, list[str]]] = field(
         default_factory=lambda: {"key-1": (KEY, ["msteams"]), "skype": (OTHER_KEY, ["skype"])}
     )
     asked: int = 0
     url: str = ""
-    # Closed: it takes for ever.
+    # While cleared, requests hang.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        """Open for now."""
+        """Open the gate."""
         self.gate.set()
 
     async def document(self, _request: web.Request) -> web.Response:
@@ -78,7 +78,7 @@ class OpenId:
 
 @pytest.fixture
 async def openid() -> AsyncIterator[OpenId]:
-    """The key server on loopback."""
+    """Yield the key server on loopback."""
     openid, app = OpenId(), web.Application()
     app.router.add_get("/openid", openid.document)
     app.router.add_get("/keys", openid.published)
@@ -88,7 +88,7 @@ async def openid() -> AsyncIterator[OpenId]:
 
 
 def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
-    """Return a token as the Bot Framework mints it, with claims changed; None removes one."""
+    """Return a token as the Bot Framework issues it, with claims changed; None removes one."""
     now = int(time.time())
     usual = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 86_400, "serviceurl": SERVICE}
     kept = {name: value for name, value in (usual | claims).items() if value is not None}
@@ -96,14 +96,14 @@ def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims
 
 
 def settings(**others: Any) -> BotSettings:
-    """Return a configured single-tenant bot."""
+    """Return settings of a single-tenant bot."""
     usual = {"teams_app_id": APP_ID, "teams_app_password": "s3cret", "teams_tenant_id": TENANT}
     return BotSettings(**(usual | others))
 
 
 @dataclass(frozen=True)
 class Door:
-    """A door on a real server."""
+    """An adapter on a real HTTP server."""
 
     url: str
     session: aiohttp.ClientSession
@@ -112,7 +112,7 @@ class Door:
     async def post(
         self, body: bytes | dict[str, Any], authorization: str | None, kind: str = "application/json"
     ) -> int:
-        """Post a request with this ``Authorization``; returns the status."""
+        """Post a request with this ``Authorization`` and return the status."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": kind} | ({"Authorization": authorization} if authorization else {})
         async with self.session.post(self.url, data=io.BytesIO(data), headers=headers) as response:
@@ -120,7 +120,7 @@ class Door:
 
 
 def adapter(inbox: Any, keys: SigningKeys, **others: Any) -> TeamsAdapter:
-    """What takes a bot's messages, with keys from a server of ours."""
+    """Return an adapter that gets its keys from the fake key server."""
     return TeamsAdapter(
         settings(**others),
         inbox.receive,
@@ -135,7 +135,7 @@ def adapter(inbox: Any, keys: SigningKeys, **others: Any) -> TeamsAdapter:
 
 @pytest.fixture
 async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
-    """The door of a configured bot that takes its keys from the local server."""
+    """Yield the adapter of a configured bot with keys from the fake key server."""
     inbox = new_inbox()
     teams = adapter(inbox, SigningKeys(f"{openid.url}/openid"))
     app = web.Application()
@@ -147,7 +147,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
 
 
 async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Door) -> None:
-    """Teams sees 200 only after the commit."""
+    """Teams gets 200 only after the commit."""
     door.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(door.post(ACTIVITY, f"Bearer {token()}"))
     await until_true(lambda: door.inbox.arrivals)
@@ -159,7 +159,7 @@ async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Doo
 
 
 def thumb(**conversation: Any) -> dict[str, Any]:
-    """Feedback whose envelope names the tenant in its conversation alone."""
+    """Return feedback whose envelope names the tenant only in its conversation."""
     named = ACTIVITY["conversation"] | conversation
     said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": ""}}
     invoke = {"type": "invoke", "name": "message/submitAction", "replyToId": "17", "value": said}
@@ -167,7 +167,7 @@ def thumb(**conversation: Any) -> dict[str, Any]:
 
 
 async def test_feedback_of_another_tenant_or_without_a_token_is_refused(door: Door) -> None:
-    """The tenant is read from the conversation where ``channelData`` names none."""
+    """The tenant is read from the conversation if ``channelData`` names none."""
     assert await door.post(thumb(), f"Bearer {token()}") == 200
     assert await door.post(thumb(tenantId="tenant-2"), f"Bearer {token()}") == 403
     assert await door.post(thumb(tenantId=None), f"Bearer {token()}") == 403
@@ -176,7 +176,7 @@ async def test_feedback_of_another_tenant_or_without_a_token_is_refused(door: Do
 
 
 def hmac_of_the_public_key() -> str:
-    """Return a token 'signed' by HMAC, for libraries that take a public key for a secret."""
+    """Return a token signed by HMAC, for libraries that would take a public key for a secret."""
     return token(key="x" * 64, algorithm="HS256")
 
 
@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[str | None, int]] = {
 
 @pytest.mark.parametrize(("authorization", "status"), REFUSED.values(), ids=REFUSED)
 async def test_every_other_token_is_refused(door: Door, authorization: str | None, status: int) -> None:
-    """401 or 403, never an error of ours, and nothing is kept."""
+    """The status is 401 or 403, no error of ours, and nothing is stored."""
     assert await door.post(ACTIVITY, authorization) == status
     assert door.inbox.arrivals == 0
 
@@ -221,7 +221,7 @@ async def test_every_other_token_is_refused(door: Door, authorization: str | Non
     ids=str,
 )
 async def test_a_good_token_with_a_foreign_activity_is_forbidden(door: Door, change: dict[str, Any]) -> None:
-    """Another reply address, channel or tenant than the token and the settings stand for."""
+    """Covers another reply URL, channel or tenant than those of the token and the settings."""
     url = change.get("serviceUrl") or SERVICE
     assert await door.post(ACTIVITY | change, f"Bearer {token(serviceurl=url)}") == 403
 
@@ -241,7 +241,7 @@ async def test_a_good_token_with_a_foreign_activity_is_forbidden(door: Door, cha
     ids=lambda value: str(value)[:20],
 )
 async def test_an_unreadable_body_is_refused(door: Door, body: bytes, kind: str, status: int) -> None:
-    """With a good token it is a bad request; without one nobody reads it."""
+    """A bad request with a valid token; without one the body is not read."""
     assert await door.post(body, f"Bearer {token()}", kind) == status
     assert await door.post(body, None, kind) == 401
 
@@ -252,21 +252,21 @@ async def test_an_unreadable_body_is_refused(door: Door, body: bytes, kind: str,
     ids=str,
 )
 async def test_an_activity_of_odd_shapes_never_fails_us(door: Door, strange: dict[str, Any]) -> None:
-    """Whatever stands where an object belongs, the status is never 500."""
+    """Malformed fields never lead to status 500."""
     assert await door.post(ACTIVITY | strange, f"Bearer {token()}") in (200, 403)
 
 
 async def test_a_message_that_could_not_be_kept_is_asked_for_again(
     door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A database that is down answers 503; no word of the question is logged."""
+    """With the database down the response is 503; no text of the question is logged."""
     door.inbox.failure = DatabaseUnavailable("disk full while keeping canary backups")
     assert await door.post(ACTIVITY, f"Bearer {token()}") == 503
     assert "canary" not in caplog.text
 
 
 async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
-    """Not while the keys are fetched for it, nor while a known key is fetched anew after a day."""
+    """Covers the fetch for an unknown key and the daily refresh of a known one."""
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
     known = await keys.find("key-1")
@@ -284,7 +284,7 @@ async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
 
 
 async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(openid: OpenId) -> None:
-    """A new key id asks Microsoft again, but once a minute at most."""
+    """A new key id triggers a fetch, but at most once a minute."""
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
     await keys.find("key-1")
@@ -298,7 +298,7 @@ async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(o
 
 
 async def test_old_keys_serve_while_the_key_server_is_down(openid: OpenId) -> None:
-    """A day later, with nobody to ask, the keys we know still count."""
+    """After a day without a key server the cached keys still count."""
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
     await keys.find("key-1")
@@ -310,7 +310,7 @@ async def test_old_keys_serve_while_the_key_server_is_down(openid: OpenId) -> No
 async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
     openid: OpenId, new_inbox: Callable[[], Any], development_door: Callable[[Any], TeamsAdapter]
 ) -> None:
-    """Without any message, once a minute; a day later old keys are enough; development needs none."""
+    """Keys are fetched without any message, once a minute; stale keys suffice; development needs none."""
     now, url = [0.0], openid.url
     teams = adapter(new_inbox(), SigningKeys(f"{url}/openid", clock=lambda: now[0]))
     openid.url = "http://127.0.0.1:9"
@@ -324,7 +324,7 @@ async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
 
 
 async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
-    """Fetching has a deadline and leaves the event loop free; without keys the answer is 503."""
+    """Fetching has a timeout and does not block the event loop; without keys the response is 503."""
     openid.gate.clear()
     keys, ticks = SigningKeys(f"{openid.url}/openid", timeout=0.5), 0
     finding = asyncio.create_task(keys.find("key-1"))
@@ -333,7 +333,7 @@ async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
         ticks += 1
     with pytest.raises(KeysUnavailable):
         await finding
-    assert ticks > 2  # a loop that is held until the deadline ticks once
+    assert ticks > 2  # a blocked loop would tick once
     openid.gate.set()
 
 
@@ -361,7 +361,7 @@ async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
     ],
 )
 def test_only_microsofts_connectors_get_replies(url: str, trusted: bool) -> None:
-    """Look-alikes, inner addresses and user tricks are refused, by whole labels."""
+    """Look-alike hosts, internal addresses and URLs with credentials are refused."""
     assert is_microsofts(url) is trusted
 
 
@@ -378,14 +378,14 @@ def test_only_microsofts_connectors_get_replies(url: str, trusted: bool) -> None
     ],
 )
 def test_development_replies_to_this_machine_only(url: str, trusted: bool) -> None:
-    """The development switch never sends anything out."""
+    """Development mode sends nothing to other machines."""
     assert is_local(url) is trusted
 
 
 async def test_development_listens_to_this_machine_only(
     development_door: Callable[[Any], TeamsAdapter], new_inbox: Callable[[], Any]
 ) -> None:
-    """A page in a browser that reaches us under a foreign host name is refused; so is a foreign reply URL."""
+    """Requests under a foreign host name, as from a web page, and foreign reply URLs are refused."""
     app = web.Application()
     development_door(new_inbox()).add_routes(app)
     local = ACTIVITY | {"serviceUrl": "http://localhost:1/"}
@@ -413,18 +413,18 @@ async def test_development_listens_to_this_machine_only(
     ids=str,
 )
 def test_half_a_configuration_does_not_start(half: dict[str, Any], new_inbox: Callable[[], Any]) -> None:
-    """A forgotten variable is said, and never an open door."""
+    """A missing variable raises SettingsError instead of disabling authentication."""
     with pytest.raises(SettingsError):
         opened(BotSettings(**half), new_inbox())
 
 
 def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any]) -> None:
-    """Nothing set, nothing opened."""
+    """Without any Teams settings no adapter is opened."""
     assert opened(BotSettings(), new_inbox()) is None
 
 
 def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
-    """What the program opens by these settings."""
+    """Return the adapter that the program opens with these settings."""
     return open_teams(
         settings,
         inbox,
