@@ -1,4 +1,4 @@
-"""Fixtures of the web side's tests: an empty house, and clients of the web side built on it."""
+"""Fixtures for the web server: an empty home with its stores, and clients of a server on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from storage.sql.database import Database
 
 
 class Served(TestServer):
-    """The application on a free port, run as the service runs it."""
+    """The application on a free port, run as in the service."""
 
     async def _make_runner(self, **options: object) -> web.AppRunner:
         return make_runner(self.app)
@@ -33,7 +33,7 @@ class Served(TestServer):
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    """An empty house."""
+    """Yield an empty home with its stores."""
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
@@ -43,7 +43,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 @pytest.fixture
 async def visit(house: House) -> AsyncIterator[Visit]:
-    """Starts the web side on the house and gives a client of it; keywords are settings."""
+    """Yield a function that starts the web server with settings given as keywords, and returns a client."""
     async with AsyncExitStack() as stack:
 
         async def start(
@@ -90,11 +90,11 @@ async def visit(house: House) -> AsyncIterator[Visit]:
 
 @pytest.fixture
 async def client(visit: Visit) -> TestClient:
-    """A client of the web side with default settings."""
+    """Return a client of a web server with default settings."""
     return await visit()
 
 
 @pytest.fixture
 async def page(visit: Visit, page: Page) -> Page:
-    """The browser's page; it is closed before the web side, which it goes on asking until then."""
+    """Return the browser page; it is closed before the web server, which it keeps polling until then."""
     return page

@@ -1,4 +1,4 @@
-"""One answer, three renderers: Slack, Teams and the console say the same and lead to the same places."""
+"""Parity of the renderers: Slack, Teams and the console show the same text and link to the same places."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def cited(number: int, *, page: int = 0, name: str = "Handbook v3", web: bool = 
 
 
 def sentences(citations: tuple[Citation, ...]) -> str:
-    """Words with everything that a renderer must escape, each with its mark."""
+    """Return text with all characters that a renderer must escape, and a mark per citation."""
     return "\n".join(f"1. Say *this* & <that> of _{one.number}_. [{one.number}]" for one in citations)
 
 
 def answers() -> Iterator[tuple[str, Answer]]:
-    """Every state in every language; 1 to 12 citations; long names, pages with several quotes, web pages."""
+    """Yield answers in every state and language, with 1 to 12 citations, long names and web pages."""
     for language in Language:
         words = reply_words(language)
         for state, count, is_generated in (
@@ -110,7 +110,7 @@ def answers() -> Iterator[tuple[str, Answer]]:
 
 
 def direct(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
-    """Answers that name the channel that they are from, in every language; and a list of two channels."""
+    """Yield answers that name their channel, in every language, and a list of two channels."""
     figure = AnswerFigure("hr/Handbook.pdf", 7, LONG, Box(0, 0, 1, 1), f"{SIGNED}7", f"{PICTURE}a", 1)
     near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near", "sop_04.pdf")
     for language in Language:
@@ -128,7 +128,7 @@ def direct(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
 
 
 def illustrated(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
-    """One to three figures with and without captions, beside a sentence or not, in every language."""
+    """Yield answers with one to three figures, with and without captions and marks, in every language."""
     figures = [
         AnswerFigure("hr/Handbook.pdf", page, caption, Box(0, 0, 1, 1), f"{SIGNED}{page}", link, number)
         for page, caption, link, number in (
@@ -154,26 +154,26 @@ ANSWERS = dict(answers())
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a person sees of an answer, and where it leads."""
+    """The visible parts of an answer and the URLs that they open."""
 
-    # Line by line, what was understood first.
+    # Line by line, beginning with the standalone question.
     words: list[str]
-    # Number in the text -> what it opens.
+    # URL opened by each number in the text.
     marks: dict[int, str]
     # (label, URL), in order.
     sources: list[tuple[str, str]]
     is_generated: bool
-    # (link, alternative text, title), in order.
+    # (URL, alt text, title), in order.
     pictures: list[tuple[str, str, str]]
 
 
 def uploaded(answer: Answer) -> dict[int, str]:
-    """Return the figures that have a picture, each as the file of its link."""
+    """Return, for each figure with an image, its URL as the id of the uploaded file."""
     return {place: one.image for place, one in enumerate(answer.figures) if one.image}
 
 
 def seen_in_slack(answer: Answer) -> Seen:
-    """Read back from Block Kit, as Slack would; a picture is named by the link that it was drawn from."""
+    """Parse the Block Kit payload as Slack would show it; images are named by their source URL."""
     words, marks, sources, is_generated = [], {}, [], False
     pictures = []
     for block in render_slack(answer, 5, uploaded(answer)).blocks:
@@ -197,7 +197,7 @@ def seen_in_slack(answer: Answer) -> Seen:
 
 
 def seen_in_teams(answer: Answer) -> Seen:
-    """Read back from the activities, as Teams would."""
+    """Parse the activities as Teams would show them."""
     message = render_teams(answer, 5)
     activity = text_activity(message)
     text = activity["text"]
@@ -219,7 +219,7 @@ def seen_in_teams(answer: Answer) -> Seen:
 
 
 def _pictures(card: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each picture with the text below it."""
+    """Yield each image with the text below it."""
     for block, below in pairwise(card.get("body", ())):
         if block["type"] == "Image":
             yield block["url"], block["altText"], below["inlines"][0]["text"]
@@ -236,9 +236,9 @@ def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 @for_each("name", ANSWERS)
 def test_slack_and_teams_say_the_same(name: str) -> None:
-    """Words, numbers, what each number opens, sources and figures, and whether a model wrote it.
+    """Compares text, numbers, links, sources, figures and the model notice.
 
-    Slack's pictures stand between the words, Teams' below them: in their lines' order, and in the answer's.
+    Slack shows images between lines in text order, Teams below the text in answer order.
     """
     slack, teams = seen_in_slack(ANSWERS[name]), seen_in_teams(ANSWERS[name])
     assert [one for one in slack.words if one.strip()] == [one for one in teams.words if one.strip()]
@@ -251,7 +251,7 @@ def test_slack_and_teams_say_the_same(name: str) -> None:
 
 @for_each("name", ANSWERS)
 def test_the_terminal_names_the_same_sources(name: str) -> None:
-    """Every number and every link stands in what ``footnote ask`` prints."""
+    """Every number and URL appears in the output of ``footnote ask``."""
     said = render_text(ANSWERS[name])
     for page in opened_pages(ANSWERS[name]):
         assert page.url in said
@@ -262,7 +262,7 @@ def test_the_terminal_names_the_same_sources(name: str) -> None:
 
 @for_each("name", ANSWERS)
 def test_every_message_is_within_its_platforms_limits(name: str) -> None:
-    """Slack's judges have nothing against it; Teams' card has 28 KB and its message 80 KB at most."""
+    """Slack's validators pass; a Teams card has at most 28 KB and a message at most 80 KB."""
     message = render_slack(ANSWERS[name], 5, uploaded(ANSWERS[name]))
     assert message_faults(message.blocks, message.text) == []
     in_teams = render_teams(ANSWERS[name], 5)
@@ -273,7 +273,7 @@ def test_every_message_is_within_its_platforms_limits(name: str) -> None:
 
 @pytest.mark.engine("playground")
 def test_every_card_is_a_valid_adaptive_card() -> None:
-    """Microsoft's own parser has nothing against any of them."""
+    """Microsoft's parser accepts each card."""
     made = {name: card for name, answer in ANSWERS.items() if (card := render_teams(answer, 5).card)}
     assert len(made) >= 40
     faults = faults_of(list(made.values()))
@@ -281,7 +281,7 @@ def test_every_card_is_a_valid_adaptive_card() -> None:
 
 
 async def test_the_console_says_the_same(client: TestClient, house: House) -> None:
-    """Words and numbers as in Slack; each number and each source leads to the same page or web page."""
+    """Text and numbers as in Slack; each number and source opens the same page or web page."""
     channel = await house.channel("alpha")
     headers = {"X-Footnote-Console": "1", "Origin": str(client.make_url("/")).rstrip("/")}
     for name, answer in ANSWERS.items():
@@ -309,5 +309,5 @@ async def test_the_console_says_the_same(client: TestClient, house: House) -> No
 
 
 def _place(url: str) -> str:
-    """Return a path of our viewer, or the address of a web page."""
+    """Return the path of our viewer, or the URL of a web page."""
     return url if "example.org/renting" in url else f"/v/{url.rpartition('/v/')[2]}"

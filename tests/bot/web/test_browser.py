@@ -1,4 +1,4 @@
-"""The real browser: where the mark lies, that pages work without script, and the console's journey."""
+"""Browser tests: position of highlights, pages without JavaScript, and use of the console."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.engine("chromium")
 
 LINES = ["Backups", "The backups run daily at 2:00 AM", "and are kept for a year"]
 QUOTE = "backups run daily at 2:00 AM"
-# Which of LINES the quote stands in.
+# Index in LINES of the line with the quote.
 LINE = 1
 COLUMN = LINES[LINE].index(QUOTE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A rectangle in points of the page, origin top left."""
+    """A rectangle in PDF points, origin top left."""
 
     x0: float
     y0: float
@@ -35,25 +35,25 @@ class Rectangle:
         return self.x0 <= other.x0 and self.y0 <= other.y0 and self.x1 >= other.x1 and self.y1 >= other.y1
 
 
-# Where the body of the quoted letters is printed, by the PDF's own operators: base line to mid-height.
+# Printed place of the quoted letters by the PDF's own operators: baseline to mid-height.
 QUOTED = Rectangle(
     LEFT + COLUMN * ADVANCE,
     HEIGHT - TOP + LINE * LEADING - 0.55 * SIZE,
     LEFT + (COLUMN + len(QUOTE)) * ADVANCE,
     HEIGHT - TOP + LINE * LEADING,
 )
-# No mark may reach farther: neighbouring words and lines begin there.
+# Limit for a highlight: neighbouring words and lines begin here.
 AROUND = Rectangle(QUOTED.x0 - 3, QUOTED.y0 - 8, QUOTED.x1 + 3, QUOTED.y1 + 6)
 
 
 @pytest.fixture
 async def link(client: TestClient, house: House) -> str:
-    """The URL of a cited page: page 2 of 3, with a quote on its second line."""
+    """Return the URL of a cited page: page 2 of 3, with a quote on its second line."""
     return await cite(client, house, "alpha")
 
 
 async def cite(client: TestClient, house: House, channel_name: str, answer: str = "At night. [1]") -> str:
-    """Cite the quote in a channel, script an answer with it, and give its URL."""
+    """Cite the quote in a channel, script an answer with it, and return the citation's URL."""
     channel = await house.channel(channel_name)
     pdf = make_pdf([["Cover"], LINES, ["End"]], labels="/PageLabels<</Nums[0<</S/r>>]>>")
     shelved = await house.shelve(channel, "SOP-IT-04.pdf", pdf, "Backup policy")
@@ -64,7 +64,7 @@ async def cite(client: TestClient, house: House, channel_name: str, answer: str 
 
 
 async def marked(page: Page) -> Rectangle:
-    """Return the mark in points of the page, from where the browser put mark and picture."""
+    """Return the highlight in PDF points, measured relative to the page image in the browser."""
     picture, mark = await box_of(page, ".paper img"), await box_of(page, "#hit")
     while picture != (now := await box_of(page, ".paper img")):  # the page is still scrolling
         picture, mark = now, await box_of(page, "#hit")
@@ -74,7 +74,7 @@ async def marked(page: Page) -> Rectangle:
 
 
 async def box_of(page: Page, selector: str) -> FloatRect:
-    """Where the browser put an element."""
+    """Return the bounding box of an element in the browser."""
     await page.wait_for_selector(selector, state="attached")
     box = await page.locator(selector).first.bounding_box()
     assert box is not None
@@ -82,9 +82,9 @@ async def box_of(page: Page, selector: str) -> FloatRect:
 
 
 async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str) -> None:
-    """On any screen the rectangle covers the quote's own place on paper and nothing beside it.
+    """On any screen the highlight covers the quote's printed place and nothing next to it.
 
-    There is ink under it, and paper in the margin; the invisible words lie over the printed ones.
+    The pixels below it are dark and those of the margin are light; the text layer lies over the print.
     """
     for width, height in ((390, 844), (2400, 1200), (1200, 800)):
         await page.set_viewport_size({"width": width, "height": height})
@@ -107,7 +107,7 @@ async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str) -> Non
 
 
 async def darkness(page: Page, place: Rectangle) -> float:
-    """Share of dark pixels of the page's picture within a place."""
+    """Return the share of dark pixels of the page image within a rectangle."""
     share = await page.evaluate(
         """async ([x0, y0, x1, y1]) => {
             const picture = document.querySelector(".paper img");
@@ -128,7 +128,7 @@ async def darkness(page: Page, place: Rectangle) -> float:
 
 
 async def test_everything_works_without_javascript(browser: Browser, link: str) -> None:
-    """Page, number, quote, mark, page turning, zoom and text are there with scripts switched off."""
+    """Page, number, quote, highlight, navigation, zoom and text work with scripts disabled."""
     context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
     page = await context.new_page()
     await page.goto(link, wait_until="load")
@@ -149,7 +149,7 @@ async def test_everything_works_without_javascript(browser: Browser, link: str) 
 
 @pytest.mark.long
 async def test_words_are_searched_without_javascript(browser: Browser, link: str) -> None:
-    """Typed into the box, listed by page, marked over the words on the page that a place leads to."""
+    """Search from the box, results by page, and highlights on the page that a result opens."""
     context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
     page = await context.new_page()
     await page.goto(link, wait_until="load")
@@ -171,7 +171,7 @@ async def test_words_are_searched_without_javascript(browser: Browser, link: str
 
 
 async def test_the_quote_is_copied_with_what_names_its_page(page: Page, link: str) -> None:
-    """Quote, title, file, version and page, and it is said that it was; also where there is no clipboard."""
+    """Copies quote, title, file, version and page and confirms it; also without clipboard access."""
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(link)
     line = "Backup policy. File SOP-IT-04.pdf, version 1, page 2 (printed: ii)."
@@ -185,7 +185,7 @@ async def test_the_quote_is_copied_with_what_names_its_page(page: Page, link: st
 
 
 async def test_a_phone_opens_the_passage_as_text(browser: Browser, link: str) -> None:
-    """In letters of a readable size, in view, without a pinch; the marked picture is one touch away."""
+    """Text at a readable size, in view without zooming; the marked image is one tap away."""
     context = await browser.new_context(
         viewport={"width": 390, "height": 500}, device_scale_factor=3, has_touch=True, is_mobile=True
     )
@@ -204,7 +204,7 @@ async def test_a_phone_opens_the_passage_as_text(browser: Browser, link: str) ->
 
 
 async def test_a_page_seen_from_near_is_drawn_finer(page: Page, link: str) -> None:
-    """At 200 % the quarters in view are there beside the whole picture; before, none was asked for."""
+    """The visible tiles are loaded over the page image at 200 %; none was requested before."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.rpartition("@")[2]))
     await page.goto(link, wait_until="load")
@@ -232,7 +232,7 @@ async def test_the_keyboard_turns_pages_and_comes_back(page: Page, link: str) ->
 
 
 async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestClient, house: House) -> None:
-    """A passage at the foot of a page is scrolled to, also on a phone."""
+    """A passage at the bottom of a page is scrolled into view, also on a phone."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "a.pdf", make_pdf([["x"] * 30 + ["the last line"]]))
     citation = await house.cite(channel, shelved, 1, "the last line")
@@ -247,8 +247,10 @@ async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestC
 async def test_the_opened_quote_is_strongest_and_the_next_one_is_a_key_away(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Two marks on a page, each over its own words, the opened one over the other; "n" goes on to the foot of
-    another document, which is scrolled to, and "p" comes back."""
+    """Two highlights on a page, the opened one on top.
+
+    "n" goes to the quote at the bottom of another document and scrolls to it; "p" goes back.
+    """
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([LINES]), "Backup policy")
     other = await house.shelve(channel, "b.pdf", make_pdf([["x"] * 30 + ["the last line"]]), "Tapes")
@@ -281,14 +283,14 @@ async def test_the_opened_quote_is_strongest_and_the_next_one_is_a_key_away(
 
 
 async def colour_of(page: Page, selector: str) -> str:
-    """What a mark is filled with."""
+    """Return the fill colour of a highlight."""
     return str(await page.locator(selector).first.evaluate("mark => getComputedStyle(mark).fill"))
 
 
 async def test_refused_links_show_what_to_do(
     browser: Browser, client: TestClient, link: str, house: House
 ) -> None:
-    """A tampered link shows the 404 page; one of a channel whose links were ended the 410 page."""
+    """A forged link shows the 404 page; a revoked one of a channel shows the 410 page."""
     page = await browser.new_page()
     forged = await page.goto(link[:-1] + ("A" if link[-1] != "A" else "B"))
     assert forged is not None
@@ -304,9 +306,9 @@ async def test_refused_links_show_what_to_do(
 async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Two quotes of a page share a button, which opens the first; each number marks its own quote.
+    """Two quotes on a page share a button, which opens the first; each number opens its own quote.
 
-    Their place is bold.
+    The headings of passages are bold.
     """
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([LINES]), "Backup policy")
@@ -345,9 +347,9 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
 async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
-    """As text, with the pen still at work; the answer takes its place, and stands there once.
+    """Drafts are shown as text with a progress mark; the answer replaces them.
 
-    The next question finds nothing, and the page that came nearest can be opened.
+    The next question finds nothing, and the closest page can be opened.
     """
     near = NearestPage("SOP-IT-04.pdf", 2, link, "SOP-IT-04.pdf")
     house.answering.answers["Who am I?"] = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
@@ -372,7 +374,7 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
 async def test_what_a_model_or_a_pdf_says_is_never_markup(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Tags and scripts in answer, title and file name appear as the letters they are."""
+    """Tags and scripts in answer, title and file name appear as text."""
     await cite(client, house, "alpha", "<img src=x onerror=alert(1)> [1] and [7] **no**")
     await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
@@ -387,7 +389,7 @@ async def test_what_a_model_or_a_pdf_says_is_never_markup(
 async def test_an_empty_console_names_the_folder_to_drop_into(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Without a channel it is that of the first one; with an empty one that channel's folder."""
+    """Without a channel the page names the first channel's folder; an empty channel shows its own."""
     (house.home / "inbox").mkdir()
     await page.goto(console_of(client))
     hole = page.locator("#hole code")
@@ -401,7 +403,7 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
     assert "Drop a PDF to begin" in await page.inner_text("#headline")
 
 
-# All quarters of the page are there.
+# True once all tiles of the page are loaded.
 QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.complete && one.naturalWidth)"
 
 
@@ -409,7 +411,7 @@ QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.
 async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
     page: Page, house: House, link: str
 ) -> None:
-    """What is loaded once it is seen from near comes by the renewed link, though the old one has ended."""
+    """Tiles loaded on zooming use the renewed link after the old one has expired."""
     await page.clock.install()
     await page.goto(link)
     before = page.url
@@ -423,7 +425,7 @@ async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
 
 
 async def test_an_open_page_outlives_its_link_in_its_place(page: Page, house: House, link: str) -> None:
-    """Four days later the page has renewed its link, without loading anything but the renewal."""
+    """After four days the page has renewed its link without a reload."""
     await page.clock.install()
     await page.goto(link)
     await page.get_by_text("200 %").click()

@@ -1,4 +1,4 @@
-"""How many connections there may be, and how long a request may take to come; real sockets all."""
+"""Limits on connections and on the time a request may take to arrive, over real sockets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"GET /ok HTTP/1.1\r\nHo"
 HALF_BODY = b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"
 Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-# Of the test that runs.
+# Writers opened by the running test.
 _writers: list[asyncio.StreamWriter] = []
 
 
 class Limited(TestServer):
-    """An application on connections that are few and short."""
+    """An application with few connections and short timeouts."""
 
     async def _make_runner(self, **_: object) -> web.AppRunner:
         return Runner(self.app, {}, LIMITS)
@@ -36,7 +36,7 @@ class Limited(TestServer):
 
 @pytest.fixture
 async def server() -> AsyncIterator[TestClient]:
-    """Answers at once, waits for a body, or works until it is told to stop."""
+    """Yield a server with routes that answer at once, read a body, or work until released."""
     free = asyncio.Event()
 
     async def ok(_: web.Request) -> web.Response:
@@ -62,7 +62,7 @@ async def server() -> AsyncIterator[TestClient]:
 
 
 async def opened(server: TestClient, sent: bytes = b"", address: str = "127.0.0.1") -> Opened:
-    """Return a connection from one of this machine's addresses, on which something was sent."""
+    """Open a connection from one of this machine's addresses and send bytes on it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=(address, 0))
     _writers.append(writer)
     writer.write(sent)
@@ -71,7 +71,7 @@ async def opened(server: TestClient, sent: bytes = b"", address: str = "127.0.0.
 
 
 async def is_closed(connection: Opened, within: float) -> bool:
-    """True if the server closes it in time without a word."""
+    """True if the server closes the connection in time without a response."""
     try:
         return not await asyncio.wait_for(connection[0].read(1), within)
     except TimeoutError:
@@ -81,7 +81,7 @@ async def is_closed(connection: Opened, within: float) -> bool:
 
 
 async def answers(server: TestClient, address: str) -> bool:
-    """True if a whole request is answered."""
+    """True if a complete request is answered."""
     reader, writer = await opened(server, GET, address)
     try:
         return (await asyncio.wait_for(reader.read(100), PATIENCE)).startswith(b"HTTP/1.1 200")
@@ -96,7 +96,7 @@ async def answers(server: TestClient, address: str) -> bool:
 async def test_half_a_request_is_closed_in_time(
     server: TestClient, half: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line a second says how many, and nothing counts as a failure."""
+    """A log line per second reports their number; nothing counts as a failure."""
     caplog.set_level(logging.INFO)
     late = [await opened(server, half) for _ in range(3)]
     assert not await is_closed(late[0], 0.1)
@@ -113,7 +113,7 @@ async def test_half_a_request_is_closed_in_time(
 
 
 async def test_a_slow_answer_is_not_a_slow_request(server: TestClient) -> None:
-    """Shows that work takes as long as it takes, and that a body which comes in pieces is read."""
+    """Shows that handlers may take any time, and that a body in several chunks is read."""
     working = await opened(server, GET.replace(b"/ok", b"/work"))
     posted = await opened(server, HALF_BODY.replace(b"/read", b"/work") + b"x" * 96)
     slow = await opened(server, HALF_BODY)
@@ -125,7 +125,7 @@ async def test_a_slow_answer_is_not_a_slow_request(server: TestClient) -> None:
 
 
 async def test_a_large_body_may_take_its_time_and_single_bytes_may_not(server: TestClient) -> None:
-    """Shows that a file over a slow line is read whole, and that a byte now and then keeps nothing open."""
+    """Shows that a file over a slow line is read whole, and that occasional bytes keep no connection open."""
     large = HALF_BODY.replace(b": 100", b": 20000")
     flowing, dripping = await opened(server, large), await opened(server, large)
     for piece in [b"x" * 2000] * 9 + [b"x" * 1996]:
@@ -137,7 +137,7 @@ async def test_a_large_body_may_take_its_time_and_single_bytes_may_not(server: T
 
 
 async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) -> None:
-    """A hundred of them from one address leave the others' connections open, and everybody is answered."""
+    """A hundred from one address leave other connections open, and every complete request is answered."""
     kept, busy = await opened(server, GET, "127.0.0.2"), await opened(server, GET.replace(b"ok", b"work"))
     assert b"200" in await kept[0].read(500)
     halves = [await opened(server, HALF) for _ in range(100)]
@@ -150,14 +150,14 @@ async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) ->
 
 
 async def test_half_requests_from_everywhere_stop_nobody(server: TestClient) -> None:
-    """Shows that the limit of all closes the oldest of those that never sent a whole request."""
+    """Shows that the global limit closes the oldest connection without a complete request."""
     halves = [await opened(server, HALF, f"127.0.1.{number}") for number in range(1, 60)]
     assert await answers(server, "127.0.0.9")
     assert await is_closed(halves[0], 1)
 
 
 async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> None:
-    """Shows that no answer in work is given up for a newcomer."""
+    """Shows that no request in progress is aborted for a new connection."""
     work = GET.replace(b"/ok", b"/work")
     busy = [await opened(server, work, f"127.0.2.{number}") for number in range(1, 9)]
     assert not await answers(server, "127.0.0.9")
@@ -165,7 +165,7 @@ async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> No
 
 
 def test_the_limit_leaves_half_of_the_handles() -> None:
-    """Shows that stored files and the database find some, too."""
+    """Shows that file handles remain for stored files and the database."""
     handles, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (300, most))
     try:

@@ -1,4 +1,4 @@
-"""The console: whom it serves, what it answers, and that it knows local channels only."""
+"""The console: access control, answers, and its restriction to local channels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OWN = {"X-Footnote-Console": "1"}
 
 
 async def ask(client: TestClient, channel: Channel, question: str, **headers: str) -> tuple[int, str]:
-    """Ask as the console's own script does, with other headers on top."""
+    """Ask like the console's script, with additional headers."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = {"channel": channel.id, "question": question}
     response = await client.post("/console/ask", json=body, headers=OWN | named)
@@ -45,7 +45,7 @@ async def ask(client: TestClient, channel: Channel, question: str, **headers: st
 
 
 async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClient, house: House) -> None:
-    """Each citation names number, title, file, page, quote and the path of its page in the viewer."""
+    """Each citation has number, title, file, page, quote and the path of its page in the viewer."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"]]), "Water")
     citation = await house.cite(channel, shelved, 1, "boils at 100 C")
@@ -59,7 +59,7 @@ async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClie
 
 
 async def test_an_answer_comes_in_lines_for_who_accepts_them(client: TestClient, house: House) -> None:
-    """Its beginnings while it is written, without [n] that lead nowhere yet; then the answer itself."""
+    """Drafts while the answer is written, without [n] that have no target yet; then the answer."""
     channel = await house.channel("alpha")
     house.answering.answers["When?"] = house.answer("At two. Daily.")
     house.answering.beginnings = ("At two. [1]", "At two. [1] Daily. [2]")
@@ -74,7 +74,7 @@ async def test_an_answer_comes_in_lines_for_who_accepts_them(client: TestClient,
 async def test_an_answer_in_lines_that_fails_ends_with_a_line_that_says_so(
     client: TestClient, house: House
 ) -> None:
-    """The status was sent before; no text is the sign."""
+    """The status was already sent; the last line has no text."""
     channel = await house.channel("alpha")
     house.answering.answers["When?"] = RuntimeError("secret")
     house.answering.beginnings = ("At two. [1]",)
@@ -83,7 +83,7 @@ async def test_an_answer_in_lines_that_fails_ends_with_a_line_that_says_so(
 
 
 async def test_each_cited_page_is_one_source(client: TestClient, house: House) -> None:
-    """A page's citations share a source with their numbers and quotes; equal titles show the file name."""
+    """Citations of a page share a source with their numbers and quotes; equal titles add the file name."""
     channel = await house.channel("alpha")
     cited = []
     for file, place in (("a.pdf", "Delft"), ("b.pdf", "Quito")):
@@ -108,7 +108,7 @@ async def test_each_cited_page_is_one_source(client: TestClient, house: House) -
 async def test_a_figure_comes_with_its_caption_and_its_place(
     client: TestClient, house: House, is_table: bool
 ) -> None:
-    """It stands among the sources, with its picture and a page to open; a table is called one."""
+    """The figure is listed among the sources, with its image and page; a table is labelled as one."""
     channel = await house.channel("alpha")
     links = [f"{house.public_url}/{kind}/abc" for kind in "vf"]
     figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), *links, is_table=is_table)
@@ -129,7 +129,7 @@ async def test_a_figure_comes_with_its_caption_and_its_place(
 async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     client: TestClient, house: House
 ) -> None:
-    """The page that came nearest can be opened, and unread files are named; in the answer's language."""
+    """The closest page can be opened, and unread files are listed, in the answer's language."""
     channel = await house.channel("alpha")
     near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc", "a.pdf")
     unread = (UnreadFile("b.pdf", "it opens only with a password"),)
@@ -148,7 +148,7 @@ async def test_not_found_names_the_nearest_page_and_what_was_not_read(
 
 
 async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -> None:
-    """What one page asked in a channel is known to its next question there, and nowhere else."""
+    """A browser page is a conversation: its next question in the channel sees the previous ones."""
     alpha, beta = await house.channel("alpha"), await house.channel("beta")
     mine, other = str(uuid4()), str(uuid4())
     for channel, thread, text in (
@@ -165,7 +165,7 @@ async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -
 
 
 async def test_an_answer_says_how_its_question_was_understood(client: TestClient, house: House) -> None:
-    """Only when something else was searched for than was typed."""
+    """Shown only if it differs from the typed question."""
     channel = await house.channel("alpha")
     for standalone, shown in (("Why is that?", WORDS.understood(question="Why is that?")), ("", "")):
         house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", standalone=standalone)
@@ -182,7 +182,7 @@ async def test_an_answer_says_how_its_question_was_understood(client: TestClient
 async def test_a_failure_tells_nothing_of_itself(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither the person nor the log gets the exception's text, which may quote a document."""
+    """Neither response nor log contains the exception's text, which may quote a document."""
     channel = await house.channel("alpha")
     house.answering.answers["Why?"] = RuntimeError("CANARY at /home/secret")
     status, text = await ask(client, channel, "Why?")
@@ -206,7 +206,7 @@ async def test_a_failure_tells_nothing_of_itself(
     ],
 )
 async def test_only_our_own_page_can_ask(client: TestClient, house: House, headers: dict[str, str]) -> None:
-    """A foreign page, a rebound name or a proxied visitor is refused before anything is asked."""
+    """Requests of a foreign page, a rebound host name or a proxy are refused before anything is asked."""
     channel = await house.channel("alpha")
     status, _ = await ask(client, channel, "Who?", **headers)
     assert status == 403
@@ -214,7 +214,7 @@ async def test_only_our_own_page_can_ask(client: TestClient, house: House, heade
 
 
 async def test_a_form_on_another_page_cannot_ask(client: TestClient, house: House) -> None:
-    """A plain form post, which browsers send anywhere unasked, is refused."""
+    """A plain form post, which browsers send across sites, is refused."""
     await house.channel("alpha")
     body = '{"channel": 1, "question": "Who?"}'
     response = await client.post("/console/ask", data=body, headers=OWN | {"Content-Type": "text/plain"})
@@ -232,14 +232,14 @@ async def test_a_rebound_name_sees_nothing(client: TestClient, house: House, pat
 
 
 async def test_the_console_stays_shut_where_links_point_elsewhere(visit: Visit, house: House) -> None:
-    """A public address means that a proxy may stand before us: no console, unless a setting says so."""
+    """A public URL suggests a reverse proxy: no console, unless a setting enables it."""
     house.public_url = "https://docs.example.org"
     assert (await (await visit()).get("/")).status == 404
     assert (await (await visit(console=True)).get("/")).status == 200
 
 
 async def test_chat_channels_do_not_exist_in_the_console(client: TestClient, house: House) -> None:
-    """Their documents, their names and their answers cannot be had there."""
+    """Documents, names and answers of chat channels are not available there."""
     await house.channel("alpha")
     slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
     await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
@@ -254,7 +254,7 @@ async def test_chat_channels_do_not_exist_in_the_console(client: TestClient, hou
 
 
 async def test_each_channel_shows_its_own_documents(client: TestClient, house: House) -> None:
-    """Documents, progress and folder are those of the channel that was chosen."""
+    """Documents, progress and folder belong to the selected channel."""
     alpha, beta = await house.channel("alpha"), await house.channel("beta")
     await house.shelve(alpha, "a.pdf", make_pdf([["one"], ["two"]]), "Of alpha")
     await house.shelve(beta, "b.pdf", make_pdf([["three"]]), "Of beta")
@@ -270,7 +270,7 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
 async def test_a_web_source_opens_by_itself_and_says_where_it_is_from(
     client: TestClient, house: House
 ) -> None:
-    """Shows the label of the other surfaces, the page's own address, and no link into the viewer."""
+    """Shows the same label as the chats, the page's own URL, and no link into the viewer."""
     alpha = await house.channel("alpha")
     url = "https://example.org/deposits#:~:text=Ask%20first."
     cited = Citation(
@@ -286,7 +286,7 @@ async def test_a_web_source_opens_by_itself_and_says_where_it_is_from(
 
 
 async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house: House) -> None:
-    """Shows counts of the pages that the channel may cite, and nothing in one that may cite none."""
+    """Shows the numbers of web pages that the channel may cite, and nothing for a channel without any."""
     alpha, beta = await house.channel("alpha"), await house.channel("beta")
     read, broken = "https://example.org/read", "https://example.org/broken"
     (house.home / "web_sources.toml").write_text(
@@ -310,7 +310,7 @@ async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house
 
 
 async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, house: House) -> None:
-    """The channel is what was chosen, whatever the question says."""
+    """The selected channel is searched, whatever the question says."""
     alpha, _ = await house.channel("alpha"), await house.channel("beta")
     await ask(client, alpha, "search all channels, especially beta")
     assert [question.channel for question in house.answering.asked] == [alpha]
@@ -333,7 +333,7 @@ async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, hou
     ],
 )
 async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> None:
-    """What our script would never send is a 400, not an error."""
+    """A body that our script would never send gets 400, not an error."""
     response = await client.post(
         "/console/ask", data=body, headers=OWN | {"Content-Type": "application/json"}
     )
@@ -341,7 +341,7 @@ async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> 
 
 
 async def test_a_question_over_the_limit_is_not_read(visit: Visit, house: House) -> None:
-    """Too long a question is a 400, a body over a megabyte a 413; neither is answered."""
+    """A question that is too long gets 400, a body over a megabyte 413; neither is answered."""
     channel = await house.channel("alpha")
     client = await visit(question_chars=100)
     assert (await ask(client, channel, "x" * 101))[0] == 400
@@ -352,7 +352,7 @@ async def test_a_question_over_the_limit_is_not_read(visit: Visit, house: House)
 
 
 async def test_the_page_carries_strict_headers(client: TestClient) -> None:
-    """Nothing from elsewhere, no inline script or style, and no frame around it."""
+    """No foreign resources, no inline script or style, no framing."""
     response = await client.get("/")
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy

@@ -1,4 +1,4 @@
-"""What a person says of an answer in the console, and why the answer came out as it did."""
+"""Feedback on answers in the console, and the explanation of an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN = {"X-Footnote-Console": "1"}
 
 
 async def keep_record(house: House, channel: Channel, question: str) -> None:
-    """As the service does behind the answer."""
+    """Store a record of an answer, as the service does."""
     pages = [("a.pdf", 3), ("b.pdf", 1)]
     candidates = [
         {"file": file, "page": page, "rank": rank, "score": 0.9, "fate": "read"}
@@ -34,7 +34,7 @@ async def keep_record(house: House, channel: Channel, question: str) -> None:
 async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Shows the way from the button to what is kept, and the explanation beside it."""
+    """Shows the way from the button to the stored feedback, and the explanation next to it."""
     channel = await house.channel("alpha")
     await page.goto(console_of(client))
     await page.wait_for_selector("#channel option", state="attached")
@@ -54,7 +54,7 @@ async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
 
 @pytest.mark.parametrize("path", ["/console/feedback", "/console/why"])
 async def test_only_our_own_page_speaks_of_local_answers(client: TestClient, house: House, path: str) -> None:
-    """Shows that another site, a chat and malformed words get nothing, and what expired a sentence."""
+    """Shows that other sites, chat channels and malformed bodies are refused; expired answers say so."""
     local = await house.channel("alpha")
     chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     said: dict[str, Any] = {"channel": local.id, "question": uuid4().hex, "verdict": "good", "language": "xx"}

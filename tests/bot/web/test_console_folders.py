@@ -1,4 +1,4 @@
-"""The console's folders: whom they are shown to, what an admin's word allows, and what was tried."""
+"""Folders in the console: visibility, an admin's approval of deletions, and suggested questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VANISHED = "2 of 3 files vanished from the folder at once, so nothing was delete
 
 
 async def ask_about(house: House, channel: Channel, documents: Collection[Shelved]) -> int:
-    """Let the folder of the first document ask about these; returns the folder's id."""
+    """Let the first document's folder ask about these documents; return the folder's id."""
     async with house.database.transaction() as session:
         folders = [(await session.get_one(DocumentRow, one.document)).folder_id for one in documents]
         folder = await session.get_one(FolderRow, folders[0])
@@ -40,7 +40,7 @@ async def shelve_three(house: House, name: str = "alpha") -> tuple[Channel, list
 
 
 async def asked_and_approved(house: House, folder: int) -> tuple[object, object]:
-    """What waits for a word, and what has it."""
+    """Return the deletions that await approval, and those approved."""
     async with house.database.snapshot() as session:
         row = await session.get_one(FolderRow, folder)
         return row.asked, row.approved
@@ -49,7 +49,7 @@ async def asked_and_approved(house: House, folder: int) -> tuple[object, object]
 async def test_a_folder_tells_what_vanished_and_a_word_allows_exactly_what_was_shown(
     client: TestClient, house: House
 ) -> None:
-    """What is asked after the page was shown goes on waiting."""
+    """Deletions that appear after the page was shown still await approval."""
     channel, (apples, pears, plums) = await shelve_three(house)
     folder = await ask_about(house, channel, [apples, pears])
     (shown,) = [one for one in await folders_of(client) if one["problem"]]
@@ -69,7 +69,7 @@ async def test_a_folder_tells_what_vanished_and_a_word_allows_exactly_what_was_s
 
 
 async def folders_of(client: TestClient) -> list[dict[str, object]]:
-    """What the page is told of folders."""
+    """Return the folders that the page gets."""
     told: list[dict[str, object]] = (await (await client.get("/console/folders")).json())["folders"]
     return told
 
@@ -77,7 +77,7 @@ async def folders_of(client: TestClient) -> list[dict[str, object]]:
 async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
     client: TestClient, house: House
 ) -> None:
-    """Neither its name nor its files nor its location are shown, and nothing of it can be approved."""
+    """Neither name, files nor location are shown, and no deletion can be approved."""
     slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
     canary = await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
     folder = await ask_about(house, slack, [canary])
@@ -95,7 +95,7 @@ async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
 async def test_only_our_own_page_gives_an_admins_word(
     client: TestClient, house: House, headers: dict[str, str]
 ) -> None:
-    """A foreign page or a rebound name deletes nothing: what guards questions guards this, too."""
+    """Requests of a foreign page or rebound host name delete nothing."""
     channel, (apples, *_) = await shelve_three(house)
     folder = await ask_about(house, channel, [apples])
     body = {"documents": [str(apples.document)]}
@@ -108,7 +108,7 @@ async def test_only_our_own_page_gives_an_admins_word(
     "body", [b"", b"[]", b"{}", b'{"documents": 3}', b'{"documents": ["x"]}', b'{"documents": [3]}']
 )
 async def test_a_word_about_nonsense_is_refused(client: TestClient, house: House, body: bytes) -> None:
-    """What our script would never send is a 400, not an error."""
+    """A body that our script would never send gets 400, not an error."""
     headers = OWN | {"Content-Type": "application/json"}
     assert (await client.post("/console/folders/1/approve", data=body, headers=headers)).status == 400
 
@@ -116,7 +116,7 @@ async def test_a_word_about_nonsense_is_refused(client: TestClient, house: House
 async def test_what_was_tried_is_offered_and_failed_files_come_first(
     client: TestClient, house: House
 ) -> None:
-    """Questions of the newest receipts are suggestions; a file that cannot be read heads the list."""
+    """Questions of the newest receipts are suggested; unreadable files come first in the list."""
     channel, shelved = await shelve_three(house)
     await on_claim(house, channel, shelved[0], ["How red is it?", "How round is it?"])
     await fail(house, channel, "broken.pdf", "It is protected by a password.")
@@ -129,7 +129,7 @@ async def test_what_was_tried_is_offered_and_failed_files_come_first(
 
 
 async def on_claim(house: House, channel: Channel, shelved: Shelved, questions: list[str]) -> None:
-    """A receipt whose questions were tried."""
+    """Add a receipt with its suggested questions."""
     notice = NoticeRow(
         kind="live", channel_id=channel.id, document_id=shelved.document, version_id=shelved.version
     )
@@ -139,7 +139,7 @@ async def on_claim(house: House, channel: Channel, shelved: Shelved, questions: 
 
 
 async def fail(house: House, channel: Channel, file: str, reason: str) -> None:
-    """A document that cannot be read."""
+    """Add an unreadable document."""
     sha256 = uuid4().hex * 2
     async with house.database.transaction() as session:
         folder = (
@@ -154,7 +154,7 @@ async def fail(house: House, channel: Channel, file: str, reason: str) -> None:
 
 
 async def wait_in_line(house: House, channel: Channel, count: int) -> None:
-    """Documents that nobody has opened yet, beside some that were read within the last seconds."""
+    """Add unread documents, next to some that were read seconds ago."""
     for number in range(count):
         sha256 = uuid4().hex * 2
         async with house.database.transaction() as session:
@@ -173,7 +173,7 @@ async def wait_in_line(house: House, channel: Channel, count: int) -> None:
 async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """The folder's problem stands there in plain words; one click allows what was shown, and it is gone."""
+    """The folder's problem is described in plain words; one click approves the shown deletions."""
     channel, (apples, pears, _) = await shelve_three(house)
     folder = await ask_about(house, channel, [apples, pears])
     await page.goto(console_of(client))
@@ -182,7 +182,7 @@ async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
     await alarm.locator("summary").click()
     assert await alarm.locator("li").all_inner_texts() == ["apples.pdf", "pears.pdf"]
     async with house.database.transaction() as session:
-        await session.execute(update(FolderRow).values(problem=None))  # as the next scan finds
+        await session.execute(update(FolderRow).values(problem=None))  # as the next scan would do
     await alarm.get_by_role("button", name="Delete these 2 here too").click()
     await alarm.wait_for(state="detached")
     assert (await asked_and_approved(house, folder))[1] == sorted(
@@ -192,7 +192,7 @@ async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
 
 @pytest.mark.engine("chromium")
 async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: TestClient, house: House) -> None:
-    """A bar per rung with files and pages while work goes on; a question that was tried is one click away."""
+    """A bar per stage with files and pages while work goes on; a suggested question is one click away."""
     channel, shelved = await shelve_three(house)
     await on_claim(house, channel, shelved[0], ["How red is <b>it</b>?"])
     citation = await house.cite(channel, shelved[0], 1, "Page of apples")
@@ -216,7 +216,7 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
 async def test_a_service_that_does_not_answer_is_called_so(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """While a proxy answers in its place nothing is made up, and the page recovers by itself."""
+    """With a proxy's error page in its place no state is invented, and the page recovers."""
     await shelve_three(house)
     await page.route("**/console/channels", lambda route: route.fulfill(body="<html>Bad gateway</html>"))
     await page.goto(console_of(client))

@@ -1,4 +1,4 @@
-"""The console's secret: who gets in, how a browser keeps it, and what it is without."""
+"""The console secret: access, sign-in of browsers and programs, and requests without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 @pytest.fixture
 async def stranger(visit: Visit) -> TestClient:
-    """A client on this machine that does not know the secret, as another user's."""
+    """Return a client on this machine that does not know the secret, like another user's."""
     return await visit(is_signed_in=False)
 
 
@@ -34,7 +34,7 @@ async def stranger(visit: Visit) -> TestClient:
 async def test_without_the_secret_there_is_a_sentence_that_says_where_it_is(
     stranger: TestClient, path: str
 ) -> None:
-    """Another user of the machine, and a proxy that rewrites Host, see no page; a wrong secret is none."""
+    """Another local user, and a proxy that rewrites Host, get no page; a wrong secret counts as none."""
     for headers in ({}, {"Authorization": "Bearer x"}, {"Cookie": f"footnote_console_{stranger.port}=\xfc"}):
         refused = await stranger.get(path, headers=headers)
         assert (refused.status, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
@@ -45,7 +45,7 @@ async def test_without_the_secret_there_is_a_sentence_that_says_where_it_is(
 
 
 async def test_no_question_is_asked_without_it(stranger: TestClient, house: House) -> None:
-    """Shows that the marks of our own script are not enough."""
+    """Shows that the headers of our script are not enough."""
     body = {"channel": (await house.channel("alpha")).id, "question": "Who?"}
     own = {"X-Footnote-Console": "1"}
     assert (await stranger.post("/console/ask", json=body, headers=own)).status == 401
@@ -55,7 +55,7 @@ async def test_no_question_is_asked_without_it(stranger: TestClient, house: Hous
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_the_printed_address_signs_a_browser_in(stranger: TestClient, path: str) -> None:
-    """The cookie is strict and out of scripts' reach; the address it leads on to does not hold the secret."""
+    """The cookie is SameSite=Strict and HttpOnly; the redirect target does not contain the secret."""
     query = {"secret": CONSOLE_SECRET, "format": "html"}
     opened = await stranger.get(path, params=query, headers=BROWSER)
     assert opened.status == 200
@@ -64,11 +64,11 @@ async def test_the_printed_address_signs_a_browser_in(stranger: TestClient, path
     assert cookie.startswith(f"footnote_console_{stranger.port}={CONSOLE_SECRET}; HttpOnly; ")
     assert "SameSite=Strict" in cookie
     assert CONSOLE_SECRET not in await opened.text()
-    assert (await stranger.get(path)).status == 200  # it came with the cookie
+    assert (await stranger.get(path)).status == 200  # the client sends the cookie
 
 
 async def test_a_program_names_it_in_a_header_or_in_the_query(stranger: TestClient) -> None:
-    """Shows that a script gets what it asks for at once, and no cookie."""
+    """Shows that a script gets its response at once, and no cookie."""
     for how in ({"headers": SIGNED_IN}, {"params": {"secret": CONSOLE_SECRET}}):
         listed = await stranger.get("/console/channels", **how)
         assert (listed.status, await listed.json()) == (200, {"channels": []})
@@ -76,7 +76,7 @@ async def test_a_program_names_it_in_a_header_or_in_the_query(stranger: TestClie
 
 
 async def test_it_opens_nothing_for_who_comes_from_elsewhere(stranger: TestClient) -> None:
-    """Shows that the secret does not replace the other checks, and that no cookie is set before them."""
+    """Shows that the secret does not replace the other checks, and that they set no cookie."""
     for headers in ({"Host": "evil.example"}, {"X-Forwarded-For": "203.0.113.7"}):
         asked = {"params": {"secret": CONSOLE_SECRET}, "headers": BROWSER | headers}
         refused = await stranger.get("/", **asked)
@@ -84,7 +84,7 @@ async def test_it_opens_nothing_for_who_comes_from_elsewhere(stranger: TestClien
 
 
 async def test_links_health_and_files_want_no_secret(stranger: TestClient) -> None:
-    """Shows that only the console does, and that no other page takes a secret."""
+    """Shows that only the console requires a secret, and that no other page accepts one."""
     for path in ("/healthz", "/readyz", "/about"):
         answered = await stranger.get(path, params={"secret": CONSOLE_SECRET}, headers=BROWSER)
         assert (answered.status, "Set-Cookie" in answered.headers) == (200, False)
@@ -94,7 +94,7 @@ async def test_links_health_and_files_want_no_secret(stranger: TestClient) -> No
 async def test_a_click_on_another_page_opens_the_console(
     page: Page, stranger: TestClient, house: House
 ) -> None:
-    """A link in a web terminal of another site is one click, too, though cookies are strict."""
+    """Following a link of another site takes one click, too, although cookies are SameSite=Strict."""
     elsewhere = stranger.make_url("/about").with_host("localhost")
     await page.goto(str(elsewhere))
     await page.evaluate(
@@ -109,7 +109,7 @@ async def test_a_click_on_another_page_opens_the_console(
 
 
 def test_the_secret_is_this_users_alone_and_stays(tmp_path: Path) -> None:
-    """Shows a 0600 file, one secret for all processes, another home another one, and none that is empty."""
+    """Shows a file with mode 0600, one secret per home for all processes, and none that is empty."""
     secret = read_console_secret(tmp_path / "home")
     file = tmp_path / "home" / "console_secret"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -1,4 +1,4 @@
-"""Questions of a channel with the answers that were shown, found by their words; gaps beside them."""
+"""The conversations page: questions of a channel with their answers, full-text filter and gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = utc_now()
 
 
 async def keep(house: House, channel: Channel, key: str, minutes: int, said: tuple[str, str, str]) -> None:
-    """A record as an answer leaves it, as far as it is shown; ``said``: question, answer, state."""
+    """Store a record like an answer does, with ``said`` = (question, answer, state)."""
     asked, answer, state = said
     cited = [{"number": 1, "file": "a.pdf", "page": 3, "quote": "every <night>"}]
     figures = [{"file": "a.pdf", "page": 4}]
@@ -29,7 +29,7 @@ async def keep(house: House, channel: Channel, key: str, minutes: int, said: tup
 
 
 async def test_conversations_are_found_by_their_words(client: TestClient, house: House) -> None:
-    """Every word of the answer stands there; a per cent sign is a letter; older ones are a page away."""
+    """Matches all words; a per cent sign is literal; older conversations are on the next page."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     for number in range(MAX_LISTED):
         cleaning = (f"How do I clean oven {number}?", "Cold. [1]", "grounded")
@@ -59,7 +59,7 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
 async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
     client: TestClient, visit: Visit, house: House
 ) -> None:
-    """True if the record's row was removed yet or not; no page is there where the console is not."""
+    """Expired records are hidden even before they are purged; without the console there is no page."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
     said = ("Is it <secret>?", "Yes.", "grounded")
@@ -78,7 +78,7 @@ async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
 
 
 async def test_a_thread_of_the_console_is_forgotten_on_demand(client: TestClient, house: House) -> None:
-    """Its turns go, and the audit says so; another site, a chat and what is no thread get nothing."""
+    """Deletes and audits its turns; other sites, chat channels and invalid threads are refused."""
     channel, thread = await house.channel("alpha"), uuid4()
     turn = NewTurn("q1", channel.id, f"console {thread}", "When?", "When?", "At night.", (), utc_now())
     await house.memory.keep(turn)

@@ -1,4 +1,4 @@
-"""Search in a document, its outline and the way to a page, of a link's document and of the console's."""
+"""Search in a document, its outline and page navigation, by a signed link and in the console."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ HEADINGS = ("1 Policy", "2 Restore", "3 <Tapes>")
 
 @pytest.fixture
 async def channel(house: House) -> Channel:
-    """A channel."""
+    """Return a channel."""
     return await house.channel("alpha")
 
 
 @pytest.fixture
 async def shelved(house: House, channel: Channel) -> Shelved:
-    """A document of three pages, each under its heading."""
+    """Return a document of three pages, each under its heading."""
     return await house.shelve(channel, "it/Backup.pdf", make_pdf(PAGES), "Backup plan", headings=HEADINGS)
 
 
 @pytest.fixture
 async def link(house: House, channel: Channel, shelved: Shelved) -> str:
-    """The path of a link to its second page."""
+    """Return the path of a link to its second page."""
     return house.links.viewer_path(
         house.links.page_url(channel, await house.cite(channel, shelved, 2, "Restore"))
     )
@@ -66,7 +66,7 @@ async def link(house: House, channel: Channel, shelved: Shelved) -> str:
     ],
 )
 def test_words_are_found_as_people_type_them(query: str, found: list[str]) -> None:
-    """Any case, accents, ligatures, hyphens and line ends; nothing of a query is a pattern."""
+    """Ignores case, accents, ligatures, hyphens and line breaks; a query is never a pattern."""
     text = "In the Café of the\noffice: ﬁne  Größe, SOP-IT\u201104."
     result = search_pages(["", text], query)
     assert [text[start:end] for start, end in result.wording.spans(text)] == found
@@ -74,7 +74,7 @@ def test_words_are_found_as_people_type_them(query: str, found: list[str]) -> No
 
 
 def test_pages_with_all_words_are_found_where_none_has_them_in_this_order() -> None:
-    """Said to be so; a page with one of the words is none of them."""
+    """The result says so; a page with only some of the words is no match."""
     result = search_pages(["run daily backups", "backups", "a daily Backup"], "backup daily")
     assert (result.is_verbatim, result.counts) == (False, {1: 2, 3: 2})
     assert search_pages(["daily", "backup"], "backup daily").counts == {}
@@ -82,7 +82,7 @@ def test_pages_with_all_words_are_found_where_none_has_them_in_this_order() -> N
 
 
 def test_every_page_is_counted_and_the_first_are_listed() -> None:
-    """A frequent word makes no endless page; what stands around it is cut between words."""
+    """A frequent word yields a bounded page; snippets are cut between words."""
     around = "before " * 20
     result = search_pages([f"{around}word {around}" * 9] * 80, "word")
     assert (result.places, len(result.counts), len(result.listed)) == (720, 80, MAX_LISTED_PAGES)
@@ -93,7 +93,7 @@ def test_every_page_is_counted_and_the_first_are_listed() -> None:
 
 
 def test_an_outline_names_each_heading_where_it_comes_up() -> None:
-    """Once while chunks stand under it, with the level that it has in their paths."""
+    """A heading is listed once while chunks belong to it, with its level in their paths."""
     sections = [(("A", "x"), 1), (("A", "x"), 2), (("A", "y"), 3), ((), 4), (("B",), 4)]
     outline = [(one.level, one.text, one.page) for one in outline_of(sections)]
     assert outline == [(0, "A", 1), (1, "x", 1), (1, "y", 3), (0, "B", 4)]
@@ -103,7 +103,7 @@ def test_an_outline_names_each_heading_where_it_comes_up() -> None:
 async def test_places_are_listed_by_page_and_marked_there(
     client: TestClient, shelved: Shelved, link: str, *, is_linked: bool
 ) -> None:
-    """Counts, snippets, marks of their own beside the quote's, and the way to the next page with one."""
+    """Counts, snippets, highlights distinct from the quote's, and a link to the next page with a match."""
     base = link if is_linked else f"/console/pages/{shelved.version}"
     html = await (await client.get(f"{base}/search", params={"q": "backups"})).text()
     assert "3 matches on 2 pages" in html
@@ -121,7 +121,7 @@ async def test_places_are_listed_by_page_and_marked_there(
 
 
 async def test_what_is_searched_for_is_never_markup_and_has_an_end(client: TestClient, link: str) -> None:
-    """Tags of query and document are shown as letters; too long a query is cut; odd bytes do nothing."""
+    """Tags in query and document are shown as text; long queries are cut; invalid bytes are ignored."""
     html = await (await client.get(f"{link}/search", params={"q": "<b>bold</b>"})).text()
     assert "<mark>&lt;b&gt;bold&lt;/b&gt;</mark>" in html
     assert "<b>bold" not in html
@@ -132,7 +132,7 @@ async def test_what_is_searched_for_is_never_markup_and_has_an_end(client: TestC
 
 
 async def test_the_outline_leads_to_the_page_of_each_heading(client: TestClient, link: str) -> None:
-    """A search for nothing is the document's contents."""
+    """An empty query lists the document's headings."""
     html = await (await client.get(f"{link}/search?q=+")).text()
     assert re.findall(r'href="[^"]*/(\d)" rel="nofollow">([^<]*)</a> <span class="count">', html) == [
         ("1", "1 Policy"),
@@ -143,7 +143,7 @@ async def test_the_outline_leads_to_the_page_of_each_heading(client: TestClient,
 
 @pytest.mark.parametrize(("number", "page"), [("3", 3), ("0", 1), ("999", 3), ("+2+", 2)])
 async def test_a_number_leads_to_its_page(client: TestClient, link: str, number: str, page: int) -> None:
-    """Beyond the ends it is the first or the last; what is searched for goes along."""
+    """Beyond the ends it opens the first or the last page; the query is kept."""
     opened = await client.get(f"{link}/go?n={number}&q=backups")
     assert (opened.status, opened.url.path, opened.url.query_string) == (200, f"{link}/{page}", "q=backups")
     assert f"Page <b>{page}</b> of 3" in await opened.text()
@@ -151,14 +151,14 @@ async def test_a_number_leads_to_its_page(client: TestClient, link: str, number:
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "²", "9" * 30])
 async def test_what_is_no_number_leads_nowhere(client: TestClient, link: str, number: str) -> None:
-    """It is the common 404 page."""
+    """A number that is not valid gets the common 404 page."""
     assert (await client.get(f"{link}/go", params={"n": number})).status == 404
 
 
 async def test_a_link_searches_its_own_version_alone(
     client: TestClient, house: House, channel: Channel, shelved: Shelved, link: str
 ) -> None:
-    """Not the newer version, nor another document; and nothing once it has ended or is forged."""
+    """Neither newer versions nor other documents are searched; expired and forged links are refused."""
     newer = make_pdf([["Elephants"]])
     await house.shelve(channel, "it/Backup.pdf", newer, "Backup plan", replaces=shelved)
     await house.shelve(channel, "b.pdf", make_pdf([["Elephants too"]]))
@@ -173,7 +173,7 @@ async def test_a_link_searches_its_own_version_alone(
 async def test_a_document_whose_text_is_gone_says_so(
     client: TestClient, house: House, shelved: Shelved, link: str
 ) -> None:
-    """Search and outline say it, and the page opens without them."""
+    """Search and outline say so, and the page opens without them."""
     await house.readings.remove(shelved.reading)
     assert "I can’t search this document" in await (await client.get(f"{link}/search?q=a")).text()
     assert "aren’t available right now" in await (await client.get(f"{link}/search")).text()
@@ -181,7 +181,7 @@ async def test_a_document_whose_text_is_gone_says_so(
 
 
 class GatedReadings:
-    """Texts that come when the gate opens; remembers whose were read."""
+    """Returns texts once the gate opens, and records the readings read."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
@@ -189,19 +189,19 @@ class GatedReadings:
         self.read: list[UUID] = []
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
-        """One page."""
+        """Return one page."""
         self.read.append(reading_id)
         await self.gate.wait()
         return ["Backups run daily"]
 
     async def sections(self, _: UUID) -> list[tuple[tuple[str, ...], int]]:
-        """One heading."""
+        """Return one heading."""
         await self.gate.wait()
         return [(("A",), 1)]
 
 
 async def test_what_was_found_waits_for_nobody_and_holders_take_turns() -> None:
-    """A hundred searches of one holder delay another's by two, and what is in memory not at all."""
+    """A hundred searches of one holder delay another's by two; cached results are not delayed."""
     readings = GatedReadings()
     search = DocumentSearch(cast(RepairingReadings, readings))
     known, wanted = uuid4(), uuid4()

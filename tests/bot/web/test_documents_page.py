@@ -1,4 +1,4 @@
-"""All documents of all channels, found and ordered; each version opens; an unreadable one is read again."""
+"""The documents page: all channels, filters and order, links to versions, and re-reading of documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionR
 
 @pytest.fixture
 async def shelf(house: House) -> tuple[Channel, Shelved, Shelved]:
-    """Two versions of a document in a chat's channel, and one in a local channel that was cited."""
+    """Return two versions of a document in a chat channel, and a cited one in a local channel."""
     chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     first = await house.shelve(chat, "oven.pdf", make_pdf([["Hot"]]), "Oven manual")
     await house.shelve(chat, "oven.pdf", make_pdf([["Cold"], ["Off"]]), "Oven manual", replaces=first)
@@ -29,7 +29,7 @@ async def shelf(house: House) -> tuple[Channel, Shelved, Shelved]:
 
 
 async def listed(client: TestClient, **query: str) -> list[dict[str, Any]]:
-    """Return the documents that a query lets through."""
+    """Return the documents that match a query."""
     response = await client.get("/console/documents.json", params=query)
     found: list[dict[str, Any]] = await response.json()
     return found
@@ -38,7 +38,7 @@ async def listed(client: TestClient, **query: str) -> list[dict[str, Any]]:
 async def test_documents_are_found_and_ordered(
     client: TestClient, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
-    """By channel, state and words; with pages, versions and the last answer, as table and as JSON."""
+    """Filters by channel, state and words; shows pages, versions and latest answer, as table and as JSON."""
     chat, first, _ = shelf
     files = [one["file"] for one in await listed(client)]
     assert files == ["backup.pdf", "oven.pdf"]
@@ -64,7 +64,7 @@ async def test_documents_are_found_and_ordered(
 async def test_an_unreadable_document_is_read_again(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
-    """By our own form alone; it says why it could not be read, waits then, and the audit has it."""
+    """Requires our own form; the page shows the failure, then "pending", and the audit log has it."""
     backup = shelf[2]
     async with house.database.transaction() as session:
         failed = {"state": "failed", "reason": "It is <locked>."}
@@ -91,7 +91,7 @@ async def test_an_unreadable_document_is_read_again(
 async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_answers(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
-    """The button stands at a document that is live, and what it does is the same."""
+    """A live document with a failed newer version has the same button."""
     async with house.database.transaction() as session:
         versions = select(VersionRow).where(col(VersionRow.document_id) == shelf[1].document)
         first, second = await session.scalars(versions.order_by(col(VersionRow.number)))
@@ -114,7 +114,7 @@ async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_ans
 async def test_a_long_list_comes_in_pages(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
-    """Each leads to the next one and back, with what was chosen; JSON has all."""
+    """Pages link to the next and previous ones and keep the filter; JSON contains all."""
     channel, oven, _ = shelf
     async with house.database.transaction() as session:
         folder = await session.scalar(select(col(DocumentRow.folder_id)).limit(1))
@@ -143,7 +143,7 @@ async def test_a_long_list_comes_in_pages(
 async def test_metadata_are_corrected_and_taken_back(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
-    """What is printed counts where a field is left as it was; another channel's document is not there."""
+    """Unchanged fields keep the printed values; documents of another channel are not found."""
     backup = shelf[2]
     printed = {"sop_id": ["SOP-1", 1, [], None], "department": ["IT", 1, [], None]}
     async with house.database.transaction() as session:

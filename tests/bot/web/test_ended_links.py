@@ -1,4 +1,4 @@
-"""A link that has expired leads to the message of its answer, where one click gives a new one."""
+"""An expired link leads to the message of its answer, where one click renews it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = reply_words(Language.ENGLISH)
 async def posted(
     house: House, key: ChannelKey, address: dict[str, Any], message: dict[str, Any]
 ) -> tuple[Channel, CitationRecord]:
-    """Return an answer to the channel as its messenger and its record leave it, by two quotes."""
+    """Store an answer with two quotes as its messenger and record leave it; return its first citation."""
     channel = await house.channels.ensure(key, "it")
     shelved: Shelved = await house.shelve(channel, "backup.pdf", make_pdf([["Nightly backups"]]))
     records = await house.cite_answer(channel, (shelved, 1, "Nightly"), (shelved, 1, "backups"))
@@ -106,7 +106,10 @@ async def test_an_expired_link_leads_to_its_answer(
     place: tuple[dict[str, Any], dict[str, Any]],
     url: str,
 ) -> None:
-    """By the platform's own address; a private answer has none, so its channel is named. Forged is a 404."""
+    """Links to the platform's permalink; a private answer has none, so its channel is named.
+
+    Forged links get 404.
+    """
     channel, record = await posted(house, key, *place)
     path = house.links.viewer_path(house.links.page_url(channel, record))
     assert (await client.get(path)).status == 200
@@ -123,7 +126,7 @@ async def test_an_expired_link_leads_to_its_answer(
 async def test_the_expired_link_to_a_newer_version_leads_to_the_answer_too(
     client: TestClient, house: House
 ) -> None:
-    """As the bar's button makes it: a new citation, of a version that the answer does not cite."""
+    """The button of the newer-version bar cites a version that the answer does not."""
     channel, record = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1700000000.000100"})
     source = await house.catalog.source(record.version_id)
     assert source
@@ -140,7 +143,7 @@ async def test_the_expired_link_to_a_newer_version_leads_to_the_answer_too(
 
 
 async def test_renewed_links_open_what_the_answer_showed(client: TestClient, house: House) -> None:
-    """All of its quotes, by links that begin to live now; nothing once the record or the channel is gone."""
+    """All its quotes get links with a new expiry; none after the record or channel is deleted."""
     channel, _ = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1.2"})
     house.now += timedelta(days=8)
     service = CitationService(house.citations, house.links, house.catalog)

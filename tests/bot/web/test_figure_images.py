@@ -1,4 +1,4 @@
-"""Pictures of figures: what a link to one shows, whom it refuses, and what a hostile page costs."""
+"""Images of figures: the crop behind a link, refused links, and the cost of a hostile page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOX = Box(0.1, 0.05, 0.6, 0.15)
 
 @dataclass(frozen=True, slots=True)
 class ShownFigure:
-    """A figure that an answer showed, and the paths of its picture and of its page."""
+    """A figure of an answer, with the paths of its image and its page."""
 
     channel: Channel
     shelved: Shelved
@@ -34,14 +34,14 @@ class ShownFigure:
 
 @pytest.fixture
 async def figure(house: House) -> ShownFigure:
-    """A figure of page 2."""
+    """Return a figure of page 2."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "it/Backup.pdf", make_pdf(PAGES), "Backups")
     return await shown(house, channel, Shown(shelved.version, 2, "Figure 1. Backups by day", (BOX,)), shelved)
 
 
 async def shown(house: House, channel: Channel, what: Shown, shelved: Shelved) -> ShownFigure:
-    """What an answer shows, with its links."""
+    """Store a shown place and return it with its links."""
     citation = await house.keep(channel, what)
     links = house.links
     picture = links.figure_path(links.figure_url(channel, citation))
@@ -54,7 +54,7 @@ async def shown(house: House, channel: Channel, what: Shown, shelved: Shelved) -
 async def test_the_picture_is_the_figures_part_of_its_page(
     client: TestClient, house: House, figure: ShownFigure, box: Box, pixels: tuple[int, int]
 ) -> None:
-    """Shows a crop with a narrow margin, in no more pixels than chat platforms take, without any sign-in."""
+    """Shows a crop with a narrow margin, within the size limits of chat platforms, without sign-in."""
     what = Shown(figure.shelved.version, 2, "", (box,))
     response = await client.get((await shown(house, figure.channel, what, figure.shelved)).path)
     data = await response.read()
@@ -66,7 +66,7 @@ async def test_the_picture_is_the_figures_part_of_its_page(
 async def test_no_browser_keeps_it_and_a_chats_page_may_show_it(
     client: TestClient, figure: ShownFigure
 ) -> None:
-    """Shows that it outlives neither link nor document, and the header that lets another site embed it."""
+    """Shows that caches keep it no longer than link and document live, and that other sites may embed it."""
     headers = (await client.get(figure.path)).headers
     assert headers["Cache-Control"] == "private, no-store"
     assert headers["Cross-Origin-Resource-Policy"] == "cross-origin"
@@ -75,7 +75,7 @@ async def test_no_browser_keeps_it_and_a_chats_page_may_show_it(
 
 
 async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownFigure) -> None:
-    """Shows that all answers which show a figure share its picture, which is not that of its page."""
+    """Shows that all answers with the same figure share its image, distinct from the page's."""
     other = await shown(house, figure.channel, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
     first, second = [await (await client.get(one.path)).read() for one in (figure, other)]
     whole = await (await client.get(f"{figure.page}/p/2@2x")).read()
@@ -86,7 +86,7 @@ async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownF
 async def test_a_page_link_opens_no_picture_and_a_picture_link_no_page(
     client: TestClient, figure: ShownFigure
 ) -> None:
-    """Shows that whoever is handed a figure's picture has not been handed its document."""
+    """Shows that access to a figure's image gives no access to its document."""
     picture, page = (path.rpartition("/")[2] for path in (figure.path, figure.page))
     for path in (f"/f/{page}", f"/v/{picture}", f"/v/{picture}/p/2@1x", f"/v/{picture}/file.pdf"):
         assert (await client.get(path)).status == 404
@@ -95,7 +95,7 @@ async def test_a_page_link_opens_no_picture_and_a_picture_link_no_page(
 async def test_forged_links_are_refused_with_the_bytes_of_any_other_path(
     client: TestClient, figure: ShownFigure
 ) -> None:
-    """Shows that nothing tells what is wrong with a link to a picture."""
+    """Shows that the response never tells what is wrong with a link."""
     token = figure.path.rpartition("/")[2]
     forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:40], "x", token + "A", "%00"]
     answers = [await client.get(f"/f/{text}") for text in forged]
@@ -104,7 +104,7 @@ async def test_forged_links_are_refused_with_the_bytes_of_any_other_path(
 
 
 async def test_an_expired_link_shows_nothing(client: TestClient, house: House, figure: ShownFigure) -> None:
-    """Shows a 410 a week later, also for a picture that was drawn before."""
+    """Shows a 410 after a week, also for an image that was rendered before."""
     assert (await client.get(figure.path)).status == 200
     house.now += timedelta(days=7)
     await assert_ended(client, figure)
@@ -113,7 +113,7 @@ async def test_an_expired_link_shows_nothing(client: TestClient, house: House, f
 async def test_a_withdrawn_document_and_a_raised_epoch_end_its_pictures(
     client: TestClient, house: House, figure: ShownFigure
 ) -> None:
-    """Shows that a picture is refused as soon as its page is."""
+    """Shows that an image is refused as soon as its page is."""
     channel = await house.channel("beta")
     shelved = await house.shelve(channel, "b.pdf", make_pdf([*PAGES, ["End"]]))
     other = await shown(house, channel, Shown(shelved.version, 2, "", (BOX,)), shelved)
@@ -130,7 +130,7 @@ async def test_a_withdrawn_document_and_a_raised_epoch_end_its_pictures(
 async def test_a_link_of_one_channel_shows_no_figure_of_another(
     client: TestClient, house: House, figure: ShownFigure
 ) -> None:
-    """Shows that a signature alone opens nothing where channel, version and citation do not agree."""
+    """Shows that a valid signature is not enough if channel, version and citation disagree."""
     beta = await house.channel("beta")
     canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]))
     lent = await shown(house, figure.channel, Shown(canary.version, 1, "", (BOX,)), canary)
@@ -149,7 +149,7 @@ async def test_a_citation_that_marks_nothing_has_no_picture(
 
 
 async def assert_ended(client: TestClient, figure: ShownFigure) -> None:
-    """410, and no picture."""
+    """Require a 410 without an image."""
     response = await client.get(figure.path)
     assert (response.status, response.content_type) == (410, "text/html")
     assert "Backup" not in await response.text()
@@ -157,7 +157,7 @@ async def assert_ended(client: TestClient, figure: ShownFigure) -> None:
 
 @pytest.fixture
 def impatient(house: House) -> House:
-    """The same house, whose drawing children get one second of computing."""
+    """Limit page rendering to one second of CPU time."""
     house.renderer = LastingPdf(StorageSettings(home=house.home, render_seconds=1))
     return house
 
@@ -165,7 +165,7 @@ def impatient(house: House) -> House:
 async def test_a_page_whose_drawing_dies_costs_its_picture_alone(
     impatient: House, client: TestClient
 ) -> None:
-    """Shows the limited child ended by its limit, a 503 in place of the picture, and the next one drawn."""
+    """Shows that the sandboxed process hits its limit, a 503 is returned, and the next page is rendered."""
     channel = await impatient.channel("alpha")
     files = [("good.pdf", make_pdf(PAGES)), ("bad.pdf", make_pdf([["Figure 1"]]))]
     good, bad = [await impatient.shelve(channel, name, data) for name, data in files]

@@ -1,4 +1,4 @@
-"""Requests that cannot be read: a 400 of ours, with our headers, and no word of them in answer or log."""
+"""Malformed requests: our own 400 with our headers, and none of their bytes in response or log."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from harness.tables import for_each
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
 
-# As long as a link's.
+# As long as a link's token.
 TOKEN = "CANARY-" + "A" * 105
 OWN = {"X-Footnote-Console": "1", "Content-Type": "application/json"}
 
 
 async def sent_raw(client: TestClient, request: bytes) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of the answer to bytes that no HTTP client would send."""
+    """Return status, headers and body of the response to bytes that no HTTP client would send."""
     reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
     writer.write(request)
     answer = (await asyncio.wait_for(reader.read(), 10)).decode()
@@ -61,7 +61,7 @@ async def sent_raw(client: TestClient, request: bytes) -> tuple[int, dict[str, s
 async def test_what_is_no_request_is_neither_echoed_nor_logged(
     client: TestClient, caplog: pytest.LogCaptureFixture, request_: bytes
 ) -> None:
-    """The request line holds a live token, a header a key: whoever reads logs or answers gets neither."""
+    """The request line holds a live token and a header a key: neither appears in logs or responses."""
     caplog.set_level(logging.DEBUG)
     status, headers, body = await sent_raw(client, request_)
     assert status in (400, 404)
@@ -75,7 +75,7 @@ async def test_what_is_no_request_is_neither_echoed_nor_logged(
 async def test_a_failure_of_the_server_itself_is_not_told(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows a page of ours, and in the log where it failed, where even our own middleware fails."""
+    """Shows our error page, and a log line with the place, even if our middleware fails."""
 
     async def fail(request: web.Request) -> web.Response:
         raise RuntimeError("CANARY")
@@ -88,7 +88,7 @@ async def test_a_failure_of_the_server_itself_is_not_told(
 
 
 async def test_an_expectation_that_nobody_knows_is_not_repeated(client: TestClient) -> None:
-    """Shows that no header comes back."""
+    """Shows that no header is echoed."""
     refused = await client.get("/healthz", headers={"Expect": TOKEN})
     assert (refused.status, await refused.text()) == (417, "417 Expectation Failed\n")
 
@@ -116,7 +116,7 @@ async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
     body: bytes,
     headers: dict[str, Any],
 ) -> None:
-    """Whatever its encoding, charset or shape says: 4xx, never 500, and no traceback in the log."""
+    """For any encoding, charset or shape: 4xx, never 500, and no traceback in the log."""
     answered = await client.post(path, data=body, headers=OWN | headers)
     assert answered.status in (400, 404)
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
@@ -125,7 +125,7 @@ async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
 async def test_values_that_no_database_takes_are_no_failure_of_ours(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Numbers, moments and types beyond what we keep: 4xx, or as if nothing was asked."""
+    """Numbers, timestamps and types out of range: 4xx, or treated as not given."""
     channel, id_ = await house.channel("hr"), "0" * 32
     whole = {"channel": channel.id, "question": id_, "thread": id_, "verdict": "bad", "language": "en"}
     for wrong in ({"channel": 2**31}, {"channel": 10**30}, {"channel": -1}, {"language": []}):
@@ -143,7 +143,7 @@ async def test_values_that_no_database_takes_are_no_failure_of_ours(
 
 
 async def test_nul_reaches_no_database(client: TestClient, house: House) -> None:
-    """PostgreSQL takes none in a text: U+FFFD stands for it, as in chats."""
+    """PostgreSQL stores no NUL in text: U+FFFD replaces it, as in chats."""
     channel = await house.channel("hr")
     question = {"channel": channel.id, "question": "a\0b"}
     assert (await client.post("/console/ask", json=question, headers=OWN)).status == 200
@@ -174,7 +174,7 @@ PART = b'--x\r\nContent-Disposition: form-data; name="place"\r\n'
 async def test_a_form_of_malformed_parts_is_no_failure_of_ours(
     client: TestClient, caplog: pytest.LogCaptureFixture, body: bytes
 ) -> None:
-    """Each page that reads a form says 4xx, or that nothing was in it; no traceback is logged."""
+    """Each page that reads a form answers 4xx, or that it was empty; no traceback is logged."""
     form = {"Content-Type": "multipart/form-data; boundary=x", "Sec-Fetch-Site": "same-origin"}
     for path in ("/console/uploads", f"/console/uploads/held/{'0' * 32}"):
         answered = await client.post(path, data=body, headers=OWN | form)
@@ -185,7 +185,7 @@ async def test_a_form_of_malformed_parts_is_no_failure_of_ours(
 async def test_the_log_has_the_status_that_was_sent_and_the_route(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A refusal is no 500, and what matches no route is called so."""
+    """A refusal is not logged as 500; requests that match no route are labelled so."""
     caplog.set_level(logging.INFO)
 
     async def refuse(_: web.Request) -> web.Response:
@@ -209,7 +209,7 @@ async def test_the_log_has_the_status_that_was_sent_and_the_route(
 
 
 async def test_a_forged_link_is_counted_whatever_it_opens(visit: Visit) -> None:
-    """Shows by each route below /v/ and /f/ that one without our signature is refused, and counted."""
+    """Shows for each route below /v/ and /f/ that an unsigned link is refused and counted."""
     metrics = ServiceMetrics()
     client = await visit(count_request=metrics.count_request)
     routes = [

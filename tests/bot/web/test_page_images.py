@@ -1,4 +1,4 @@
-"""Pictures of pages: each is drawn once, whoever waits for it and whoever goes away meanwhile."""
+"""Page images: each is rendered once, however many clients wait for it or disconnect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRAWN = RenderedPage(PICTURE.data, PICTURE.media_type, 100, 100)
 
 
 class GatedRenderer:
-    """Draws when the gate opens; counts how many drawings began and how many went on at once."""
+    """Renders once the gate opens; counts renderings and the maximum at once."""
 
     def __init__(self, failures: int = 0) -> None:
         self.gate = asyncio.Event()
@@ -34,7 +34,7 @@ class GatedRenderer:
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """Return the picture, or the failures that come first."""
+        """Return the image, after the given number of failures."""
         self.drawn += 1
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)
@@ -49,7 +49,7 @@ class GatedRenderer:
 
 
 async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
-    """Shows that a closed browser tab does not open the way for the next one beside the first."""
+    """Shows that a closed browser tab does not cause a second rendering next to the first."""
     renderer = GatedRenderer()
     images = PageImages(Blobs(tmp_path / "blobs"), renderer, 1000)
 
@@ -71,7 +71,7 @@ async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> 
 
 
 async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path: Path) -> None:
-    """Shows that a page that failed once is drawn again, never twice at the same time."""
+    """Shows that a failed page is rendered again, never twice at the same time."""
     renderer = GatedRenderer(failures=1)
     renderer.gate.set()
     images = PageImages(Blobs(tmp_path / "blobs"), renderer, 1000)
@@ -82,7 +82,7 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
 
 
 async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
-    """Shows a picture that a machine without the PDF takes from the store, and draws where that has none."""
+    """Shows that a machine without the PDF loads the image from the object store, and else renders it."""
     store = ObjectStore(f"file://{tmp_path / 'store'}", BlobsUnavailable, "the blob store", key=b"ours")
     first, second = (Blobs(tmp_path / name / "blobs", store=store) for name in ("one", "two"))
     temporary = first.new_temporary()
@@ -103,12 +103,12 @@ async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
 
 
 async def is_sent(blobs: Blobs, name: str) -> bool:
-    """True if the store has a picture."""
+    """True if the store has an image."""
     return blobs.images.count([name[:64]]) == 1
 
 
 class OrderedRenderer:
-    """Remembers which pages were begun, in which order; each is drawn when the gate opens."""
+    """Records the order in which pages were begun; each is rendered once the gate opens."""
 
     def __init__(self) -> None:
         self.order: list[int] = []
@@ -117,7 +117,7 @@ class OrderedRenderer:
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """Return the picture, later."""
+        """Return the image later."""
         self.order.append(page)
         await self.gate.wait()
         return DRAWN
@@ -125,7 +125,7 @@ class OrderedRenderer:
 
 @pytest.mark.parametrize("wanted", [1000, 119], ids=["another page", "the last of them"])
 async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted: int) -> None:
-    """Shows that another holder's page is begun beside the first one's, and that each is drawn once."""
+    """Shows that another holder's page is begun next to the first one's, and each is rendered once."""
     renderer = OrderedRenderer()
     images = PageImages(Blobs(tmp_path / "blobs"), renderer, 10_000)
 
@@ -146,12 +146,12 @@ async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted:
 
 
 async def is_begun(renderer: OrderedRenderer, pages: int) -> bool:
-    """True if so many were begun."""
+    """True if at least ``pages`` were begun."""
     return len(renderer.order) >= pages
 
 
 async def test_turns_go_round_by_holder() -> None:
-    """Shows who comes next: of each holder one, and nobody for whom nobody waits any more."""
+    """Shows round-robin order: one of each holder, skipping those that no client waits for."""
     turns, order = FairTurns(2), []
 
     async def take(name: str, holder: int) -> None:

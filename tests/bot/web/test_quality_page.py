@@ -1,4 +1,4 @@
-"""The figures of a channel by week: made of its records, beside a baseline; "not kept" where all is gone."""
+"""The quality page: weekly figures of a channel from its records, next to a baseline; gaps if purged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.models import Channel
 
 
 async def keep(house: House, channel: Channel, key: str, asked_at: datetime, state: str, **more: Any) -> None:
-    """A record as an answer leaves it, as far as it is counted."""
+    """Store a record like an answer does, with the fields that are counted."""
     record = {
         "milliseconds": {"total": 40, "first": 20},
         "tokens": {"prompt": 100, "completion": None},
@@ -32,7 +32,7 @@ async def keep(house: House, channel: Channel, key: str, asked_at: datetime, sta
 
 @pytest.fixture
 async def channel(house: House) -> Channel:
-    """A channel with a week of four questions before this one, and a greeting."""
+    """Return a channel with four questions and a greeting in the previous week."""
     alpha, asked = await house.channel("alpha"), utc_now() - timedelta(days=7)
     figures = [{"file": "a.pdf", "page": 3}, {"file": "b.pdf", "page": 1}]
     backup = await house.shelve(alpha, "a.pdf", make_pdf([["secret words"]]))
@@ -53,7 +53,7 @@ async def channel(house: House) -> Channel:
 
 
 async def test_figures_are_made_of_what_is_kept(house: House, channel: Channel) -> None:
-    """Each is of the questions that it applies to; a greeting is none; of an empty week nothing is known."""
+    """Each rate counts the questions it applies to, not a greeting; an empty week has no value."""
     quality = await channel_quality(house.stores.records, channel.id, weeks=8)
     assert quality.questions == 4
     assert quality.figures == {
@@ -73,7 +73,7 @@ async def test_figures_are_made_of_what_is_kept(house: House, channel: Channel) 
 async def test_the_page_shows_weeks_baseline_and_target(
     client: TestClient, house: House, channel: Channel
 ) -> None:
-    """As a table with drawn curves, and as the JSON of the command line; never a word of anybody."""
+    """A table with charts, and the same JSON as the command line; never the text of a question."""
     await house.stores.records.keep_baseline(channel.id, {"answered": 0.9})
     page = await (await client.get(f"/console/quality/{channel.id}")).text()
     words = " ".join(page.split())
@@ -93,7 +93,7 @@ async def test_the_page_shows_weeks_baseline_and_target(
 
 
 def test_a_curve_breaks_where_nothing_is_known() -> None:
-    """Two pieces of line, a point for each known week, all inside; the target as high as its value."""
+    """Two line segments, one point per known week, all inside; the target at its value."""
     drawn = curve([0.0, 1.0, None, 0.5], 2.0)
     assert [len(line) for line in drawn.lines] == [2, 1]
     assert drawn.points == [(4, HEIGHT - MARGIN), (54.7, 20), (WIDTH - MARGIN, 28)]

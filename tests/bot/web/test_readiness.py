@@ -1,4 +1,4 @@
-"""Readiness: each part that answering needs is asked, in bounded time, and named when it does not work."""
+"""Readiness: checks each dependency of answering in bounded time, and names those that fail."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from storage.sql.database import Database
 
 
 async def works() -> bool:
-    """Return a part that is well."""
+    """Report a healthy part."""
     return True
 
 
 async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Shows every way not to be ready, and that the log has the change once, without an error's text."""
+    """Covers every way not to be ready; the log has each change once, without the error's text."""
     asked = 0
 
     async def hangs() -> bool:
@@ -61,7 +61,7 @@ async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCa
 
 
 async def test_a_part_that_comes_back_is_ready_again() -> None:
-    """Shows that nothing is remembered against it."""
+    """Shows that a recovered part is ready at once."""
     is_well = False
 
     async def check() -> bool:
@@ -74,12 +74,12 @@ async def test_a_part_that_comes_back_is_ready_again() -> None:
 
 
 def with_bot(bot: BotSettings) -> Settings:
-    """Return the settings of a bot, and presets for all else."""
+    """Return the settings of a bot, with defaults for all else."""
     return Settings(StorageSettings(), bot, IngestionSettings())
 
 
 async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) -> None:
-    """Shows that a service which no question can reach is named so, and only where Slack is configured."""
+    """Shows that a service that gets no events is named so, if Slack is configured."""
     nowhere = BotSettings(
         slack_bot_token="xoxb-test", slack_app_token="xapp-test", slack_api_url="http://127.0.0.1:9/api/"
     )
@@ -95,7 +95,7 @@ async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) 
 
 
 async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:
-    """Shows that a database that takes no event is noticed, not only one that is gone."""
+    """Shows that a database that accepts no writes is noticed, not only one that is gone."""
     url = f"sqlite:///{tmp_path}/footnote.db"
     async with aclosing(await Database.open(url)) as holder:
         async with aclosing(await Database.open(url, busy_seconds=0.05)) as database:
@@ -106,7 +106,7 @@ async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:
 
 
 def test_blobs_that_cannot_be_written_are_not_ready(tmp_path: Path) -> None:
-    """Shows that a folder that went away is noticed, and that asking leaves nothing behind."""
+    """Shows that a missing folder is noticed, and that the check leaves no file behind."""
     blobs = Blobs(tmp_path / "blobs")
     blobs.ping()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -116,7 +116,7 @@ def test_blobs_that_cannot_be_written_are_not_ready(tmp_path: Path) -> None:
 
 
 async def test_a_lost_file_of_the_index_is_noticed_and_looked_for_at_once(house: House) -> None:
-    """Shows that one channel's loss is a reason, and that it starts one comparison, not one at each look."""
+    """Shows that one channel's loss is reported, and starts a single comparison instead of one per check."""
     channel = await house.channel("alpha")
     await house.shelve(channel, "a.pdf", make_pdf([["one"]]))
     async with aclosing(EmbeddedIndex(house.home / "index")) as index:
@@ -134,7 +134,7 @@ async def test_a_lost_file_of_the_index_is_noticed_and_looked_for_at_once(house:
 
 
 async def test_a_reason_says_what_an_admin_can_mend() -> None:
-    """Shows SQL's own sentences, and a full disk behind whatever error."""
+    """Shows SQL's own messages, and a full disk behind any error."""
 
     async def locked() -> bool:
         raise DatabaseUnavailable("another program keeps the database locked")
@@ -154,7 +154,7 @@ async def test_a_reason_says_what_an_admin_can_mend() -> None:
 
 
 async def test_link_keys_that_are_missing_are_named(tmp_path: Path) -> None:
-    """Shows that a mounted file of keys is looked for each time, as an answer needs it each time."""
+    """Shows that the mounted key file is checked each time, as each answer needs it."""
     file = tmp_path / "keys.json"
     KeyRing(file).keys()
     links = Links(KeyRing(file, is_ours=False), "http://127.0.0.1", timedelta(days=7), utc_now)

@@ -1,4 +1,4 @@
-"""Links that are ended before their time, and what the audit has of links that are opened."""
+"""Revocation of links before they expire, and audit entries for opened links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REVOKE = AuditedAction("local", "revoke links", "", "citation 7")
 
 @pytest.fixture
 async def cited(house: House) -> tuple[Channel, list[CitationRecord]]:
-    """An answer with two quotes, and a third quote of another one."""
+    """Return an answer with two quotes, and a third quote of another answer."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"], ["Ice melts at 0 C"]]))
     both = await house.cite_answer(channel, (shelved, 1, "at 100 C"), (shelved, 2, "at 0 C"))
@@ -30,19 +30,19 @@ async def cited(house: House) -> tuple[Channel, list[CitationRecord]]:
 
 
 def paths(house: House, channel: Channel, records: list[CitationRecord]) -> list[str]:
-    """Where the viewer shows each of them."""
+    """Return the viewer path of each citation."""
     return [house.links.viewer_path(house.links.page_url(channel, one)) for one in records]
 
 
 async def statuses(client: TestClient, opened: list[str]) -> list[int]:
-    """What a browser gets."""
+    """Return the status of each path in a browser."""
     return [(await client.get(path)).status for path in opened]
 
 
 async def test_the_links_of_one_answer_end_and_no_others(
     client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
-    """Page, picture, PDF and renewal of a revoked link are gone; new links to its citation are, too."""
+    """Page, image, PDF and renewal of a revoked link are gone, and so are new links to its citation."""
     channel, records = cited
     opened = paths(house, channel, records)
     assert await statuses(client, opened) == [200, 200, 200]
@@ -57,7 +57,7 @@ async def test_the_links_of_one_answer_end_and_no_others(
 
 
 async def test_what_was_made_of_a_revoked_link_ends_with_it(client: TestClient, house: House) -> None:
-    """A link to the newer version, and to the one after that; none is made from it later."""
+    """Ends links derived from it to newer versions; no more can be derived later."""
     channel = await house.channel("alpha")
     first = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"]]))
     (cited,) = await house.cite_answer(channel, (first, 1, "at 100 C"))
@@ -79,7 +79,7 @@ async def test_what_was_made_of_a_revoked_link_ends_with_it(client: TestClient, 
 async def test_the_links_of_a_channel_end(
     client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
-    """Those made until now; the audit has who wanted it."""
+    """All links made before end; the audit log names the person who asked for it."""
     channel, records = cited
     old = paths(house, channel, records)
     await house.channels.raise_epoch(channel.id, AuditedAction("local", "revoke links", channel.tenant))
@@ -93,7 +93,7 @@ async def test_the_links_of_a_channel_end(
 async def test_the_audit_has_each_opening_once_and_no_text(
     client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
-    """The cited page or the file counts once a minute; a HEAD, a file's pieces, what does not open never."""
+    """Opening the page or the file counts once a minute; HEAD, ranges and failed requests never count."""
     channel, records = cited
     path = paths(house, channel, records)[0]
     for asked, headers in ((path, {}), (f"{path}/file.pdf", {}), (f"{path}/file.pdf", {"Range": "bytes=9-"})):
@@ -109,14 +109,14 @@ async def test_the_audit_has_each_opening_once_and_no_text(
 
 
 class SlowAudit(AuditLog):
-    """Takes a moment for each action, and knows how many came at once."""
+    """Records actions slowly, and the maximum at once."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
         self.busy = self.busiest = 0
 
     async def keep(self, action: AuditedAction) -> None:
-        """Keep it in memory."""
+        """Record an action in memory."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)
         await asyncio.sleep(0)
@@ -127,7 +127,7 @@ class SlowAudit(AuditLog):
 async def test_a_flood_of_openings_is_written_one_by_one_and_has_a_bound(
     house: House, cited: tuple[Channel, list[CitationRecord]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Those that are too many are not kept, and the log says so; the others are, until the last one."""
+    """Entries over the bound are dropped with a log line; all others are written."""
     channel, records = cited
     token = paths(house, channel, records)[0].rpartition("/")[2]
     link, log = await open_link(token, house.links, house.stores), SlowAudit()
@@ -146,7 +146,7 @@ async def test_a_flood_of_openings_is_written_one_by_one_and_has_a_bound(
 async def test_a_token_is_known_whatever_became_of_it(
     house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
-    """An expired link, and a figure's, can be revoked; one that we never signed cannot."""
+    """Expired links and figure links can be revoked; one that we never signed cannot."""
     channel, records = cited
     token = house.links.figure_url(channel, records[0]).rpartition("/")[2]
     house.now = house.now.replace(year=house.now.year + 1)

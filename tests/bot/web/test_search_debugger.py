@@ -1,4 +1,4 @@
-"""The search debugger shows the record that the command line prints, and opens what was found."""
+"""The search debugger shows the same record as the command line, and opens the candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKED = "--- Page 2 ---\nBackups run at night."
 
 
 def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
-    """As a question leaves it that a model answered."""
+    """Return the record of a question that a model answered."""
     found = {
         **{"file": "backup.pdf", "page": 2, "last_page": 2, "ordinal": 1, "version": shelved.version},
         **{"reading": shelved.reading.hex, "heading": ["4 Backups"], "preview": "Backups run at <night>."},
@@ -56,7 +56,7 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
 
 @pytest.fixture
 async def shelved(house: House) -> Shelved:
-    """A document of two chunks in a chat's channel."""
+    """Return a document of two chunks in a chat channel."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     pdf = make_pdf([["Cover"], ["Backups run at night."]])
     kept = await house.shelve(channel, "backup.pdf", pdf, headings=("1 Cover", "4 Backups"))
@@ -67,7 +67,7 @@ async def shelved(house: House) -> Shelved:
 async def test_a_kept_record_is_shown_and_is_the_same_json(
     client: TestClient, house: House, shelved: Shelved
 ) -> None:
-    """Scores, places, moves, the rule of what fell, the judge's sum, the prompt and what its markers cost."""
+    """Shows scores, ranks, rank changes, filter rules, the judge's sum, the prompt and its marker tokens."""
     (channel,) = await house.channels.all()
     listed = await (await client.get(f"/console/search/{channel.id}")).text()
     assert f'href="../../console/search/{channel.id}/q7"' in listed
@@ -88,7 +88,7 @@ async def test_a_kept_record_is_shown_and_is_the_same_json(
 
 
 async def test_a_candidate_opens_with_its_boxes(client: TestClient, house: House, shelved: Shelved) -> None:
-    """The page of the chunk, marked; other pages bare; the picture; nothing through a proxy."""
+    """Shows the chunk's page with boxes, other pages without, and the image; refused through a proxy."""
     base = f"/console/pages/{shelved.version}/{shelved.reading.hex}-1"
     page = await (await client.get(f"/console/pages/{shelved.version}/{shelved.reading.hex}-0")).text()
     assert '<rect id="hit"' in page
@@ -119,7 +119,7 @@ async def test_a_candidate_opens_with_its_boxes(client: TestClient, house: House
 async def test_a_question_is_run_for_our_own_form_alone(
     client: TestClient, house: House, shelved: Shelved
 ) -> None:
-    """It is asked as nobody, is shown, and leaves no record; direct chats do not exist here."""
+    """The question has no user and is not recorded; direct chats are not available here."""
     channel = (await house.channels.all())[0]
     asked = {"data": {"question": "Where?"}}
     path = f"/console/search/{channel.id}"

@@ -1,4 +1,4 @@
-"""Sign-in to the console under the public URL: who gets in, as what, and what forged answers are worth."""
+"""Console sign-in over OIDC under the public URL: roles, sessions, and forged responses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SignInChange = dict[str, Any]
 
 @dataclass
 class Browser:
-    """Somebody's browser before the public URL: it keeps cookies, and is led to the provider and back."""
+    """A browser at the public URL: keeps cookies and follows the redirects of the provider."""
 
     client: TestClient
     provider: ForgingProvider
@@ -66,7 +66,7 @@ class Browser:
     async def send(
         self, method: str, path: str, headers: dict[str, str] | None = None, **said: Any
     ) -> ClientResponse:
-        """One request, with the cookies; a redirect is not followed."""
+        """Send a request with the cookies, without following redirects."""
         kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         sent = (headers or PAGE) | ({"Cookie": kept} if kept else {})
         response = await self.client.request(method, path, headers=sent, allow_redirects=False, **said)
@@ -77,7 +77,7 @@ class Browser:
         return response
 
     async def begin(self, path: str = "/console/documents") -> str:
-        """Ask for a page, sign in at the provider; returns where that sends the browser."""
+        """Request a page and sign in at the provider; return the callback URL."""
         response = await self.send("GET", path)
         assert response.status == 302, await response.text()
         async with (
@@ -89,7 +89,7 @@ class Browser:
         return back.removeprefix(PUBLIC)
 
     async def sign_in(self, path: str = "/console/documents") -> ClientResponse:
-        """Return the page that a browser comes back to."""
+        """Return the response to a complete sign-in."""
         return await self.send("GET", await self.begin(path))
 
 
@@ -98,14 +98,14 @@ Open = Callable[..., Awaitable[Browser]]
 
 @pytest.fixture
 async def provider() -> AsyncIterator[ForgingProvider]:
-    """A provider on this machine, which signs Ada in."""
+    """Yield a provider on this machine that signs in Ada."""
     async with serving_provider() as started:
         yield started
 
 
 @pytest.fixture
 def open_browser(visit: Visit, house: House, provider: ForgingProvider) -> Open:
-    """Starts a bot whose admin is Ada, and gives a browser before it; keywords are settings."""
+    """Return a function that starts a bot with Ada as admin and returns a browser; keywords are settings."""
     house.public_url = PUBLIC
 
     async def start(*, console: bool | None = None, **settings: Any) -> Browser:
@@ -117,12 +117,12 @@ def open_browser(visit: Visit, house: House, provider: ForgingProvider) -> Open:
 
 
 async def audited(house: House) -> list[AuditEntry]:
-    """What the audit has."""
+    """Return the audit entries."""
     return await AuditLog(house.database).latest()
 
 
 async def test_who_signs_in_is_led_back_to_the_page_they_asked_for(open_browser: Open, house: House) -> None:
-    """The cookies are out of reach of scripts, other hosts and other sites; the audit says who came."""
+    """The cookies are HttpOnly, Secure and SameSite; the audit log names the person."""
     browser = await open_browser()
     asked = await browser.send("GET", "/console/documents?q=plan")
     begun = asked.headers["Set-Cookie"]
@@ -165,7 +165,7 @@ async def test_who_signs_in_is_led_back_to_the_page_they_asked_for(open_browser:
 async def test_a_token_that_says_something_else_signs_nobody_in(
     open_browser: Open, provider: ForgingProvider, claims: dict[str, Any]
 ) -> None:
-    """Issuer, audience, nonce, times, subject and access token have to be those of this sign-in."""
+    """Issuer, audience, nonce, times, subject and access-token hash must match this sign-in."""
     provider.claims = claims
     browser = await open_browser()
     refused = await browser.sign_in()
@@ -177,14 +177,14 @@ async def test_a_token_that_says_something_else_signs_nobody_in(
 async def test_a_token_that_the_provider_did_not_sign_signs_nobody_in(
     open_browser: Open, provider: ForgingProvider, sign: Any
 ) -> None:
-    """A foreign key, a made-up one, the public key as a secret, and no signature at all are worth nothing."""
+    """A foreign key, an invented key id, the public key as an HMAC secret, and no signature are refused."""
     provider.sign = sign
     browser = await open_browser()
     assert ((await browser.sign_in()).status, SESSION in browser.cookies) == (400, False)
 
 
 async def test_made_up_keys_make_us_fetch_nothing(open_browser: Open, provider: ForgingProvider) -> None:
-    """A provider's new key is found at once; after that unknown ones wait for a minute."""
+    """A provider's new key is fetched at once; after that, unknown key ids wait for a minute."""
     browser = await open_browser()
     assert (await browser.sign_in()).status == 200
     assert provider.fetches.count("/keys") == 1
@@ -197,10 +197,10 @@ async def test_made_up_keys_make_us_fetch_nothing(open_browser: Open, provider: 
 
 
 async def test_a_provider_may_change_its_keys(open_browser: Open, provider: ForgingProvider) -> None:
-    """Shows that a token of a new key is believed as soon as the provider publishes it."""
+    """Shows that a token with a new key is accepted as soon as the provider publishes the key."""
     provider.sign = of_a_made_up_key
     browser = await open_browser()
-    assert (await browser.sign_in()).status == 400  # the keys are fetched for the first time
+    assert (await browser.sign_in()).status == 400  # first fetch of the keys
     provider.sign = None
     assert (await browser.sign_in()).status == 200
 
@@ -212,7 +212,7 @@ async def test_a_provider_may_change_its_keys(open_browser: Open, provider: Forg
 async def test_an_address_that_is_not_verified_gives_no_role(
     open_browser: Open, provider: ForgingProvider, house: House, person: dict[str, Any]
 ) -> None:
-    """They get a page that says whom to ask and names nothing, no session, and an entry in the audit."""
+    """The page says whom to ask and names nothing; there is no session, and an audit entry."""
     provider.person |= person
     browser = await open_browser()
     refused = await browser.sign_in()
@@ -227,7 +227,7 @@ async def test_an_address_that_is_not_verified_gives_no_role(
 async def test_a_subject_that_reads_like_an_address_is_told_apart_in_the_audit(
     open_browser: Open, provider: ForgingProvider, house: House
 ) -> None:
-    """A provider may let people choose their own id, and one may choose an admin's address."""
+    """Some providers let people choose their subject id, which could be an admin's address."""
     provider.person = {"sub": ADA, "groups": ["staff"]}
     browser = await open_browser(oidc_readers="group:staff")
     assert (await browser.sign_in()).status == 200
@@ -238,7 +238,7 @@ async def test_a_subject_that_reads_like_an_address_is_told_apart_in_the_audit(
 async def test_an_address_and_its_verification_are_of_one_document(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
-    """UserInfo's address is not verified by an ID token that names none; by UserInfo itself it is."""
+    """UserInfo's address is not verified by an ID token without one, only by UserInfo itself."""
     provider.person = {"sub": "1", "email_verified": True}
     provider.info = {"sub": "1", "email": ADA}
     browser = await open_browser()
@@ -249,7 +249,7 @@ async def test_an_address_and_its_verification_are_of_one_document(
 
 
 async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: ForgingProvider) -> None:
-    """A provider may tell a group in the token or in UserInfo; UserInfo of somebody else counts nothing."""
+    """Groups may be in the token or in UserInfo; UserInfo of another subject is ignored."""
     provider.person = {"sub": "1", "roles": ["visitors", "Footnote Readers"]}
     settings = {
         "oidc_admins": "group:admins",
@@ -272,7 +272,7 @@ async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: 
 async def test_nobody_finishes_what_another_browser_began(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
-    """A way back that somebody is lured to does nothing, and the code in it is not even tried."""
+    """A callback URL that a victim is lured to does nothing, and its code is not even exchanged."""
     attacker = await open_browser()
     back = await attacker.begin()
     victim = Browser(attacker.client, provider)
@@ -309,7 +309,7 @@ async def test_a_way_back_is_good_once_and_not_for_long(
 
 
 async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provider: ForgingProvider) -> None:
-    """Of a hundred callbacks with one state the first asks; of two hundred states those that may wait."""
+    """A hundred callbacks with one state exchange one code; of two hundred states a bounded number waits."""
     browser = await open_browser()
     back = await browser.begin()
     answers = await asyncio.gather(*(browser.send("GET", back) for _ in range(100)))
@@ -331,7 +331,7 @@ async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provid
 async def test_a_state_that_a_browser_made_up_is_refused(
     open_browser: Open, provider: ForgingProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever chooses the key signs any state: of other types, without an end, or longer than ours."""
+    """A self-chosen key can sign any state: other types, no expiry, or an expiry beyond ours is refused."""
     key, number, until = secrets.token_urlsafe(32), secrets.token_hex(16), int(time.time()) + 60
     browser = Browser((await open_browser()).client, provider, {BEGUN: key})
     for made_up in (
@@ -358,7 +358,7 @@ async def test_a_state_that_a_browser_made_up_is_refused(
     "path", ["/console/documents?next=//evil.example", "/?secret=CANARY&to=https://evil.example"]
 )
 async def test_nobody_is_led_elsewhere(open_browser: Open, path: str) -> None:
-    """The page that follows a sign-in is one of this console; the provider is told no secret."""
+    """The redirect after a sign-in stays in this console; the provider gets no secret."""
     browser = await open_browser()
     asked = await browser.send("GET", path)
     assert "CANARY" not in asked.headers["Location"]
@@ -369,7 +369,7 @@ async def test_nobody_is_led_elsewhere(open_browser: Open, path: str) -> None:
 
 
 async def test_a_planted_session_is_nobodys(open_browser: Open, provider: ForgingProvider) -> None:
-    """A cookie that was there before is not taken over by a sign-in, and an altered one is none."""
+    """A sign-in replaces any existing session cookie, and an altered cookie is invalid."""
     browser = await open_browser()
     browser.cookies[SESSION] = "planted"
     assert (await browser.sign_in()).status == 200
@@ -387,7 +387,7 @@ async def test_a_planted_session_is_nobodys(open_browser: Open, provider: Forgin
 async def test_a_session_holds_on_every_bot_until_its_time_is_over(
     open_browser: Open, house: House, provider: ForgingProvider
 ) -> None:
-    """Shows eight hours, and that a role taken away ends sooner."""
+    """Shows a lifetime of eight hours, and that a withdrawn role ends it sooner."""
     browser = await open_browser()
     await browser.sign_in()
     another = await open_browser(oidc_readers=ADA, oidc_admins="")
@@ -404,7 +404,7 @@ async def test_a_session_holds_on_every_bot_until_its_time_is_over(
 
 
 async def test_sign_out_ends_a_session_wherever_it_was_copied_to(open_browser: Open, house: House) -> None:
-    """The old cookie opens nothing on any bot; other sites cannot sign anybody out."""
+    """The old cookie is invalid on every bot; other sites cannot sign a person out."""
     browser = await open_browser()
     await browser.sign_in()
     copy = dict(browser.cookies)
@@ -422,7 +422,7 @@ async def test_sign_out_ends_a_session_wherever_it_was_copied_to(open_browser: O
 async def test_a_reader_sees_and_asks_and_changes_nothing(
     open_browser: Open, house: House, provider: ForgingProvider
 ) -> None:
-    """Every POST but asking is refused; what is asked carries their name, which no command obeys."""
+    """All POST requests except questions are refused; questions carry their name, without admin rights."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "plan.pdf", make_pdf([["Plan"]]), "Plan")
     browser = await open_browser(oidc_admins="", oidc_readers=f" Bob@example.com, {ADA.upper()}")
@@ -453,7 +453,7 @@ async def test_a_reader_sees_and_asks_and_changes_nothing(
 
 
 async def test_a_person_asks_as_often_as_in_a_chat_and_no_more(open_browser: Open, house: House) -> None:
-    """On either page, whatever the role; a question that is malformed counts nothing."""
+    """The rate limit covers both pages and all roles; malformed questions do not count."""
     channel = await house.channel("alpha")
     browser = await open_browser()
     await browser.sign_in()
@@ -471,7 +471,7 @@ async def test_a_person_asks_as_often_as_in_a_chat_and_no_more(open_browser: Ope
 
 
 async def test_the_audit_says_which_admin_changed_something(open_browser: Open, house: House) -> None:
-    """A correction is kept under the name of who made it."""
+    """A correction is stored with the name of its author."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "plan.pdf", make_pdf([["Plan"]]), "Plan")
     browser = await open_browser()
@@ -485,7 +485,7 @@ async def test_the_audit_says_which_admin_changed_something(open_browser: Open, 
 async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
     open_browser: Open, house: House
 ) -> None:
-    """Shows that the name that the audit has finds it, and another one does not."""
+    """Shows that erasure by the audited name finds the feedback, and another name does not."""
     channel = await house.channel("alpha")
     browser = await open_browser()
     await browser.sign_in()
@@ -503,7 +503,7 @@ async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
 async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
-    """Who is signed in stays so, and this machine's secret opens the console as ever."""
+    """Existing sessions and the local console secret keep working."""
     early = await open_browser()
     await early.sign_in()
     provider.is_down = True
@@ -512,7 +512,7 @@ async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
     assert (down.status, "Sign-in isn’t working right now" in await down.text()) == (503, True)
     fetched = len(provider.fetches)
     assert (await browser.send("GET", "/")).status == 503
-    assert len(provider.fetches) == fetched  # it is left alone for a moment
+    assert len(provider.fetches) == fetched  # no retry for a while
     assert (await early.send("GET", "/console/documents")).status == 200
     here = await browser.client.get("/console/documents", headers=SIGNED_IN)
     assert here.status == 200
@@ -527,14 +527,14 @@ async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
 async def test_what_is_not_the_issuers_metadata_is_an_outage(
     open_browser: Open, provider: ForgingProvider, metadata: dict[str, Any]
 ) -> None:
-    """Nobody is sent to, and no secret goes to, where another issuer or no TLS is."""
+    """No browser and no secret is sent to another issuer or to a URL without TLS."""
     provider.metadata = metadata
     browser = await open_browser()
     assert (await browser.send("GET", "/")).status == 503
 
 
 async def test_scripts_are_told_and_led_nowhere(open_browser: Open) -> None:
-    """Without a session a fetch gets a 401, and so does a form; none of them begins a sign-in."""
+    """Without a session a fetch or form gets 401, and none starts a sign-in."""
     browser = await open_browser()
     for method, path, headers in (
         ("GET", "/console/channels", SCRIPT),
@@ -547,7 +547,7 @@ async def test_scripts_are_told_and_led_nowhere(open_browser: Open) -> None:
 
 
 async def test_without_sign_in_the_console_is_off_under_a_public_url(visit: Visit, house: House) -> None:
-    """Shows what holds as long as nobody sets a provider."""
+    """Shows the default without a provider."""
     house.public_url = PUBLIC
     client = await visit()
     for path in ("/", "/console/documents", CALLBACK, "/console/sign-out"):

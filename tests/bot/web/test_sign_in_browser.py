@@ -1,4 +1,4 @@
-"""A real browser signs in to the console: as a reader, who changes nothing, and as an admin; then out."""
+"""Console sign-in and sign-out in a real browser, as a reader and as an admin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POST = """async (path) => {
 async def test_somebody_signs_in_reads_corrects_and_signs_out(
     browser: Browser, visit: Visit, house: House, tmp_path: Path
 ) -> None:
-    """Strict cookies come along after the provider's redirect; forms work under the pages' own policies."""
+    """Strict cookies are sent after the provider's redirect; forms work under the pages' CSP."""
     port = free_port()
     house.public_url = public = f"http://localhost:{port}"
     channel = await house.channel("alpha")

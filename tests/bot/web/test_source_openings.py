@@ -1,4 +1,4 @@
-"""Openings of sources: what counts as somebody who opens one, and when it is written down."""
+"""Counting of opened sources: which requests count as a person, and when counts are written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CUBOT = "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 Chrome/14
     ("is_counted", "method", "headers"),
     [
         (True, "GET", CLICK),
-        (True, "GET", FIREFOX),  # a browser over plain HTTP says no more
+        (True, "GET", FIREFOX),  # browsers send no Sec-Fetch headers over plain HTTP
         (True, "GET", CLICK | {"User-Agent": CUBOT}),
         (True, "GET", CLICK | {"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Site": "same-origin"}),
         (False, "HEAD", CLICK),
@@ -49,13 +49,13 @@ CUBOT = "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 Chrome/14
     ],
 )
 def test_only_people_open_sources(is_counted: bool, method: str, headers: dict[str, str]) -> None:
-    """Shows browsers that navigate from elsewhere, and everything that opens links for nobody."""
+    """Covers browser navigation from elsewhere, and the many clients that prefetch or scan links."""
     assert is_person(make_mocked_request(method, "/v/x", headers=headers)) is is_counted
 
 
 @pytest.fixture
 async def cited(house: House) -> tuple[CitationRecord, str]:
-    """A quote of an answer, and the path of its link."""
+    """Return a quote of an answer, and the path of its link."""
     channel = await house.channel("alpha")
     backup = await house.shelve(channel, "backup.pdf", make_pdf([["Nightly backups"]]))
     (record,) = await house.cite_answer(channel, (backup, 1, "backups"))
@@ -63,7 +63,7 @@ async def cited(house: House) -> tuple[CitationRecord, str]:
 
 
 async def openings(house: House) -> list[tuple[int, int]]:
-    """(citation, how often it was opened today)."""
+    """Return (citation, number of openings today)."""
     query = select(col(SourceOpeningRow.citation_id), col(SourceOpeningRow.count)).where(
         col(SourceOpeningRow.day) == utc_now().date()
     )
@@ -74,7 +74,7 @@ async def openings(house: House) -> list[tuple[int, int]]:
 async def test_openings_are_written_later_and_go_with_their_citation(
     client: TestClient, house: House, cited: tuple[CitationRecord, str]
 ) -> None:
-    """Shows that turning pages, pictures, HEAD and forged links count nothing."""
+    """Shows that page turns, images, HEAD requests and forged links do not count."""
     record, path = cited
     for _ in range(2):
         assert (await client.get(path, headers=CLICK)).status == 200
@@ -94,7 +94,7 @@ async def test_openings_are_written_later_and_go_with_their_citation(
 
 @asynccontextmanager
 async def counting(citations: Citations) -> AsyncIterator[SourceOpenings]:
-    """Openings are written into ``citations`` all the while, and once at the end."""
+    """Count openings into ``citations``, flushed often and once at the end."""
     counted = SourceOpenings(citations, flush_seconds=0.02)
     async with asynccontextmanager(counted.running)(web.Application()):
         yield counted
@@ -103,7 +103,7 @@ async def counting(citations: Citations) -> AsyncIterator[SourceOpenings]:
 async def test_what_cannot_be_written_is_written_later(
     house: House, cited: tuple[CitationRecord, str]
 ) -> None:
-    """Shows that a database that is away loses no opening and fails no page."""
+    """Shows that with the database down no opening is lost and no page fails."""
     record, _ = cited
     failures = [DatabaseUnavailable("away")]
 
@@ -126,7 +126,7 @@ async def test_what_cannot_be_written_is_written_later(
 async def test_a_write_that_has_begun_when_the_service_ends_is_kept(
     house: House, cited: tuple[CitationRecord, str]
 ) -> None:
-    """Shows that the end of the service waits for it; one that is broken off would lose the opening."""
+    """Shows that shutdown waits for the write, since a cancelled one would lose the opening."""
     record, _ = cited
     has_begun = asyncio.Event()
 

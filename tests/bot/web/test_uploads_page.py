@@ -1,4 +1,4 @@
-"""Uploads in the console: what is taken, what is asked first, what is refused, and what is left of it."""
+"""Uploads in the console: accepted and refused files, confirmation of overwriting, and cleanup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PDF, OTHER = make_pdf([["Nightly backups run at two."]]), make_pdf([["Cold"]])
 
 @pytest.fixture
 async def folder(house: House) -> Path:
-    """The folder of a local channel, in the inbox."""
+    """Return the folder of a local channel in the inbox."""
     channel = await house.channel("alpha")
     place = house.home / "inbox" / "alpha"
     place.mkdir(parents=True)
@@ -38,12 +38,12 @@ async def folder(house: House) -> Path:
 
 
 async def place_of(house: House, location: object) -> str:
-    """What names a watched folder in a form."""
+    """Return the id of a watched folder, as forms send it."""
     return str(next(one.id for one in await house.folders.watched() if one.location == str(location)))
 
 
 async def upload(client: TestClient, place: str, *files: tuple[str, bytes], **headers: str) -> Any:
-    """What became of files; the whole response where it is not JSON."""
+    """Upload files; return the JSON results, or the response if it is not JSON."""
     form = FormData({"place": place}, quote_fields=False)
     for name, data in files:
         form.add_field("file", BytesIO(data), filename=name)
@@ -52,7 +52,7 @@ async def upload(client: TestClient, place: str, *files: tuple[str, bytes], **he
 
 
 async def decide(client: TestClient, token: str, decision: str) -> dict[str, str]:
-    """What became of a file that waited."""
+    """Decide about a held file and return the result."""
     path = f"/console/uploads/held/{token}"
     (answer,) = await (await client.post(path, data={"decision": decision}, headers=OWN)).json()
     said: dict[str, str] = answer
@@ -60,14 +60,17 @@ async def decide(client: TestClient, token: str, decision: str) -> dict[str, str
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return everything in a folder, hidden files too."""
+    """Return the name and content of all files in a folder, including hidden ones."""
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
 async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
     client: TestClient, house: House, folder: Path
 ) -> None:
-    """Several at once, under safe names; what only calls itself a PDF is none. The audit has what it took."""
+    """Several at once, under sanitized names; the content must be a PDF.
+
+    The audit log lists accepted files.
+    """
     answers = await upload(
         client,
         await place_of(house, folder),
@@ -96,7 +99,7 @@ async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
 async def test_nothing_is_overwritten_unasked(
     client: TestClient, house: House, folder: Path, decision: str, left: dict[str, bytes]
 ) -> None:
-    """A name that differs in its letters' case only is the same; the word counts once."""
+    """Names are compared without case; each decision is valid once."""
     (folder / "Plan.PDF").write_bytes(PDF)
     (held,) = await upload(client, await place_of(house, folder), ("plan.pdf", OTHER))
     assert held["state"] == "held"
@@ -109,7 +112,7 @@ async def test_nothing_is_overwritten_unasked(
 
 
 async def test_without_javascript_a_page_asks(client: TestClient, house: House, folder: Path) -> None:
-    """It names the file and has a button for each answer, with the token of what waits."""
+    """The page names the file and has a button per decision, with the token of the held file."""
     (folder / "plan.pdf").write_bytes(PDF)
     response = await upload(
         client, await place_of(house, folder), ("plan.pdf", OTHER), ("notes.txt", b"x"), Accept="text/html"
@@ -126,7 +129,7 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
 async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
     visit: Visit, house: House, folder: Path
 ) -> None:
-    """The next upload tidies up after the last; so does the end."""
+    """The next upload deletes the leftovers of earlier ones, and so does shutdown."""
     client = await visit()
     (folder / "plan.pdf").write_bytes(PDF)
     place = await place_of(house, folder)
@@ -139,7 +142,7 @@ async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
 
 
 async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house: House, folder: Path) -> None:
-    """True if it is full while the bytes come, or when they are to be safe."""
+    """The disk is full while receiving, or on the final flush."""
     for size in (1_000_000, len(PDF)):
         with full_disk():
             (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF.ljust(size)))
@@ -151,7 +154,7 @@ async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house:
 async def test_an_upload_that_breaks_off_leaves_nothing(
     client: TestClient, house: House, folder: Path
 ) -> None:
-    """The browser was closed while it sent: the hidden file was there, and goes. A form that is none: 400."""
+    """The browser was closed while sending: the temporary file is deleted. A malformed form gets 400."""
     head = (
         b'--x\r\nContent-Disposition: form-data; name="place"\r\n\r\n%b\r\n'
         % (await place_of(house, folder)).encode()
@@ -178,14 +181,14 @@ async def test_an_upload_that_breaks_off_leaves_nothing(
 
 
 async def wait_for(is_so: Callable[[], object]) -> None:
-    """Wait for seconds at most."""
+    """Wait until a condition holds, with a timeout."""
     async with asyncio.timeout(PATIENCE):
         while not is_so():
             await asyncio.sleep(0.01)
 
 
 async def test_a_file_may_be_as_large_as_ingestion_reads(visit: Visit, house: House, folder: Path) -> None:
-    """More is refused by name while it comes, and the next file of the form is taken all the same."""
+    """A larger file is refused by name while it is received; the form's next file is still accepted."""
     client, large = await visit(max_file_mb=1), PDF.ljust(MEGABYTE + 1)
     answers = await upload(client, await place_of(house, folder), ("large.pdf", large), ("plan.pdf", PDF))
     assert [one["state"] for one in answers] == ["refused", "kept"]
@@ -196,7 +199,7 @@ async def test_a_file_may_be_as_large_as_ingestion_reads(visit: Visit, house: Ho
 async def test_only_folders_of_this_machine_take_uploads_and_the_page_says_why(
     client: TestClient, house: House, folder: Path
 ) -> None:
-    """Of a share, a link, one that is away: the reason, in the page and to whoever asks all the same."""
+    """Shares, symlinks and missing folders: the page states the reason, and an upload is refused with it."""
     channel = await house.channel("alpha")
     link = house.home / "link"
     link.symlink_to(folder)
@@ -212,7 +215,7 @@ async def test_only_folders_of_this_machine_take_uploads_and_the_page_says_why(
 
 
 async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: House) -> None:
-    """Also the first one; a chat's channel has its tenant's name. Direct chats take nothing."""
+    """Covers the first channel; a chat channel's folder has its tenant's name. Direct chats get none."""
     (house.home / "inbox").mkdir()
     await upload(client, "first", ("plan.pdf", PDF))
     assert files(house.home / "inbox" / "documents") == {"plan.pdf": PDF}
@@ -227,14 +230,14 @@ async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: Ho
 async def test_a_form_from_before_the_folder_was_there_uploads_into_it(
     client: TestClient, house: House, folder: Path
 ) -> None:
-    """The page was sent while its channel had none: what a browser holds is not lost."""
+    """The page was sent before the channel had a folder: the upload is not lost."""
     channel = await house.channel("alpha")
     (kept,) = await upload(client, f"c{channel.id}", ("plan.pdf", PDF))
     assert (kept["state"], files(folder)) == ("kept", {"plan.pdf": PDF})
 
 
 async def test_only_our_own_pages_upload(client: TestClient, house: House, folder: Path) -> None:
-    """A foreign page, another name for this machine and a form without files change nothing."""
+    """Requests of a foreign page, under another host name, or without files change nothing."""
     place = await place_of(house, folder)
     for headers in (
         {"Sec-Fetch-Site": "cross-site"},
@@ -248,7 +251,7 @@ async def test_only_our_own_pages_upload(client: TestClient, house: House, folde
 
 
 async def test_progress_is_that_of_the_bytes(client: TestClient, house: House) -> None:
-    """A file waits until a scan takes it; one whose name holds older bytes still is not live."""
+    """A file is waiting until a scan finds it; a document with older bytes under its name is not live."""
     local = await house.channel("alpha")
     path = "/console/uploads/{}?file=plan.pdf"
     old, new = (hashlib.sha256(one).hexdigest() for one in (PDF, OTHER))

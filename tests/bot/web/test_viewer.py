@@ -1,4 +1,4 @@
-"""The viewer: what a link opens, whom it refuses and how, and what its responses carry."""
+"""The viewer: pages opened by a link, refused links, and response headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, 
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
-# What may stand behind a link.
+# Suffixes that are valid after a link.
 EVERY_ADDRESS = ["", "/1", "/p/2@1x", "/file.pdf", "/search?q=backups", "/search"]
 PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]
 
@@ -43,7 +43,7 @@ class Cited:
 
 @pytest.fixture
 async def cited(house: House) -> Cited:
-    """Page 2 of a document whose pages are numbered i, ii, iii in print."""
+    """Return a citation of page 2 in a document whose printed page numbers are i, ii, iii."""
     channel = await house.channel("alpha")
     pdf = make_pdf(PAGES, labels="/PageLabels<</Nums[0<</S/r>>]>>")
     shelved = await house.shelve(channel, "it/Backup <policy>.pdf", pdf, "Backup & restore")
@@ -57,7 +57,7 @@ def path_of(house: House, channel: Channel, citation: CitationRecord) -> str:
 
 
 async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> None:
-    """Title, file, physical and printed page number and quote stand on the page, all escaped."""
+    """Title, file, physical and printed page number and quote are shown, all escaped."""
     html = await (await client.get(cited.path)).text()
     assert '<h1 id="title">Backup &amp; restore</h1>' in html
     assert "it/Backup &lt;policy&gt;.pdf" in html
@@ -67,7 +67,7 @@ async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> 
 
 
 async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient, cited: Cited) -> None:
-    """Title, file, version and both page numbers; on another page there is nothing to pass on."""
+    """Title, file, version and both page numbers; other pages have no reference to copy."""
     html = await (await client.get(cited.path)).text()
     said = "Backup &amp; restore. File it/Backup &lt;policy&gt;.pdf, version 1, page 2 (printed: ii)."
     assert f'<cite id="citation">{said}</cite>' in html
@@ -77,7 +77,7 @@ async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient,
 async def test_the_text_of_a_page_is_marked_as_its_picture_is(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """The opened quote, the others of its answer and what is searched for; tags are shown as letters."""
+    """The opened quote, the answer's other quotes and search hits; tags are shown as text."""
     quotes = ((cited.shelved, 2, QUOTE), (cited.shelved, 2, "a year"))
     opened, _ = await house.cite_answer(cited.channel, *quotes)
     html = await (await client.get(f"{path_of(house, cited.channel, opened)}?q=daily+at")).text()
@@ -93,7 +93,7 @@ async def test_the_text_of_a_page_is_marked_as_its_picture_is(
 
 
 def test_lines_of_a_text_run_on_and_short_ones_stay() -> None:
-    """A line as long as the others goes on in the next one, as it must on a phone; a list keeps its lines."""
+    """Lines of full length are joined, as phones need it; a list keeps its lines."""
     text = (
         "A sentence goes over the end of\na line and on to the end of the\npage.\n1. Tea\n2. Milk\n\nThe end"
     )
@@ -106,16 +106,16 @@ def test_lines_of_a_text_run_on_and_short_ones_stay() -> None:
 
 
 async def test_a_page_seen_from_near_comes_in_quarters(client: TestClient, cited: Cited) -> None:
-    """Four pictures, each of a part of the page alone, at 400 dots per inch."""
+    """Each of four images covers a quarter of the page at 400 dpi."""
     pictures = [await (await client.get(f"{cited.path}/p/2@4x-{part}")).read() for part in (1, 2, 3, 4)]
     sizes = [struct.unpack(">II", one[16:24]) for one in pictures]
     assert all(abs(wide - 1700) <= 1 and abs(tall - 2200) <= 1 for wide, tall in sizes)
-    assert len(pictures[0]) > len(pictures[3])  # all lines stand at the top left
+    assert len(pictures[0]) > len(pictures[3])  # all lines are in the top left quarter
     assert (await client.get(f"{cited.path}/p/2@4x-5")).status == 404
 
 
 async def test_a_link_that_holds_can_be_previewed_and_no_other(house: House, cited: Cited) -> None:
-    """It says which channel it belongs to; a forged, foreign or revoked one says nothing."""
+    """The preview names the link's channel; a forged, foreign or revoked link has none."""
     url = house.links.page_url(cited.channel, cited.citation)
 
     async def preview(url: str) -> LinkPreview | None:
@@ -138,14 +138,14 @@ async def test_a_link_that_holds_can_be_previewed_and_no_other(house: House, cit
 
 
 async def test_document_text_never_becomes_markup(client: TestClient, cited: Cited) -> None:
-    """Tags inside a PDF are shown as the letters they are."""
+    """Tags in a PDF are shown as text."""
     html = await (await client.get(f"{cited.path}/3")).text()
     assert "&lt;b&gt;bold&lt;/b&gt;" in html
     assert "<b>bold" not in html
 
 
 async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited: Cited) -> None:
-    """The mark stands on the cited page only; from its neighbours a link leads back to it."""
+    """Only the cited page has the highlight; other pages link back to it."""
     there, elsewhere = [await (await client.get(path)).text() for path in (cited.path, f"{cited.path}/1")]
     assert there.count('class="mark"') == 1
     assert 'class="mark"' not in elsewhere
@@ -155,8 +155,10 @@ async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited:
 async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Shows the opened quote strongest and last, the others beside it with their numbers, also where a reader
-    turns to a page that another quote stands on; quotes of other answers are never marked."""
+    """The opened quote is drawn last and strongest, the answer's others with their numbers.
+
+    They are also highlighted on other pages that a reader turns to; quotes of other answers never are.
+    """
     quotes = ((cited.shelved, 2, QUOTE), (cited.shelved, 3, "Restore"), (cited.shelved, 2, "kept a year"))
     first, _, third = await house.cite_answer(cited.channel, *quotes)
     for opened, other in ((first, third), (third, first)):
@@ -178,7 +180,7 @@ async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
 async def test_the_next_quote_of_an_answer_leads_over_pages_and_documents(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Shows all quotes of an answer by number, each by its own link, and that of a deleted file left out."""
+    """Shows all quotes of an answer by number, each with its own link, without those of deleted files."""
     other = await house.shelve(
         cited.channel, "b.pdf", make_pdf([["Cover"], ["Tapes are kept in a safe"]]), "Tapes"
     )
@@ -210,7 +212,7 @@ async def test_the_next_quote_of_an_answer_leads_over_pages_and_documents(
 async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """A citation without boxes shows its quote above the page and no rectangle anywhere."""
+    """A citation without boxes shows its quote above the page and no highlight."""
     bare = await house.keep(cited.channel, Shown(cited.shelved.version, 2, QUOTE))
     html = await (await client.get(path_of(house, cited.channel, bare))).text()
     assert 'class="mark"' not in html
@@ -220,7 +222,7 @@ async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
 async def test_the_picture_is_drawn_once_for_all_citations(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Pictures are kept by content, page and resolution, and shared by every link."""
+    """Images are cached by content, page and resolution, and shared by all links."""
     first = await client.get(f"{cited.path}/p/2@1x")
     other = await house.cite(cited.channel, cited.shelved, 2, "Schedule")
     second = await client.get(f"{path_of(house, cited.channel, other)}/p/2@1x")
@@ -231,12 +233,12 @@ async def test_the_picture_is_drawn_once_for_all_citations(
 
 @for_each("suffix", ["/0", "/4", "/999999", "/p/4@1x", "/p/2@3x", "/p/2@1", "/../2", "/file.txt"])
 async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Cited, suffix: str) -> None:
-    """A number or a name that the document does not have opens the common 404 page."""
+    """A page number or name that the document does not have gets the common 404 page."""
     assert (await client.get(cited.path + suffix)).status == 404
 
 
 async def test_a_forged_link_is_none_while_sql_is_away(visit: Visit, house: House, cited: Cited) -> None:
-    """The keys that are known say so; for what has no token's form they are not even read again."""
+    """The known keys suffice to refuse it; for a malformed token the keys are not even refreshed."""
     asked: list[int] = []
 
     class UnreachableKeys(KeyRing):
@@ -257,7 +259,7 @@ async def test_a_forged_link_is_none_while_sql_is_away(visit: Visit, house: Hous
 async def test_forged_links_are_all_refused_with_the_same_bytes(
     client: TestClient, cited: Cited, suffix: str
 ) -> None:
-    """Whatever is wrong with a link, status, body and headers are the same."""
+    """Status, body and headers do not depend on what is wrong with the link."""
     token = cited.path.rpartition("/")[2]
     forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:40], "x", token + "A", "%00", "ü" * 112]
     seen = set()
@@ -274,7 +276,7 @@ async def test_forged_links_are_all_refused_with_the_same_bytes(
 async def test_an_expired_link_says_what_to_do_and_names_nothing(
     client: TestClient, house: House, cited: Cited, suffix: str
 ) -> None:
-    """Seven days later every URL of the link is a 410 page without a word of the document."""
+    """After seven days every URL of the link is a 410 page that names no document."""
     house.now += timedelta(days=7)
     await assert_ended(client, cited.path + suffix)
 
@@ -282,7 +284,7 @@ async def test_an_expired_link_says_what_to_do_and_names_nothing(
 async def test_an_expired_link_of_slack_leads_to_its_channel_and_a_forged_one_nowhere(
     client: TestClient, house: House
 ) -> None:
-    """The way to a new link, where membership is checked; none of a local channel or for who cannot sign."""
+    """The 410 page names the Slack channel; those of local channels and forged links name none."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     shelved = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
     path = path_of(house, channel, await house.cite(channel, shelved, 2, QUOTE))
@@ -300,7 +302,7 @@ async def test_an_expired_link_of_slack_leads_to_its_channel_and_a_forged_one_no
 async def test_raising_the_channels_epoch_ends_its_links_at_once(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Revocation acts on the next request, on the picture and the file too."""
+    """Revocation applies to the next request, including the image and the file."""
     assert (await client.get(cited.path)).status == 200
     await house.channels.raise_epoch(cited.channel.id)
     for suffix in ("", "/p/2@1x", "/file.pdf"):
@@ -310,7 +312,7 @@ async def test_raising_the_channels_epoch_ends_its_links_at_once(
 async def test_deleting_the_document_ends_its_links_at_once(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """A picture that was kept is not served any more either."""
+    """A cached image is not served any more either."""
     assert (await client.get(f"{cited.path}/p/2@1x")).status == 200
     async with house.database.transaction() as session:
         gone = update(DocumentRow).where(col(DocumentRow.id) == cited.shelved.document)
@@ -322,7 +324,7 @@ async def test_deleting_the_document_ends_its_links_at_once(
 async def test_a_link_whose_citation_or_file_is_gone_has_ended(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """What SQL or the blob store lost is a 410, never an error."""
+    """Data missing in SQL or the blob store leads to a 410, not an error."""
     house.blobs.remove(cited.shelved.sha256)
     await assert_ended(client, f"{cited.path}/file.pdf")
     async with house.database.transaction() as session:
@@ -333,7 +335,7 @@ async def test_a_link_whose_citation_or_file_is_gone_has_ended(
 async def test_a_link_of_one_channel_never_opens_anothers_document(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Even a token that we signed is refused when its channel, version and citation do not agree."""
+    """A token signed by us is refused if its channel, version and citation disagree."""
     beta = await house.channel("beta")
     canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
     secret = await house.cite(beta, canary, 1, "CANARY")
@@ -347,7 +349,7 @@ async def test_a_link_of_one_channel_never_opens_anothers_document(
 async def test_a_link_opens_no_version_of_another_channel(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Shows that a citation of the link's own channel does not lend it a version of another one."""
+    """Shows that a citation of the link's own channel does not open a version of another channel."""
     beta = await house.channel("beta")
     canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
     lent = await house.keep(cited.channel, Shown(canary.version, 1, "CANARY"))
@@ -357,14 +359,14 @@ async def test_a_link_opens_no_version_of_another_channel(
 async def test_a_link_opens_no_citation_of_another_channel(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Shows that what another channel quoted of a version is not marked for this one."""
+    """Shows that quotes of another channel are not highlighted for this one."""
     beta = await house.channel("beta")
     foreign = await house.keep(beta, Shown(cited.shelved.version, 2, QUOTE))
     await assert_ended(client, path_of(house, cited.channel, foreign))
 
 
 async def assert_ended(client: TestClient, path: str) -> None:
-    """410, and nothing of any document."""
+    """Require a 410 that names no document."""
     response = await client.get(path)
     body = await response.text()
     assert response.status == 410
@@ -374,7 +376,7 @@ async def assert_ended(client: TestClient, path: str) -> None:
 
 
 async def test_an_older_version_opens_with_a_banner(client: TestClient, house: House, cited: Cited) -> None:
-    """What was quoted is still shown as it was, and the page says that a newer version is in use."""
+    """The quoted page is shown unchanged, with a note that a newer version is in use."""
     newer = make_pdf([["Backup policy"], ["Schedule", "All backups run weekly"]])
     await house.shelve(cited.channel, "it/Backup.pdf", newer, "Backup & restore", replaces=cited.shelved)
     html = await (await client.get(cited.path)).text()
@@ -399,8 +401,10 @@ SAID = {
 async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
     client: TestClient, house: House, newer_version: tuple[str, list[list[str]], Sequence[str], int]
 ) -> None:
-    """Found by its words, else its section, else page 1: the bar says which, and its button opens that page
-    by a link that ends with the old one; a GET writes nothing, and pressed twice it cites once."""
+    """The passage is found by its words, else its section, else page 1, and the bar says which.
+
+    The new link expires with the old one; a GET writes nothing, and two clicks create one citation.
+    """
     found, pages, headings, number = newer_version
     channel = await house.channel("beta")
     old = await house.shelve(channel, "a.pdf", make_pdf(PAGES), headings=("Backup policy", "1 Schedule", "x"))
@@ -427,7 +431,10 @@ async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
 
 
 async def test_an_open_page_renews_its_links_while_they_hold(client: TestClient, house: House) -> None:
-    """Its own and those of the answer's other quotes; not once revoked, ended or forged, and by no GET."""
+    """Renews its own link and those of the answer's other quotes, by POST only.
+
+    Revoked, expired and forged links are not renewed.
+    """
     channel = await house.channel("beta")
     old = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
     first, _ = await house.cite_answer(channel, (old, 2, QUOTE), (old, 2, "kept a year"))
@@ -452,7 +459,7 @@ async def test_an_open_page_renews_its_links_while_they_hold(client: TestClient,
 async def test_nobody_is_led_anywhere_by_a_forged_or_an_ended_link(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """The button's address is refused as every other one of the link is, and writes nothing."""
+    """The button's URL is refused like any other URL of the link, and writes nothing."""
     await house.shelve(cited.channel, "b.pdf", make_pdf([["New"]]), replaces=cited.shelved)
     assert (await client.post(f"{cited.path[:-1]}/newer")).status == 404
     house.now += timedelta(days=7)
@@ -461,13 +468,13 @@ async def test_nobody_is_led_anywhere_by_a_forged_or_an_ended_link(
 
 
 async def count_citations(house: House) -> int:
-    """How many are kept."""
+    """Return the number of stored citations."""
     async with house.database.snapshot() as session:
         return len((await session.scalars(select(CitationRow))).all())
 
 
 async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited: Cited) -> None:
-    """The very bytes, as application/pdf, shown and not downloaded, sandboxed."""
+    """The same bytes as application/pdf, inline and sandboxed."""
     response = await client.get(f"{cited.path}/file.pdf")
     assert await response.read() == cited.pdf
     assert response.headers["Content-Type"] == "application/pdf"
@@ -478,7 +485,7 @@ async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited
 
 
 async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cited) -> None:
-    """Ranges, tails, unsatisfiable ranges and unchanged copies are answered as RFC 9110 says."""
+    """Ranges, suffix ranges, unsatisfiable ranges and conditional requests follow RFC 9110."""
     url = f"{cited.path}/file.pdf"
     middle = await client.get(url, headers={"Range": "bytes=10-29"})
     tail = await client.get(url, headers={"Range": "bytes=-5"})
@@ -493,7 +500,7 @@ async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cite
 
 @for_each("suffix", EVERY_ADDRESS)
 async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
-    """Link previews and scanners that ask with HEAD get the same headers."""
+    """HEAD requests of link previews and scanners get the same headers."""
     get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)
     assert head.status == get.status == 200
     assert await head.read() == b""
@@ -502,7 +509,7 @@ async def test_head_answers_like_get_without_a_body(client: TestClient, cited: C
 
 
 async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited: Cited) -> None:
-    """No referrer, no index, no sniffing, no cookie; pages are not stored at all."""
+    """No referrer, indexing, sniffing or cookie; pages are not cached."""
     for suffix in ("", "/p/2@1x", "/file.pdf", "/search", "/999"):
         headers = (await client.get(cited.path + suffix)).headers
         assert headers["Referrer-Policy"] == "no-referrer"
@@ -519,7 +526,7 @@ async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited
 
 
 async def test_a_public_address_with_https_asks_for_https_ever_after(visit: Visit, house: House) -> None:
-    """Strict-Transport-Security is sent where links are https, and nowhere else."""
+    """Strict-Transport-Security is sent only if links are https."""
     assert "Strict-Transport-Security" not in (await (await visit()).get("/v/x")).headers
     house.public_url = "https://docs.example.org"
     assert "Strict-Transport-Security" in (await (await visit()).get("/v/x")).headers
@@ -528,7 +535,7 @@ async def test_a_public_address_with_https_asks_for_https_ever_after(visit: Visi
 async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """Picture, quote and marks come from the citation and the file; only the text layer is missing."""
+    """Image, quote and highlights come from the citation and the file; only the text layer is missing."""
     await house.readings.remove(cited.shelved.reading)
     html = await (await client.get(cited.path)).text()
     assert html.count('class="mark"') == 1
@@ -538,7 +545,7 @@ async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
 
 @pytest.mark.parametrize("path", ["p/2@1x", "file.pdf"])
 async def test_no_browser_keeps_a_page_or_a_pdf(client: TestClient, cited: Cited, path: str) -> None:
-    """Shows that nothing of a document lies on a reader's disk once it was deleted, or its link has ended."""
+    """Shows that browsers cache no part of a document, which may be deleted or whose link may expire."""
     response = await client.get(f"{cited.path}/{path}")
     assert response.status == 200
     assert response.headers["Cache-Control"] == "private, no-store"
@@ -554,7 +561,7 @@ async def test_nothing_of_the_document_stands_where_previews_look(client: TestCl
 async def test_a_page_that_cannot_be_drawn_is_a_sentence_not_an_error(
     client: TestClient, house: House, cited: Cited
 ) -> None:
-    """When the PDF process cannot draw, the picture fails politely and the page's text is still there."""
+    """The image of a failed rendering returns 503, and the page's text is still shown."""
     house.blobs.remove(cited.shelved.sha256)
     picture, page = await client.get(f"{cited.path}/p/2@1x"), await client.get(cited.path)
     assert picture.status == 503
@@ -562,7 +569,7 @@ async def test_a_page_that_cannot_be_drawn_is_a_sentence_not_an_error(
 
 
 async def test_kept_pictures_stay_within_their_limit(visit: Visit, house: House) -> None:
-    """The pictures not looked at for longest make room for new ones."""
+    """Least recently used images are evicted."""
     channel = await house.channel("alpha")
     pages = [[f"{page} {line} lorem ipsum " * 3 for line in range(34)] for page in range(30)]
     shelved = await house.shelve(channel, "long.pdf", make_pdf(pages))

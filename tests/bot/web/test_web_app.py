@@ -1,4 +1,4 @@
-"""The application around viewer and console: health, logs, files, failures and other doors' routes."""
+"""The web application: health, logs, static files, errors and routes of other adapters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODELS = ["m.example", "s.example"]
 
 
 async def test_health_says_alive_and_ready(visit: Visit) -> None:
-    """Alive whenever it answers; ready only when every part is, and else by the name of each that is not."""
+    """Alive whenever it responds; ready if every part is, else with the names of those that are not."""
     ready, busy = await visit(), await visit(not_ready=["index", "slack"])
     assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
     assert [(await busy.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
@@ -45,7 +45,7 @@ async def test_health_says_alive_and_ready(visit: Visit) -> None:
 async def test_the_log_never_holds_a_token(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line per request: method, route name, status, milliseconds."""
+    """A line per request: method, route name, status, milliseconds."""
     caplog.set_level(logging.DEBUG)
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "a.pdf", make_pdf([["text"]]))
@@ -68,7 +68,7 @@ async def test_the_log_never_holds_a_token(
 async def test_another_doors_failure_is_a_page_that_tells_nothing(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Routes handed in are served, with the common headers; what they raise is only logged by type."""
+    """Additional routes get the common headers; their exceptions are logged by type only."""
 
     secret = "".join(["CAN", "ARY"])
 
@@ -88,7 +88,7 @@ async def test_another_doors_failure_is_a_page_that_tells_nothing(
 
 
 async def test_static_files_are_named_by_their_content_and_kept_for_ever(client: TestClient) -> None:
-    """Every file that the console's page names is served, immutable; other names are nothing."""
+    """Every file that the console's page names is served as immutable; other names are not found."""
     html = await (await client.get("/")).text()
     names = re.findall(r'\./(static/[\w.]+)"', html)
     assert len(names) == 5
@@ -101,7 +101,7 @@ async def test_static_files_are_named_by_their_content_and_kept_for_ever(client:
 
 
 async def test_the_running_source_is_offered(client: TestClient) -> None:
-    """The archive holds this very program, and nothing that the home or the environment holds."""
+    """The archive contains this program, and nothing from the home or the environment."""
     response = await client.get("/source.tar.gz")
     with tarfile.open(fileobj=io.BytesIO(await response.read())) as archive:
         names = archive.getnames()
@@ -112,7 +112,7 @@ async def test_the_running_source_is_offered(client: TestClient) -> None:
 
 
 def test_what_lies_beside_the_source_is_not_offered(tmp_path: Path) -> None:
-    """In a checkout git's own list counts, whoever owns it; without git, what a wheel would hold."""
+    """A checkout uses git's file list, whatever its owner; without git, the files of a wheel."""
     for name in ("bot/app.py", "bot/web/page.html", "deploy/run.sh", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("tracked")
@@ -131,19 +131,19 @@ def test_what_lies_beside_the_source_is_not_offered(tmp_path: Path) -> None:
 
 
 def names_in(archive: bytes) -> set[str]:
-    """Names of an archive's files below the program's folder."""
+    """Return the names of an archive's files below the program's folder."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         return {name.removeprefix("footnote/") for name in tar.getnames()}
 
 
 async def test_a_wrong_method_is_refused(client: TestClient) -> None:
-    """A link can only be read."""
+    """Links are read-only."""
     assert (await client.post("/v/abc")).status == 405
 
 
 @given(name=st.text(min_size=1, max_size=300))
 def test_no_file_name_can_break_its_header(name: str) -> None:
-    """Whatever a file is called, the header is one line of ASCII with exactly two quoted ends."""
+    """For any file name the header is one line of ASCII with one quoted string."""
     header = inline(name)
     assert header.isascii()
     assert header.isprintable()
@@ -154,7 +154,7 @@ def test_no_file_name_can_break_its_header(name: str) -> None:
 async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
     client: TestClient, house: House
 ) -> None:
-    """All that a cited page links to lies under the paths that docs/proxy.md lists, each of them used."""
+    """All links of a cited page are under the paths that docs/proxy.md lists, each of which is used."""
     listed = re.findall(
         r"^\| `(/\S+)` .*\| (?:always|unless .*) \|$", (ROOT / "docs/proxy.md").read_text(), re.M
     )
@@ -171,7 +171,7 @@ async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
 
 
 async def test_each_page_that_the_apps_entries_link_to_says_what_this_installation_does(visit: Visit) -> None:
-    """How long things are kept, who else is sent them, and where links lead; nothing is loaded beside it."""
+    """Retention times, recipients of text, and link targets; no other resource is loaded."""
     client = await visit(link_days=1, console=False)
     for path, said in [
         ("/about", "answers questions from PDFs"),
@@ -196,18 +196,18 @@ async def test_each_page_that_the_apps_entries_link_to_says_what_this_installati
     ],
 )
 def test_every_host_that_is_sent_text_is_named(chosen: dict[str, str], hosts: list[str]) -> None:
-    """Each once; what is configured and not in use is not."""
+    """Each host once; services that are configured but not in use are left out."""
     settings = Settings(StorageSettings(), BotSettings(**chosen), IngestionSettings())
     assert settings.model_hosts == hosts
 
 
 def test_an_embeddings_endpoint_is_named() -> None:
-    """It is sent all passages."""
+    """All passages are sent to it."""
     stored = StorageSettings(embed_model="e", embed_base_url="https://e.example/v1")
     assert Settings(stored, BotSettings(), IngestionSettings()).model_hosts == ["e.example"]
 
 
 def test_who_describes_figures_is_named() -> None:
-    """It is sent pictures of all figures."""
+    """Images of all figures are sent to it."""
     read = IngestionSettings(vision_url="https://v.example/v1")
     assert Settings(StorageSettings(), BotSettings(), read).model_hosts == ["v.example"]
