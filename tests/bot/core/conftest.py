@@ -1,4 +1,4 @@
-"""A channel with documents, for tests of the core."""
+"""Fixtures for the core: a channel with documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fakes.core import BACKUPS, TRAVEL, Register, Shelf, World, make_passage, ma
 
 @pytest.fixture
 def world() -> World:
-    """A channel with two short documents."""
+    """Return a channel with two short documents."""
     passages = [
         make_passage(BACKUPS, page=1),
         make_passage(TRAVEL, file="travel.pdf", title="Travel Policy", page=3),

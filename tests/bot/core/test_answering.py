@@ -1,4 +1,4 @@
-"""Every question ends in an answer that can be checked, or in a sentence that says why there is none."""
+"""Answering: each question ends in a verifiable answer or in a message that says why there is none."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ FILES_ENTERED = 23
 
 
 class NoGlossary:
-    """A channel in which things are called what they are."""
+    """An empty glossary."""
 
     async def entries(self, channel: object) -> Sequence[GlossaryEntry]:
         return ()
 
 
 class NoSentences:
-    """Readings without vectors of their sentences."""
+    """Readings without sentence vectors."""
 
     async def vectors(self, chunks: Sequence[object]) -> list[dict[tuple[int, int], Any]]:
         return [{} for _ in chunks]
 
 
 def check_marks(answer: Answer) -> None:
-    """Every [n] has a citation, every citation an [n], in the order of first use."""
+    """Require a citation per [n] and vice versa, numbered in the order of first use."""
     marks = list(dict.fromkeys(int(number) for number in re.findall(r"\[(\d{1,3})\]", answer.text)))
     assert marks == [citation.number for citation in answer.citations] == list(range(1, len(marks) + 1))
 
 
 async def test_without_a_model_passages_are_shown(world: World) -> None:
-    """Each is a quote with number, page, boxes and a link whose citation is kept."""
+    """Each is a quote with number, page, boxes and a link to a stored citation."""
     answer = await world.answering().answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
     assert answer.text.startswith(f"{answer.headings[0]}\n“Backups run daily at 2:00 AM.” [1]")
@@ -87,7 +87,7 @@ async def test_without_a_model_passages_are_shown(world: World) -> None:
 
 
 async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -> None:
-    """The model is asked once; what is proven is shown, in state partial."""
+    """The model is called once; verified sentences are shown, in state partial."""
     model = Scripted(Draft((DAILY, FORGED)))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]")
@@ -106,14 +106,14 @@ async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -
 async def test_the_part_that_is_missing_is_named_in_words_of_the_question(
     world: World, missing: str, said: str
 ) -> None:
-    """A model names it, so nothing of its own is repeated."""
+    """Only words of the question are shown, none of the model's own."""
     model = Scripted(Draft((DAILY,), missing=missing))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]\n{said}")
 
 
 async def test_a_whole_question_is_no_missing_part_of_itself(world: World) -> None:
-    """A model that names it says nothing that helps."""
+    """A missing part equal to the question is not reported."""
     model = Scripted(Draft((DAILY,), missing=QUESTION))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
@@ -129,7 +129,7 @@ async def test_a_whole_question_is_no_missing_part_of_itself(world: World) -> No
 async def test_where_nothing_is_proven_the_judge_decides(
     world: World, threshold: float, said: str, state: AnswerState
 ) -> None:
-    """When not one sentence of the model survives, the search shows passages or says no."""
+    """With no sentence of the model verified, passages or "not found" are returned."""
     world.judge = Judge(answer_probability=threshold)
     model = Scripted(Draft((FORGED,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
@@ -147,7 +147,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("error", "said"), FAILURES)
 async def test_a_model_that_fails_ends_in_a_search(world: World, error: Exception, said: str) -> None:
-    """An endpoint that is down or talks nonsense ends in passages or a plain no."""
+    """An endpoint that is down or replies nonsense leads to passages or "not found"."""
     for threshold, state in ((0, AnswerState.PASSAGES), (1, AnswerState.NOT_FOUND)):
         world.judge = Judge(answer_probability=threshold)
         answer = await world.answering(Scripted(error)).answer(world.question(QUESTION))
@@ -164,7 +164,7 @@ ABSENT = Claim("The hour of the backups is not specified in the passages.", (Quo
 
 @pytest.mark.parametrize("turns", [[Draft((ABSENT,))], [Draft((ABSENT, ABSENT))]])
 async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turns: list[Draft]) -> None:
-    """It is not shown, and the answer is a plain no; it is not sent back to be repaired."""
+    """The sentence is not shown, the answer is "not found", and no repair is attempted."""
     model = Scripted(*turns)
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.state is AnswerState.NOT_FOUND
@@ -173,7 +173,7 @@ async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turn
 
 
 async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: World) -> None:
-    """It ends in a plain no, whatever it wrote beside, without a quote."""
+    """The reply is "not found" without quotes, whatever else the model wrote."""
     doubted = Draft((DAILY,), is_sufficient=False)
     answer = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
     assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
@@ -183,7 +183,7 @@ async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: W
 async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
     world: World, turns: list[Draft | Exception]
 ) -> None:
-    """Down, cut off or unverifiable: the second one is asked, and its answer needs no excuse."""
+    """Covers outages, truncated and unverifiable replies; the second model's answer has no notice."""
     second = Scripted(Draft((DAILY,)))
     answer = await world.answering(Scripted(*turns), second).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, "Backups run at 2 AM every day. [1]")
@@ -192,7 +192,7 @@ async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
 
 @pytest.mark.parametrize(("error", "said"), FAILURES)
 async def test_two_models_that_fail_end_in_quotes(world: World, error: Exception, said: str) -> None:
-    """Each is asked once, and what is said is what happened last."""
+    """Each is called once, and the notice is that of the last failure."""
     answer = await world.answering(Scripted(ModelUnavailable("down")), Scripted(error)).answer(
         world.question(QUESTION)
     )
@@ -202,14 +202,14 @@ async def test_two_models_that_fail_end_in_quotes(world: World, error: Exception
 
 @pytest.mark.parametrize("draft", [Draft((DAILY,)), Draft(())])
 async def test_a_second_model_is_left_alone_when_the_first_answers(world: World, draft: Draft) -> None:
-    """An answer, also the one that nothing answers, sends no document to a second place."""
+    """Any answer, including "not found", sends no document to the second model."""
     second = Scripted()
     await world.answering(Scripted(draft), second).answer(world.question(QUESTION))
     assert second.asked == []
 
 
 async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
-    """The answer says what was searched and which page came nearest; no [n], a link that marks nothing."""
+    """The answer names the searched scope and the closest page, by a link without highlight."""
     world.register.statuses.append(make_status("scan.pdf", "quarantined", "No text: a scan."))
     answer = await world.answering().answer(world.question("What is the capital of Mongolia?"))
     assert answer.state is AnswerState.NOT_FOUND
@@ -225,7 +225,7 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
 
 
 async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(world: World) -> None:
-    """Corrected before anything is judged: a typing error is no missing word."""
+    """The correction precedes all judging: a typo is no missing word."""
     vocabulary = Vocabulary({1: {"backups": 3, "report": 1}})
     answer = await world.answering(vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
     assert answer.state is AnswerState.PASSAGES
@@ -236,7 +236,7 @@ async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(wo
 
 
 async def test_a_model_reads_the_question_as_typed(world: World) -> None:
-    """A correction is searched for, and never stands in the place of what the person wrote."""
+    """A correction is only searched, and never replaces the person's text."""
     model, vocabulary = Scripted(Draft((DAILY,))), Vocabulary({1: {"backups": 3}})
     await world.answering(model, vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
     (asked,) = model.asked
@@ -245,7 +245,7 @@ async def test_a_model_reads_the_question_as_typed(world: World) -> None:
 
 
 async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(world: World) -> None:
-    """Not those that were corrected, and none of them in an answer that was found."""
+    """Corrected words are not listed, and a found answer lists none."""
     vocabulary = Vocabulary({1: {"report": 1}})
     answering = world.answering(vocabulary=vocabulary)
     answer = await answering.answer(world.question("Which Mongolian ambassador has a reprot?"))
@@ -258,27 +258,27 @@ async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(w
 
 
 async def test_a_code_that_no_document_holds_is_named_alone(world: World) -> None:
-    """The words around it say nothing beside it."""
+    """Other unknown words are not listed with it."""
     answer = await world.answering().answer(world.question("Which ambassador signed XK-4711?"))
     assert "None of your 2 documents mentions “XK-4711”." in answer.text
 
 
 async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
-    """An empty draft ends in a plain no."""
+    """An empty draft leads to "not found"."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
     assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
     assert answer.text.startswith(WORDS.not_found_in(2))
 
 
 async def test_a_model_is_asked_where_a_search_would_say_no(world: World) -> None:
-    """Its proven sentence is an answer."""
+    """The model's verified sentence is an answer."""
     world.judge = Judge(answer_probability=1)
     answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
 
 
 async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
-    """A channel without documents is told so."""
+    """The reply explains how to add documents."""
     world.shelf.passages.clear()
     world.register.statuses.clear()
     answer = await world.answering().answer(world.question(QUESTION))
@@ -290,7 +290,7 @@ async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
 
 
 async def test_documents_on_their_way_are_mentioned(world: World) -> None:
-    """While files wait to be read, a missing answer may be among them."""
+    """A missing answer may be in files that are still being read."""
     world.shelf.passages.clear()
     world.register.statuses = [make_status("new.pdf", "reading"), make_status("next.pdf", "waiting")]
     answer = await world.answering().answer(world.question(QUESTION))
@@ -299,7 +299,7 @@ async def test_documents_on_their_way_are_mentioned(world: World) -> None:
 
 @pytest.mark.parametrize("error", [IndexUnavailable("secret host"), DatabaseUnavailable("secret host")])
 async def test_an_engine_that_is_down_says_try_again(world: World, error: Exception) -> None:
-    """A failure of ours is never "not in your documents", and its text is not shown."""
+    """An internal error is never reported as "not in your documents", and its text is not shown."""
     world.shelf.error = error
     answer = await world.answering().answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.FAILED, WORDS.engine_failed)
@@ -318,13 +318,13 @@ async def test_an_engine_that_is_down_says_try_again(world: World, error: Except
     ],
 )
 async def test_small_talk_has_no_sources(world: World, text: str, reply: str) -> None:
-    """Greetings, thanks and help touch no document."""
+    """Greetings, thanks and help read no document."""
     answer = await world.answering().answer(world.question(text))
     assert (answer.state, answer.text, answer.citations, answer.passages) == (AnswerState.CHAT, reply, (), ())
 
 
 async def test_a_question_that_is_too_long_is_not_read(world: World) -> None:
-    """The limit is said instead of a search."""
+    """The limit is stated instead of searching."""
     answer = await world.answering().answer(world.question("why " * 2000))
     assert (answer.state, answer.text) == (AnswerState.CHAT, WORDS.question_too_long(limit=4000))
 
@@ -346,7 +346,7 @@ OBEYED = Claim(
     ],
 )
 async def test_a_document_cannot_give_orders(world: World, model: Scripted | None, said: str) -> None:
-    """Links, mentions and marks in a document come out as plain words, with our numbers and links only."""
+    """Links, mentions and marks in a document become plain text, with our own numbers and links only."""
     world.shelf.passages.insert(0, make_passage(TRAP, file="trap.pdf", title="Trap"))
     world.judge = Judge(answer_probability=0)
     answer = await world.answering(*[model] if model else []).answer(
@@ -357,7 +357,7 @@ async def test_a_document_cannot_give_orders(world: World, model: Scripted | Non
 
 
 async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """One line per question, without a word of question or document."""
+    """A line per question, without text of question or document."""
     with caplog.at_level(logging.INFO):
         await world.answering().answer(world.question(QUESTION))
     (record,) = [record for record in caplog.records if record.name == "bot.core.answering"]
@@ -368,7 +368,7 @@ async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.Lo
 
 
 async def test_the_time_is_told(world: World) -> None:
-    """Milliseconds of the parts never exceed the whole by more than rounding."""
+    """The sum of the stages exceeds the total only by rounding."""
     spent = (await world.answering().answer(Question("q", QUESTION, make_channel(), ASKED_AT))).milliseconds
     assert 0 <= spent.retrieve + spent.answer <= spent.total + 2
 
@@ -382,7 +382,7 @@ class Stuck:
 
 
 async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None:
-    """Shows that all models of a question share one time, after which the documents are quoted."""
+    """Shows that all models of a question share a timeout, after which documents are quoted."""
     answer = await world.answering(Stuck(), Stuck(), answer_seconds=1).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
     assert answer.text.startswith(WORDS.model_failed)
@@ -390,7 +390,7 @@ async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None
 
 
 async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> None:
-    """Shows that the sentences of a first draft stand when its repair is not back in time."""
+    """Shows that the sentences of a first draft stay if its repair times out."""
 
     class StuckRepair(Scripted):
         async def draft(self, *arguments: Any, **options: Any) -> Draft:
@@ -403,7 +403,7 @@ async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> Non
 
 
 async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None:
-    """Shows that a question for which nothing was retrieved in time ends in an answer that says so."""
+    """Shows that a question without results in time gets a failure message."""
 
     class StuckShelf(Shelf):
         async def find(self, *_: Any, **__: Any) -> Any:
@@ -415,7 +415,7 @@ async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None
 
 
 async def test_a_wider_search_that_is_late_leaves_the_first_one(world: World) -> None:
-    """Shows that a plain no is said though its second search is not back in time, with no page unlike it."""
+    """Shows "not found" if the second search times out, without an unrelated page."""
 
     class StuckSecond(Shelf):
         async def find(self, *arguments: Any, **options: Any) -> Any:
@@ -438,9 +438,9 @@ async def test_the_documents_of_a_channel_are_read_once_for_a_question(world: Wo
 
 
 async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Path) -> None:
-    """Shows that a reader of a quoted answer's way meets at most this many files of the core.
+    """Shows that a quoted answer executes at most this many files of the core.
 
-    That holds beside a list of web sources, too, as long as the question opens none of them.
+    Holds with a list of web sources, too, if the question opens none of them.
     """
     (tmp_path / "web_sources.toml").write_text(
         '[[domain]]\nname = "tenancy"\nkeywords = ["deposit", "rent"]\nurls = ["https://example.org/"]\n'

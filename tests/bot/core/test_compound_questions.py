@@ -1,4 +1,4 @@
-"""Two questions in one message are both answered, each under its own words, with numbers that run through."""
+"""Compound questions: two questions in a message are answered in turn, with continuous numbering."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WHOLE = [
 
 @for_each("text", SPLIT)
 def test_a_message_is_split_where_a_second_question_asks_by_itself(text: str) -> None:
-    """Shows sentences and clauses, in several languages, and that nothing but "and" is lost between them."""
+    """Covers sentences and clauses in several languages; only a conjunction is dropped between them."""
     first, second = split_questions(text)
     assert text.startswith(first)
     assert text.endswith(second)
@@ -47,12 +47,12 @@ def test_a_message_is_split_where_a_second_question_asks_by_itself(text: str) ->
 
 @for_each("text", WHOLE)
 def test_one_question_stays_whole(text: str) -> None:
-    """Shows relative clauses, comparisons, what leans on the first question, and a message of too many."""
+    """Covers relative clauses, comparisons, dependent questions, and too many questions."""
     assert split_questions(text) == [text]
 
 
 def test_the_replies_are_joined_in_order() -> None:
-    """Shows headings, numbers that run through, and what belongs to all parts."""
+    """Shows headings, continuous numbers, and notes common to all parts."""
     first = Answer(
         AnswerState.GROUNDED,
         "At 2 [1], twice [2].",
@@ -72,7 +72,7 @@ def test_the_replies_are_joined_in_order() -> None:
 
 
 def test_a_note_that_all_replies_end_with_is_said_once() -> None:
-    """Shows that what is said of the channel stands below the last reply, and that no reply is emptied."""
+    """Shows that a common note follows the last reply, and that no reply becomes empty."""
     notes = "\n\nI’m still reading Policy.pdf."
     parts = [Answer(AnswerState.PASSAGES, f"{text}{notes}") for text in ("One.", "Two.")]
     joined = join_answers(["a", "b"], parts)
@@ -94,14 +94,14 @@ STATES = [
 
 @for_each(("one", "other", "state"), STATES)
 def test_the_state_says_whether_all_was_answered(one: str, other: str, state: str) -> None:
-    """Shows that a part without an answer makes a model's reply partial, whichever part it is."""
+    """Shows that any part without an answer makes the state partial, whichever it is."""
     parts = [Answer(AnswerState(one), "One."), Answer(AnswerState(other), "Other.")]
     for answers in (parts, parts[::-1]):
         assert join_answers(["a", "b"], answers).state == state
 
 
 async def test_both_questions_are_searched_for(world: World) -> None:
-    """Shows passages of both, and a plain no beside what was found."""
+    """Shows passages for both, and "not found" next to a found answer."""
     both = await world.answering().answer(
         world.question("When do backups run? When are travel costs refunded?")
     )
@@ -116,7 +116,7 @@ async def test_both_questions_are_searched_for(world: World) -> None:
 
 
 async def test_what_is_shown_early_is_how_the_reply_begins(world: World) -> None:
-    """Shows that a model's first sentence stands under its question while the rest is written."""
+    """Shows that a model's first sentence is shown under its question before the rest is written."""
     claim = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
     looker = Looker()
     model = Scripted(Draft((claim,)), Draft((claim,)))

@@ -1,4 +1,4 @@
-"""What a person reads, whatever a model's endpoint does: over real HTTP, through the whole of answering."""
+"""Replies to users for faults of a model endpoint, over real HTTP and the whole answering pipeline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BEGUN = [STREAM_HEAD, *map(event, pieces(HALF))]
 async def read(
     world: World, *endpoints: Handler | None, looker: Looker | None = None, seconds: float = 2
 ) -> Answer:
-    """Answer with models at these endpoints, each within ``seconds``; nobody listens at None."""
+    """Answer with models at these endpoints, each within ``seconds``; None is a closed port."""
     async with AsyncExitStack() as stack:
         models = []
         for handle in endpoints:
@@ -51,7 +51,7 @@ async def read(
 
 
 async def nobody() -> str:
-    """Where nobody listens any more."""
+    """Return a URL where no server listens any more."""
     async with byte_server(always(b"")) as url:
         return url
 
@@ -78,13 +78,13 @@ FAULTS = {
     "a stream that stalls behind a sentence": (slowly([b"".join(BEGUN)], FOR_EVER), BROKE_OFF),
     "JSON that breaks behind a sentence": (always(stream(HALF + ", {broken")), BROKE_OFF),
 }
-# Nothing comes of these however long one waits, so they need not be waited for.
+# Faults that never recover, so they need no long timeout.
 FRUITLESS = {"nobody listens", "a gateway's 502", "a slow stream", "silence"}
 
 
 @pytest.mark.parametrize("name", FAULTS)
 async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: str) -> None:
-    """In bounded time; what was shown before the fault is how the answer begins, and not called whole."""
+    """Shows it in bounded time; text shown before the fault stays, and is marked as incomplete."""
     handle, said = FAULTS[name]
     looker = Looker()
     answer = await read(world, handle, looker=looker, seconds=0.5 if name in FRUITLESS else 2)
@@ -98,7 +98,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
 
 @pytest.mark.parametrize("name", ["nobody listens", "chatter", "a stream that stalls behind a sentence"])
 async def test_a_second_endpoint_is_asked_once_and_answers(world: World, name: str) -> None:
-    """Whatever the first one did; what was shown of it stands once."""
+    """The second endpoint continues the first one's shown text without repeating it."""
     handle, _ = FAULTS[name]
     requests: list[bytes] = []
 
@@ -115,7 +115,7 @@ async def test_a_second_endpoint_is_asked_once_and_answers(world: World, name: s
 
 
 async def test_the_first_sentence_is_shown_before_the_model_has_written_the_second(world: World) -> None:
-    """The endpoint goes on only when somebody has seen it."""
+    """The endpoint continues only after the listener has seen it."""
     seen = asyncio.Event()
 
     class Eager(Looker):
@@ -137,7 +137,7 @@ async def test_the_first_sentence_is_shown_before_the_model_has_written_the_seco
 
 
 async def test_where_nobody_waits_nothing_is_streamed(world: World) -> None:
-    """A whole reply is asked for: fewer endpoints do that badly."""
+    """A complete reply is requested instead, which more endpoints support well."""
     requests: list[dict[str, object]] = []
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:

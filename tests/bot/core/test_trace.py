@@ -1,4 +1,4 @@
-"""Every question leaves exactly one record, and the record tells how it was answered."""
+"""Question traces: each question leaves one record of how it was answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Drawer:
-    """Keeps records in memory, or fails."""
+    """Stores records in memory, or fails."""
 
     kept: list[Json] = field(default_factory=list)
     error: Exception | None = None
@@ -45,7 +45,7 @@ class Drawer:
 
 
 async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tuple[Answer, Json]:
-    """Return an answer, and the one record that it left."""
+    """Return an answer and its one record."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:
         answering = world.answering(*models, records=records, **more)
@@ -55,7 +55,7 @@ async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tupl
 
 
 async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
-    """Candidates with scores and fates, the prompt, what was judged, citations, tokens, time."""
+    """Candidates with scores and outcomes, the prompt, the verdict, citations, tokens and time."""
     prompt = Prompt("Rules", "Passages and question", with_schema=True)
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(prompt,))
     answer, record = await asked(world, QUESTION, Scripted(draft))
@@ -97,7 +97,7 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
 async def test_one_line_of_the_log_says_all_of_a_question_but_its_words(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Stages in their order, tokens as the endpoint counts them, and neither question nor document."""
+    """Stages in order, tokens as counted by the endpoint, and no text of question or document."""
     caplog.set_level(logging.INFO)
     draft = Draft((DAILY,), usage=Usage(70, 9))
     await world.answering(Scripted(draft)).answer(world.question(QUESTION))
@@ -111,7 +111,7 @@ async def test_one_line_of_the_log_says_all_of_a_question_but_its_words(
 
 
 async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
-    """The draft is told with its faults and its tokens."""
+    """The record has the draft with its faults and tokens."""
     draft = Draft((DAILY, FORGED), usage=Usage(10, 5))
     answer, record = await asked(world, QUESTION, Scripted(draft))
     assert answer.state is AnswerState.PARTIAL
@@ -125,7 +125,7 @@ async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
 
 
 async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(world: World) -> None:
-    """Both are not located, for different reasons."""
+    """Neither is located, for different reasons."""
     claim = Claim("The backup is noted.", (Quote(1, "backup"), Quote(1, "nowhere to be seen")))
     world.shelf.passages[0] = make_passage("A backup is noted. A backup runs daily.", page=1)
     _, record = await asked(world, "When is a backup noted?", Scripted(Draft((claim,))))
@@ -134,7 +134,7 @@ async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(w
 
 
 async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) -> None:
-    """Nothing is written, though the candidates were read."""
+    """No answer is written, although the candidates were read."""
     _, record = await asked(world, "What is the capital of Mongolia?")
     assert (record["state"], record["drafts"], record["citations"]) == ("not_found", [], [])
     assert [(look["is_wide"], look["verdict"]["outcome"]) for look in record["looks"]] == [
@@ -146,7 +146,7 @@ async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) ->
 
 
 async def test_corrected_and_unknown_words_are_told(world: World) -> None:
-    """What was typed, what was searched for, and what stands in no document: as JSON, and as lines."""
+    """Typed, corrected and unknown words, as JSON and as text."""
     vocabulary = Vocabulary({1: {"backups": 3}})
     _, record = await asked(world, "When do bakcups run overtime?", vocabulary=vocabulary)
     look = record["looks"][0]
@@ -156,7 +156,7 @@ async def test_corrected_and_unknown_words_are_told(world: World) -> None:
 
 
 async def test_a_failure_leaves_what_was_known(world: World) -> None:
-    """An index that is down ends in a record, too; a model that is down is named, with what it was sent."""
+    """An index outage leaves a record, too; a failed model is named with its prompts."""
     error = ModelUnavailable("secret")
     error.prompts = (Prompt("Rules", "Question", with_schema=False),)
     _, record = await asked(world, QUESTION, Scripted(error))
@@ -174,7 +174,7 @@ async def test_a_failure_leaves_what_was_known(world: World) -> None:
 
 
 async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
-    """What a person saw before the error is in the record, judged as it was."""
+    """The record contains the text shown before the error, with its verdict."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:
         answering = world.answering(Scripted(BrokenOff(DAILY)), records=records)
@@ -185,7 +185,7 @@ async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World)
 
 
 async def test_a_greeting_and_an_endless_question_leave_short_records(world: World) -> None:
-    """There was no search; of a question of a million characters only the beginning is kept."""
+    """A greeting has no search; of a question of a million characters only the beginning is stored."""
     _, record = await asked(world, "hello")
     assert (record["state"], record["looks"], record["drafts"]) == ("chat", [], [])
     _, record = await asked(world, "why? " * 200_000)
@@ -194,7 +194,7 @@ async def test_a_greeting_and_an_endless_question_leave_short_records(world: Wor
 
 
 async def test_what_was_cut_says_why(world: World) -> None:
-    """Copies name what they repeat; the rest is beyond what is read, over the budget, or below the cut."""
+    """Duplicates name their original; others are over the limit, over the budget or below the threshold."""
     copy = make_passage(BACKUPS, file="copy.pdf", page=7)
     many = [make_passage(f"{TRAVEL} Case {n}.", file=f"{n}.pdf", page=2) for n in range(30)]
     world.shelf.passages += [copy, *many]
@@ -209,7 +209,7 @@ async def test_what_was_cut_says_why(world: World) -> None:
 
 
 class HelpedRewriter:
-    """Words every follow-up question by a call that it tells of."""
+    """Rewrites each follow-up by a traced call."""
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
         with auxiliary_call("rewrite") as call:
@@ -219,7 +219,7 @@ class HelpedRewriter:
 
 
 async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -> None:
-    """A rewriting stands in the record beside the draft that came of it, and its prompt is bounded, too."""
+    """The record has the rewriting call next to the draft, with a bounded prompt."""
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(Prompt("R", "P", with_schema=True),))
     turn = Turn("What is backed up?", "What is backed up?", "All servers.")
     drawer = Drawer()
@@ -240,7 +240,7 @@ async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -
 
 
 async def test_prompts_are_bounded(world: World) -> None:
-    """A record never holds more of them than its limit, and says when something is missing."""
+    """A record is limited in size, and says if prompts are missing."""
     prompts = (Prompt("r" * 300_000, "q", with_schema=True), Prompt("r" * 300_000, "q\0", with_schema=True))
     _, record = await asked(world, QUESTION, Scripted(Draft((DAILY,), prompts=prompts)))
     kept = record["drafts"][0]["prompts"]
@@ -252,7 +252,7 @@ async def test_prompts_are_bounded(world: World) -> None:
 
 
 async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
-    """What is tried for a receipt is no question of a person."""
+    """A trial question for a receipt is no question of a person."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:
         await world.answering(records=records).answer(replace(world.question(QUESTION), is_trial=True))
@@ -260,7 +260,7 @@ async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
 
 
 async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """What cannot be kept is said by its id alone, and the next one is tried again."""
+    """A record that cannot be stored is logged by its id; the next one is tried again."""
     drawer = Drawer(error=DatabaseUnavailable("disk full: When do"))
     async with writing_traces(drawer) as records:
         answering = world.answering(records=records)
@@ -276,7 +276,7 @@ async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptu
 
 
 async def test_a_database_that_hangs_delays_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Answers do not wait for it, and only so many records do."""
+    """Answers do not wait for records, and the queue is bounded."""
     answering = world.answering(records=TraceWriter(Drawer()))
     for _ in range(MAX_QUEUED + 1):
         await answering.answer(world.question("hello"))

@@ -1,4 +1,4 @@
-"""The sentences of replies: every language says all of them, with the same places."""
+"""Reply texts: complete in every language, with the same placeholders."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from storage.models import Channel, ChannelKey, Platform
 
 
 def catalogue(language: Language) -> dict[str, Any]:
-    """Return a language's file as it stands."""
+    """Return a language's reply file, parsed."""
     text = files("bot.core").joinpath("replies", f"{language}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def places(sentence: str) -> set[str]:
-    """What stands in the braces of a sentence."""
+    """Return the placeholders of a sentence."""
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
 
 @for_each("language", list(Language))
 def test_every_language_says_the_same_things(language: Language) -> None:
-    """Shows that no key is missing or new, and that each sentence takes what the English one takes."""
+    """Shows that no key is missing or extra, and that placeholders match those in English."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
     assert list(said) == list(english)
     for key, sentence in said.items():
@@ -43,7 +43,7 @@ def test_every_language_says_the_same_things(language: Language) -> None:
 
 @for_each("language", [language for language in Language if language is not Language.ENGLISH])
 def test_every_sentence_is_translated(language: Language) -> None:
-    """Shows that none was left in English; marks such as "p. 3 · title" are the same in many."""
+    """Shows that no sentence is left in English, except marks such as "p. 3 · title"."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
     same = {key for key in said if said[key] == english[key]}
     assert same <= {
@@ -57,7 +57,7 @@ def test_every_sentence_is_translated(language: Language) -> None:
 
 @for_each("language", list(Language))
 def test_one_is_not_many(language: Language) -> None:
-    """Shows that each language has a singular, and that French and Portuguese use it for nothing, too."""
+    """Shows a singular in each language, used for zero in French and Portuguese only."""
     words = reply_words(language)
     for counted in (words.not_found_in, words.still_reading, words.more_sources, words.pages):
         assert counted(1) != counted(2).replace("2", "1")
@@ -67,14 +67,14 @@ def test_one_is_not_many(language: Language) -> None:
 
 
 def test_what_stands_in_a_place_is_never_a_place_itself() -> None:
-    """Shows that a document called {page} stays what it is called."""
+    """Shows that braces in a document's name are not formatted."""
     words = reply_words(Language.GERMAN)
     assert words.nearest(title="{page} {0}", page=3).endswith("{page} {0}, S. 3")
     assert words.source_label(3, "{page}", is_ocr=True) == "S. 3 (OCR) · {page}"
 
 
 def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
-    """Shows one word and several, one document and several, and that of four words the longest are named."""
+    """Covers one and several words and documents; of four words the longest are named."""
     english, german = reply_words(Language.ENGLISH), reply_words(Language.GERMAN)
     assert english.mentioned_nowhere(["overtime"], 12) == "None of your 12 documents mentions “overtime”."
     assert english.mentioned_nowhere(["{count}"], 1) == "Your document doesn’t mention “{count}”."
@@ -87,7 +87,7 @@ def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
 
 
 def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
-    """Shows a follow-up worded anew, then corrected words, each once; most answers have no such line."""
+    """Shows the standalone question, then each correction once; most answers have no such line."""
     pairs = [("bakcups", "backups"), ("Bakcups", "backups"), ("databsaes", "databases")]
     corrections = tuple(Correction(*pair) for pair in pairs)
     answer = Answer(AnswerState.GROUNDED, "Yes.", standalone="Why bakcups?", corrections=corrections)
@@ -101,7 +101,7 @@ def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
 
 @for_each("language", list(Language))
 def test_people_in_chats_read_no_path_of_the_server(language: Language) -> None:
-    """A channel without documents names its folder to this machine alone, whether it has a name or not."""
+    """A channel without documents shows its folder's path on this machine only, with or without a name."""
     folder, words = "/srv/footnote/inbox/it", reply_words(language)
     for platform, conversation in ((Platform.SLACK, "C0ITOPS01"), (Platform.TEAMS, "19:x@thread.tacv2")):
         tenant = ChannelKey(platform, "T0ACME001", conversation).tenant

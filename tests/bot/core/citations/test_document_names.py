@@ -1,4 +1,4 @@
-"""What a document is called under an answer: by a name that nothing else in its channel has."""
+"""Display names of documents under an answer: unique in the channel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSIONS = count(1)
 
 
 def document(file: str, title: str = "", said: Mapping[str, str] | None = None) -> LivePublication:
-    """Return a document of its own that says this of itself."""
+    """Return a live document with this metadata."""
     metadata = {name: MetadataField(name, value, 1, ()) for name, value in (said or {}).items()}
     publication = make_publication(file, title or file.rpartition("/")[2])
     return replace(publication, document_id=uuid4(), version_id=next(VERSIONS), metadata=metadata)
@@ -44,7 +44,7 @@ def document(file: str, title: str = "", said: Mapping[str, str] | None = None) 
 def test_a_name_is_the_first_that_no_other_document_has(
     documents: list[tuple[str, str, dict[str, str]]], names: list[str]
 ) -> None:
-    """Printed title, then the file's own, then file, then path; never the organisation's name."""
+    """Printed title, then the file's own title, file name, path; never the organisation's name."""
     known = [document(file, title, said) for file, title, said in documents]
     assert list(names_among(known, known).values()) == names
 
@@ -56,14 +56,14 @@ def test_a_document_that_is_not_cited_takes_a_name_as_well() -> None:
 
 
 def test_two_versions_of_a_document_do_not_take_each_others_name() -> None:
-    """Shows it of the version that answers, and the one that was cited a moment ago."""
+    """Covers the live version and the one that was cited before it."""
     old = document("a.pdf", "Report")
     new = replace(old, version_id=next(VERSIONS))
     assert names_among([old, new], [old]) == {old.version_id: "Report"}
 
 
 def test_what_the_title_says_already_is_not_said_beside_it() -> None:
-    """Shows SOP id, department and the day that it counts from, as far as they are printed."""
+    """Shows SOP id, department and date, as far as they are printed and not in the title."""
     said = {
         "sop_id": "SOP-IT-04",
         "department": "IT",

@@ -1,4 +1,4 @@
-"""What a chat shows whose people cannot open our links."""
+"""Answers in chats whose members cannot open our links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIGURE = AnswerFigure(
     ],
 )
 def test_sources_are_listed_and_no_dead_link_is_shown(answer: Answer, said: str) -> None:
-    """Shows the words, the sentence that says what to set, and the sources; a web page's link stays."""
+    """Shows the text, the note that names the setting, and the sources; links to web pages stay."""
     shown = without_links(replace(answer, language=Language.GERMAN))
     assert shown.text.startswith(f"{answer.text}\n\n{reply_words(Language.GERMAN).no_links}\n")
     assert without_links(answer).text.endswith(said)
@@ -51,7 +51,7 @@ def test_sources_are_listed_and_no_dead_link_is_shown(answer: Answer, said: str)
 
 
 def test_what_opens_no_page_of_ours_is_left_as_it_is() -> None:
-    """Shows it of an answer with nothing to open, and of one from the web alone."""
+    """Covers an answer without links, and one with web pages only."""
     for answer in (
         Answer(AnswerState.CHAT, WORDS.thanks),
         Answer(AnswerState.GROUNDED, "New [2].", (WEB,)),
@@ -61,25 +61,25 @@ def test_what_opens_no_page_of_ours_is_left_as_it_is() -> None:
 
 @dataclass
 class Board:
-    """Keeps what is announced."""
+    """Records announcements."""
 
     announced: list[Announcement] = field(default_factory=list)
 
     def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Where it was told."""
+        """Return the address unchanged."""
         return address
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Keep it."""
+        """Record the announcement."""
         self.announced.append(announcement)
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool:
-        """By its id."""
+        """True if an announcement with this id was recorded."""
         return any(one.id == announcement for one in self.announced)
 
 
 async def test_a_receipt_says_a_sentence_in_place_of_its_buttons() -> None:
-    """Shows that its files and questions stay, and that what has no buttons says nothing of links."""
+    """Shows that files and questions stay, and that a receipt without buttons has no note about links."""
     board = Board()
     announcer = LinklessAnnouncer(board)
     channel = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
@@ -102,19 +102,19 @@ async def test_a_receipt_says_a_sentence_in_place_of_its_buttons() -> None:
 
 
 class Notes:
-    """One note, due."""
+    """A single pending note."""
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """Return the first subscription has something to be told."""
+        """Return the tenant if the note is for subscription 1."""
         return TenantName("sl_T1_C1") if note["subscription"] == 1 else None
 
     async def write(self, note: Mapping[str, int]) -> Answer:
-        """What became of a page."""
+        """Return a note about a page."""
         return Answer(AnswerState.CHAT, "It’s on page 4 now [1].", (PDF,))
 
 
 async def test_a_note_on_a_page_names_it_in_its_text() -> None:
-    """Shows that a thread which follows a page gets no dead button, either."""
+    """Shows that a note to a thread has no dead button either."""
     notes = LinklessNotes(Notes())
     assert [await notes.due({"subscription": one}) for one in (1, 2)] == ["sl_T1_C1", None]
     said = (await notes.write({"subscription": 1})).text

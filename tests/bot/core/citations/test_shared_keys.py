@@ -1,4 +1,4 @@
-"""Keys of links in SQL: one machine signs, another one verifies, and new keys are known at once."""
+"""Link keys in SQL: one machine signs and another verifies, and new keys are known at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LATER = timedelta(hours=1)
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine("postgres"))])
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    """A fresh database, of each engine in turn."""
+    """Yield a fresh database, of each engine in turn."""
     is_server = request.param == "postgres"
     url = request.getfixturevalue("postgres_url") if is_server else make_sqlite(tmp_path / "sql")
     opened = await Database.open(url)
@@ -37,7 +37,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 class Machine:
-    """A process with its own look at the keys, and a clock."""
+    """A process with its own cached keys and clock."""
 
     def __init__(self, ring: SharedKeyRing) -> None:
         self.ring = ring
@@ -45,7 +45,7 @@ class Machine:
 
     @classmethod
     async def start(cls, database: Database) -> Machine:
-        """One that has only the database."""
+        """Start a process that has only the database."""
         return cls(await SharedKeyRing.open(LinkKeyStore(database)))
 
     def sign(self) -> str:
@@ -53,7 +53,7 @@ class Machine:
         return self.links.page_url(CHANNEL, QUOTE).rpartition("/")[2]
 
     def opens(self, token: str) -> bool:
-        """True if it verifies a token."""
+        """True if this process verifies a token."""
         try:
             self.links.read(token)
         except LinkForged:
@@ -62,7 +62,7 @@ class Machine:
 
 
 class BusyStore(LinkKeyStore):
-    """Counts how often it is asked, answers a moment later, or not at all."""
+    """Counts reads and delays or fails them."""
 
     def __init__(self, store: LinkKeyStore) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class BusyStore(LinkKeyStore):
         self.is_away = False
 
     async def keys(self) -> list[StoredLinkKey]:
-        """Those of the other store."""
+        """Return the keys of the wrapped store."""
         self.asked += 1
         await asyncio.sleep(0.01)
         if self.is_away:
@@ -79,13 +79,13 @@ class BusyStore(LinkKeyStore):
 
 
 async def test_a_machine_opens_what_another_one_signed(database: Database) -> None:
-    """Shows that machines which start at once agree on one key."""
+    """Shows that machines that start simultaneously agree on one key."""
     machines = await asyncio.gather(*(Machine.start(database) for _ in range(3)))
     assert all(one.opens(other.sign()) for one in machines for other in machines)
 
 
 async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database) -> None:
-    """Shows what another process made a moment ago, that links of the last key open, and the audit."""
+    """Shows a key rotated by another process, links of the previous key, and the audit entry."""
     one, other = [await Machine.start(database) for _ in range(2)]
     before = one.sign()
     await one.ring.rotate("local")
@@ -101,7 +101,7 @@ async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database) ->
 
 
 async def test_rotating_twice_ends_every_link(database: Database) -> None:
-    """Shows that a key that is out verifies nothing on any machine, and that numbers begin anew."""
+    """Shows that a retired key verifies on no machine, and that key ids restart."""
     one, other = [await Machine.start(database) for _ in range(2)]
     before = one.sign()
     for _ in range(2):
@@ -118,7 +118,7 @@ async def test_rotating_twice_ends_every_link(database: Database) -> None:
 
 
 async def test_many_forged_links_ask_sql_once(database: Database) -> None:
-    """Those that come while it is asked wait for that; where it does not answer, the known keys stay."""
+    """Concurrent requests share one read; if it fails, the known keys stay in use."""
     machine = await Machine.start(database)
     store = BusyStore(LinkKeyStore(database))
     ring = SharedKeyRing(store, await store.keys())
@@ -133,7 +133,7 @@ async def test_many_forged_links_ask_sql_once(database: Database) -> None:
 
 
 def test_a_mounted_file_is_only_read(tmp_path: Path) -> None:
-    """Shows that nothing is made where it is missing, and that another file in its place is noticed."""
+    """Shows that a missing file is not created, and that a replaced file is noticed."""
     place = tmp_path / "mounted.json"
     with pytest.raises(FileNotFoundError):
         KeyRing(place, is_ours=False).keys()

@@ -1,4 +1,4 @@
-"""Link tokens: what we signed opens, everything else is forged, and links end when they should."""
+"""Signed link tokens: our own are valid until they expire, anything else is forged."""
 
 import base64
 import json
@@ -27,37 +27,37 @@ MakeLinks = Callable[..., Links]
 
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> KeyRing:
-    """A key ring that the tests of this module share."""
+    """Return a key ring shared by the tests of this module."""
     return KeyRing(tmp_path_factory.mktemp("home") / "link_keys.json")
 
 
 @pytest.fixture(scope="module")
 def links(ring: KeyRing) -> Links:
-    """Links whose clock stands still."""
+    """Return links with a fixed clock."""
     return Links(ring, "https://docs.example.org/foot/", WEEK, lambda: NOW)
 
 
 @pytest.fixture(scope="module")
 def token(links: Links) -> str:
-    """The token of one link."""
+    """Return the token of a link."""
     return links.page_url(CHANNEL, CITATION).rpartition("/")[2]
 
 
 def test_a_link_says_what_was_signed(links: Links, token: str) -> None:
-    """What a link opens comes back exactly, and expires a week later."""
+    """Reading a token returns the signed claims, which expire after a week."""
     expires = int((NOW + WEEK).timestamp())
     assert links.read(token) == LinkClaims(3, 5, 12, 11, expires, epoch=2, signed=int(NOW.timestamp()))
 
 
 def test_a_link_is_the_public_address_and_a_token_without_padding(links: Links, token: str) -> None:
-    """The token stands in the path, in URL-safe characters only."""
+    """The token is part of the path and uses URL-safe characters only."""
     assert links.page_url(CHANNEL, CITATION) == f"https://docs.example.org/foot/v/{token}"
     assert len(token) == 112
     assert token.replace("-", "").replace("_", "").isalnum()
 
 
 def test_a_button_may_open_the_pdf_itself(ring: KeyRing, token: str) -> None:
-    """The setting makes the PDF at the cited page the button's target, and the viewer is still known."""
+    """With this setting a button opens the PDF at the cited page; its viewer path is still known."""
     links = Links(ring, "https://docs.example.org/foot", WEEK, lambda: NOW, "pdf")
     url = links.page_url(CHANNEL, CITATION)
     assert url == f"https://docs.example.org/foot/v/{token}/file.pdf#page=12"
@@ -65,7 +65,7 @@ def test_a_button_may_open_the_pdf_itself(ring: KeyRing, token: str) -> None:
 
 
 def test_a_link_to_a_picture_is_no_link_to_its_page(ring: KeyRing, links: Links, token: str) -> None:
-    """What was signed for one purpose is forged for the other, and begins no walk over the quotes."""
+    """A token signed for one purpose is forged for another, and cannot be used to browse quotes."""
     url = links.figure_url(CHANNEL, CITATION)
     picture = url.rpartition("/")[2]
     assert url == f"https://docs.example.org/foot/f/{picture}"
@@ -83,13 +83,13 @@ def test_a_link_to_a_picture_is_no_link_to_its_page(ring: KeyRing, links: Links,
 
 
 def test_a_token_names_nothing_of_the_document(token: str) -> None:
-    """The quote stays in SQL: no word of it is in the token's bytes."""
+    """The quote stays in SQL: none of its words is in the token."""
     assert b"backups" not in base64.urlsafe_b64decode(token)
 
 
 @given(bit=st.integers(0, 84 * 8 - 1))
 def test_a_token_with_any_bit_flipped_is_forged(links: Links, token: str, bit: int) -> None:
-    """The signature covers every bit, its own included."""
+    """The signature covers every bit, including itself."""
     data = bytearray(base64.urlsafe_b64decode(token))
     data[bit // 8] ^= 1 << bit % 8
     with pytest.raises(LinkForged):
@@ -100,7 +100,7 @@ def test_a_token_with_any_bit_flipped_is_forged(links: Links, token: str, bit: i
 def test_a_token_with_any_character_changed_is_forged(
     links: Links, token: str, place: int, character: str
 ) -> None:
-    """There is one text for a token: no other spelling of it opens anything."""
+    """A token has one spelling: no other one is accepted."""
     changed = token[:place] + character + token[place + 1 :]
     if changed != token:
         with pytest.raises(LinkForged):
@@ -109,7 +109,7 @@ def test_a_token_with_any_character_changed_is_forged(
 
 @given(length=st.integers(0, 111), padding=st.sampled_from(["", "=", "==", "A", "\n", "%00", "\u212a"]))
 def test_a_token_cut_short_or_padded_is_forged(links: Links, token: str, length: int, padding: str) -> None:
-    """Neither less than a token nor more than one is a token."""
+    """Neither shorter nor longer strings are accepted."""
     for changed in (token[:length] + padding, token[length + 1 :] + padding, token + (padding or "=")):
         with pytest.raises(LinkForged):
             links.read(changed)
@@ -120,14 +120,14 @@ def test_a_token_cut_short_or_padded_is_forged(links: Links, token: str, length:
     | st.binary(min_size=84, max_size=84).map(lambda b: base64.urlsafe_b64encode(b).decode())
 )
 def test_garbage_of_any_kind_is_forged(links: Links, garbage: str) -> None:
-    """Any text, and any bytes of a token's length, are refused in the one way."""
+    """Any text, and any bytes of a token's length, raise the same error."""
     with pytest.raises(LinkForged):
         links.read(garbage)
 
 
 @given(cut=st.integers(1, 83))
 def test_halves_of_two_good_tokens_make_a_forged_one(links: Links, token: str, cut: int) -> None:
-    """Nothing can be carried over from one link to another."""
+    """Parts of two links cannot be combined."""
     other = links.page_url(CHANNEL, CitationRecord(99, 3, 6, 40, "", (), NOW)).rpartition("/")[2]
     first, second = base64.urlsafe_b64decode(token), base64.urlsafe_b64decode(other)
     swapped = first[:cut] + second[cut:]
@@ -137,7 +137,7 @@ def test_halves_of_two_good_tokens_make_a_forged_one(links: Links, token: str, c
 
 
 def test_the_standard_alphabet_is_no_second_spelling(ring: KeyRing) -> None:
-    """A token with - and _ re-encoded as + and / is forged."""
+    """A token re-encoded with + and / instead of - and _ is forged."""
     links = Links(ring, "http://127.0.0.1", WEEK, lambda: NOW)
     tokens = (
         links.page_url(CHANNEL, CitationRecord(number, 3, 5, 1, "", (), NOW)).rpartition("/")[2]
@@ -149,7 +149,7 @@ def test_the_standard_alphabet_is_no_second_spelling(ring: KeyRing) -> None:
 
 
 def test_a_link_beside_another_ends_with_it(tmp_path: Path) -> None:
-    """Shows that nobody prolongs a link by walking on: neither its time, nor the life of its key."""
+    """Shows that opening other quotes extends neither the expiry nor the life of the key."""
     ring, now = KeyRing(tmp_path / "link_keys.json"), [NOW]
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now[0])
     first = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
@@ -175,7 +175,7 @@ def test_another_home_cannot_read_the_link(token: str, tmp_path: Path) -> None:
 
 
 def test_a_link_ends_when_its_life_is_over(ring: KeyRing, token: str) -> None:
-    """It opens until the last second and has ended from then on."""
+    """Valid until the last second, expired from then on."""
     moments = iter([NOW + WEEK - timedelta(seconds=1), NOW + WEEK])
     later = Links(ring, "https://docs.example.org", WEEK, lambda: next(moments))
     assert later.read(token).page == 12
@@ -184,7 +184,7 @@ def test_a_link_ends_when_its_life_is_over(ring: KeyRing, token: str) -> None:
 
 
 def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyRing, token: str) -> None:
-    """Nobody learns from a forged token whether it would have expired."""
+    """A forged token does not reveal if it would have expired."""
     later = Links(ring, "https://docs.example.org", WEEK, lambda: NOW + 2 * WEEK)
     with pytest.raises(LinkForged):
         later.read(token[:-1] + ("A" if token[-1] != "A" else "B"))
@@ -194,7 +194,7 @@ def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyR
     "keys", [[], [{"id": 1, "secret": ""}], [{"id": 1, "secret": "c2hvcnQ="}], [{"id": 1}], {}], ids=str
 )
 def test_a_ring_that_anybody_could_sign_with_is_refused(tmp_path: Path, keys: object) -> None:
-    """No key, an empty one, a short one: nothing is signed, and nothing is read."""
+    """With no key, an empty or a short one, nothing is signed or read."""
     path = tmp_path / "link_keys.json"
     path.write_text(json.dumps({"keys": keys}))
     links = Links(KeyRing(path), "https://docs.example.org", WEEK, lambda: NOW)
@@ -205,7 +205,7 @@ def test_a_ring_that_anybody_could_sign_with_is_refused(tmp_path: Path, keys: ob
 
 
 def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> None:
-    """Two keys are active: the newest signs, the one before it still verifies."""
+    """Two keys are active: the newest signs, the previous one still verifies."""
     path = tmp_path / "link_keys.json"
     links = Links(KeyRing(path), "https://docs.example.org", WEEK, lambda: NOW)
     first = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
@@ -220,7 +220,7 @@ def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> N
 
 
 def test_a_link_that_is_renewed_ends_thirty_days_after_its_first_signing(ring: KeyRing, token: str) -> None:
-    """However often and through whichever quote: thirty days bound them all, and an end is one for good."""
+    """Thirty days limit all renewals, through whichever quote; an expired link stays expired."""
     now = NOW
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now)
     renewed, other = token, CitationRecord(12, 3, 6, 7, "kept a year", (), NOW)
@@ -239,7 +239,7 @@ def test_a_link_that_is_renewed_ends_thirty_days_after_its_first_signing(ring: K
 
 
 def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None:
-    """A stolen link that is renewed after one rotation is gone after two, as every other one."""
+    """A stolen link renewed after one rotation is invalid after two, like any other."""
     ring, now = KeyRing(tmp_path / "link_keys.json"), NOW
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now)
     token = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
@@ -253,7 +253,7 @@ def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None
 
 
 def test_the_keys_are_for_their_owner_only(tmp_path: Path) -> None:
-    """The file is 0600, holds one key of 256 bits at first, and nothing temporary is left beside it."""
+    """The file has mode 0600 and one 256-bit key at first; no temporary file is left."""
     path = tmp_path / "home" / "link_keys.json"
     (key,) = KeyRing(path).keys()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -263,7 +263,7 @@ def test_the_keys_are_for_their_owner_only(tmp_path: Path) -> None:
 
 
 def test_processes_that_start_together_share_one_ring(tmp_path: Path) -> None:
-    """Whoever makes the file first wins; the others read it."""
+    """The first process to create the file wins; the others read it."""
     rings = [KeyRing(tmp_path / "link_keys.json") for _ in range(8)]
     together = Barrier(len(rings))
     found: list[object] = []

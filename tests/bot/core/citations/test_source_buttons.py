@@ -1,4 +1,4 @@
-"""Which buttons stand under an answer: one for each cited page, and all of them reachable."""
+"""Source buttons under an answer: one per cited page, all of them reachable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cite(number: int, file: str, page: int, title: str = "") -> Citation:
 
 
 def test_one_source_per_cited_page() -> None:
-    """Two quotes of one page share a button; the label has the title, else the file's name."""
+    """Two quotes on a page share a button, labelled with the title or else the file name."""
     answer = Answer(
         AnswerState.GROUNDED,
         "",
@@ -55,7 +55,7 @@ def test_one_source_per_cited_page() -> None:
 
 
 def test_in_a_direct_chat_each_source_names_its_channel() -> None:
-    """Behind the page, cut where it is long; the nearest page and figures do, too, and labels have room."""
+    """The channel follows the page, shortened if long; also for the closest page and figures."""
     answer = Answer(AnswerState.GROUNDED, "", (cite(1, "hr/a.pdf", 3, "Leave"),))
     named = replace(answer, answered_from=AnsweredFrom((), "#it-ops"))
     (page,) = cited_pages(named)
@@ -75,7 +75,7 @@ def test_in_a_direct_chat_each_source_names_its_channel() -> None:
 
 
 def test_equal_titles_show_file_names() -> None:
-    """Titles that two files share are replaced by the file names, and equal ones of those by paths."""
+    """Titles shared by two files are replaced by file names, and equal file names by paths."""
     citations = (cite(1, "a.pdf", 1, "Contoso"), cite(2, "b.pdf", 2, "Contoso"), cite(3, "c.pdf", 3, "Other"))
     answer = Answer(AnswerState.GROUNDED, "", citations)
     assert [page.label for page in cited_pages(answer)] == ["p. 1 · a.pdf", "p. 2 · b.pdf", "p. 3 · Other"]
@@ -84,7 +84,7 @@ def test_equal_titles_show_file_names() -> None:
 
 
 def test_further_sources_stay_reachable() -> None:
-    """What is over the limit is the rest, not lost."""
+    """Sources over the limit are returned as the rest."""
     pages = cited_pages(
         Answer(AnswerState.GROUNDED, "", tuple(cite(number, "a.pdf", number) for number in range(1, 8)))
     )
@@ -97,7 +97,7 @@ PATH = ("2 Absence", "2.1 Leave")
 
 
 def label(number: int = 1, page: int = 4, **others: Any) -> str:
-    """Return the button of one citation, as it is shown."""
+    """Return the button label of a citation."""
     citation = replace(cite(number, "hr/handbook.pdf", page, "Junk"), **{"name": "Handbook v3"} | others)
     (cited,) = cited_pages(Answer(AnswerState.GROUNDED, "", (citation,)))
     return numbered(cited, cited.label)
@@ -128,13 +128,13 @@ def label(number: int = 1, page: int = 4, **others: Any) -> str:
     ],
 )
 def test_a_label_says_as_much_as_has_room(said: dict[str, Any], shown: str) -> None:
-    """Numbers and page, then name, section, SOP id, department and day; names are cut in their middle."""
+    """Numbers and page, then name, section, SOP id, department, date; long names lose their middle."""
     assert label(**said) == shown
     assert len(shown) <= LABEL_CHARS
 
 
 def test_quotes_of_two_sections_stand_under_what_both_have_in_common() -> None:
-    """Shows that no button says a section that only one of its quotes is from."""
+    """Shows that a button never names a section that only one of its quotes is in."""
     quotes = [
         replace(cite(n, "a.pdf", 4), section=("2 Absence", leaf)) for n, leaf in ((1, "2.1"), (3, "2.2"))
     ]
@@ -143,7 +143,7 @@ def test_quotes_of_two_sections_stand_under_what_both_have_in_common() -> None:
 
 
 def test_names_that_are_told_apart_in_their_middle_only_stay_apart() -> None:
-    """Shows it of two file names of 80 characters that a button must cut."""
+    """Covers two file names of 80 characters that must be shortened."""
     names = [
         f"SOP-IT-04-Backup-and-Restore-of-Servers-in-{n}-of-the-Southern-Campus-Rev-02.pdf" for n in "AB"
     ]
@@ -165,7 +165,7 @@ TEXTS = st.text(max_size=200)
 def test_numbers_and_page_are_never_cut(
     said: list[tuple[str, list[str], int]], language: Language, host: str
 ) -> None:
-    """Whatever names and headings are, in each language, a label fits with all its numbers and its page."""
+    """For any names, headings and language the label fits, with all its numbers and its page."""
     citations = tuple(
         replace(
             cite(number, f"{name}.pdf", 10_000 * page),
@@ -189,7 +189,7 @@ def test_numbers_and_page_are_never_cut(
 
 
 def test_many_numbers_of_a_page_are_ranges() -> None:
-    """Shows that six are marked one by one, and that a receipt's page has none."""
+    """Shows that up to six are listed one by one, and that a receipt's page has none."""
     assert marks_of(range(1, 7)) == "[1][2][3][4][5][6]"
     assert marks_of([1, 2, 3, 4, 7, 9, 10]) == "[1-4,7,9-10]"
     assert numbered(CitedPage((), "p. 1 · A", "", ""), "p. 1 · A") == "p. 1 · A"

@@ -1,4 +1,4 @@
-"""Citations of web pages: the approved address with a mark of the quote, the same on every surface."""
+"""Citations of web pages: the approved URL with a text fragment, the same in every renderer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cite(number: int, quote: str, anchor: str = "") -> Citation:
     ],
 )
 def test_a_link_marks_the_words_as_they_stand_on_the_page(quote: str, marked: str) -> None:
-    """Shows that our own marks of lists and cells are left out, and long quotes named by their ends."""
+    """Shows that our list and cell marks are left out, and that long quotes are given by start and end."""
     directive = text_directive(quote)
     parts = directive.removeprefix(":~:text=").split(",")
     assert ",".join(map(unquote, parts)) == marked
@@ -56,7 +56,7 @@ def test_a_link_marks_the_words_as_they_stand_on_the_page(quote: str, marked: st
 
 
 def test_a_citation_opens_the_approved_address() -> None:
-    """Shows host, day and heading of a citation, and that nothing of it points at a page of a PDF."""
+    """Shows host, date and anchor of a citation, and that it has no PDF page or boxes."""
     one = cite(1, "It is paid back.", anchor="end")
     assert one.url == f"{URL}#end:~:text=It%20is%20paid%20back."
     assert (one.host, one.fetched, one.boxes, one.version_id) == (
@@ -68,7 +68,7 @@ def test_a_citation_opens_the_approved_address() -> None:
 
 
 def test_a_button_marks_all_quotes_of_its_page() -> None:
-    """Shows that two quotes of a page share a button whose link marks both, each once."""
+    """Shows that two quotes on a page share a button whose text fragments mark both, each once."""
     citations = (cite(1, "It is paid back."), cite(2, "Ask first."), cite(3, "It is paid back."))
     (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", citations))
     assert page.numbers == (1, 2, 3)
@@ -77,7 +77,7 @@ def test_a_button_marks_all_quotes_of_its_page() -> None:
 
 
 def test_an_anchor_is_nothing_but_the_place_it_names() -> None:
-    """Shows that an id with a space or a mark of its own stays one fragment, as a browser would write it."""
+    """Shows that an id with a space or hash stays one fragment, percent-encoded like in a browser."""
     one = cite(1, "Ask first.", anchor='a b|<"#:~:text=x')
     assert " " not in one.url
     assert (one.url.count("#"), one.url.count(":~:")) == (1, 1)
@@ -86,7 +86,7 @@ def test_an_anchor_is_nothing_but_the_place_it_names() -> None:
 
 
 def test_a_link_is_never_longer_than_slack_takes() -> None:
-    """Shows that marks beyond that are left out, and an anchor that is longer by itself."""
+    """Shows that text fragments beyond the limit are dropped, and so is an anchor that is too long."""
     citations = tuple(cite(number, f"{number}{'租客押金' * 20}") for number in range(1, 6))
     (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", citations))
     assert page.url.count("text=") == 4
@@ -96,7 +96,7 @@ def test_a_link_is_never_longer_than_slack_takes() -> None:
 
 
 def test_every_surface_marks_a_web_source_and_opens_it() -> None:
-    """Shows that Slack, Teams and the terminal say the same of a web page, and lead to the same place."""
+    """Shows that Slack, Teams and the terminal show the same label and URL."""
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
     label = "Web · example.org, read on 2026-03-01 · Tenancy deposits"
     for said in (
@@ -110,7 +110,7 @@ def test_every_surface_marks_a_web_source_and_opens_it() -> None:
 
 @for_each("language", list(Language))
 def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> None:
-    """Shows a button of every language in Slack and Teams: whose page it is, and when it was read."""
+    """Shows in Slack and Teams, in every language, that host and date of a button are legible."""
     cited = replace(cite(1, "It is paid back."), host="www.landlords-and-tenants.housing.example.org")
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cited,), language=language)
     (row,) = (render_teams(answer, 5).card or {})["body"]
@@ -123,7 +123,7 @@ def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> N
 
 
 def test_json_says_what_kind_of_source_it_is() -> None:
-    """Shows kind, host and time of a web citation, and that it has neither page nor boxes."""
+    """Shows kind, host and time of a web citation, which has neither page nor boxes."""
     answer = Answer(
         AnswerState.GROUNDED, "", (cite(1, "It is paid back."), replace(cite(2, "x"), host="", page=3))
     )
@@ -134,6 +134,6 @@ def test_json_says_what_kind_of_source_it_is() -> None:
 
 
 def test_an_answer_that_waits_for_its_delivery_keeps_its_web_sources() -> None:
-    """Shows that the outbox loses nothing of a web citation."""
+    """Shows that the outbox preserves all fields of a web citation."""
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
     assert answer_from_json(answer_to_json(answer)) == answer

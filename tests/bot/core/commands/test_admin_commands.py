@@ -1,4 +1,4 @@
-"""What threads and admins may say in a chat, on a real database: who may, what becomes of it, the audit."""
+"""Admin and thread commands in chats on a real database: permission, effect and audit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ IT, HR, DIRECT = (ChannelKey(Platform.SLACK, "T1", one) for one in ("C0IT", "C0H
 
 @dataclass
 class Office:
-    """Chat commands of a whole home."""
+    """Chat commands on a complete home."""
 
     database: Database
     commands: ChatCommands
@@ -59,7 +59,7 @@ class Office:
     async def say(
         self, channel: Channel, text: str, asker: str = ADMIN, thread: str | None = "17.1"
     ) -> Answer | None:
-        """What is replied to a message; None: it is searched for."""
+        """Return the reply to a message; None if it is searched for."""
         question = Question("q", text, channel, utc_now(), asker=asker, thread=thread)
         command = recognize(text, Language.ENGLISH)
         assert command is not None
@@ -73,18 +73,18 @@ class Office:
         return answer.text
 
     async def audit(self) -> list[tuple[str, str, str, bool]]:
-        """(who, what, on what, whether it was done), oldest first."""
+        """Return (actor, action, subject, is_done) of the audit entries, oldest first."""
         entries = await AuditLog(self.database).latest()
         return [(one.actor, one.action, one.subject, one.is_done) for one in entries]
 
 
 def cast_any(value: object) -> Any:
-    """What a test has no use for."""
+    """Return a value as Any, for arguments that the test does not use."""
     return value
 
 
 def eraser_of(house: House, database: Database, home: Path) -> Eraser:
-    """What erases at once, for nobody else is at work."""
+    """Return an eraser that acts at once, since no other process is running."""
     return Eraser(
         database,
         blobs=house.blobs,
@@ -97,7 +97,7 @@ def eraser_of(house: House, database: Database, home: Path) -> Eraser:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """A fresh home with one admin."""
+    """Yield a fresh home with one admin."""
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
@@ -120,7 +120,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
 @pytest.fixture
 async def shelf(office: Office) -> NoticeShelf:
-    """A channel with documents."""
+    """Return a channel with documents."""
     shelf = await open_shelf(office.database, IT)
     await shelf.publish(await shelf.add("good.pdf"))
     return shelf
@@ -130,7 +130,7 @@ async def shelf(office: Office) -> NoticeShelf:
 async def test_who_is_no_admin_gets_a_sentence_and_nothing_is_done(
     office: Office, shelf: NoticeShelf, text: str
 ) -> None:
-    """Shows the refusal, also to somebody unknown, in their language, and that the audit has it."""
+    """Shows the refusal in the asker's language, also for an unknown person, and the audit entry."""
     assert await office.words(shelf.channel, text, OTHER) == WORDS.admins_only
     assert await office.words(shelf.channel, text, "") == WORDS.admins_only
     assert [(who, is_done) for who, _, _, is_done in await office.audit()] == [(OTHER, False), ("", False)]
@@ -140,8 +140,10 @@ async def test_who_is_no_admin_gets_a_sentence_and_nothing_is_done(
 async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_all(
     office: Office, shelf: NoticeShelf
 ) -> None:
-    """Shows number and files, a folder of another channel left out, and the console as an admin; the place
-    of a folder is told to an admin alone, never to a channel."""
+    """Shows number and files, without the folders of another channel; the console counts as an admin.
+
+    A folder's location is shown to admins only, never to a channel.
+    """
     other = await open_shelf(office.database, HR)
     await other.publish(await other.add("secret.pdf"))
     said = await office.words(shelf.channel, "status")
@@ -161,7 +163,7 @@ async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_a
 
 
 async def test_folders_are_paused_and_resumed_by_channel(office: Office, shelf: NoticeShelf) -> None:
-    """Shows that another channel's folder goes on being scanned, and that nothing twice is nothing."""
+    """Shows that another channel's folder is still scanned, and that repeating a command changes nothing."""
     await open_shelf(office.database, HR)
     assert (await office.words(shelf.channel, "pause")).startswith("Paused 1 folder.")
     assert await Folders(office.database).paused() == {shelf.folder}
@@ -172,7 +174,7 @@ async def test_folders_are_paused_and_resumed_by_channel(office: Office, shelf: 
 
 
 async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, shelf: NoticeShelf) -> None:
-    """Shows exactly what waited approved, that the audit names the folder, and none from another channel."""
+    """Shows that exactly the pending deletions are approved and audited, and none from another channel."""
     document = await shelf.document_of(await shelf.add("gone.pdf"))
     async with office.database.transaction() as session:
         await session.execute(
@@ -190,7 +192,7 @@ async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, s
 
 
 async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf: NoticeShelf) -> None:
-    """Shows its reading waiting once more, and that any other name may be a question."""
+    """Shows its reading pending again, and that any other name may be part of a question."""
     version = await shelf.add("scan.pdf", "failed")
     assert await office.say(shelf.channel, "retry good.pdf") is None
     assert await office.say(shelf.channel, "retry the payment", OTHER) is None
@@ -205,7 +207,7 @@ async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf
 
 
 async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: NoticeShelf) -> None:
-    """Shows its turns erased, another thread's kept, and who wanted it in the audit without a word of it."""
+    """Shows that turns of other threads stay, and that the audit names the person but no text."""
     for key, thread in (("1", "17.1"), ("2", "17.1"), ("3", "18.1")):
         await office.house.memory.keep(turn(shelf.channel, key, thread))
     forgot = await office.words(shelf.channel, "forget this thread", OTHER)
@@ -217,12 +219,12 @@ async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: Notice
 
 
 def turn(channel: Channel, key: str, thread: str, *versions: int) -> NewTurn:
-    """Return a question that is remembered."""
+    """Return a stored turn."""
     return NewTurn(key, channel.id, thread, "When?", "When?", "Daily [1].", versions, utc_now())
 
 
 async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> None:
-    """Shows the words of the *Why?* button, and a hint where there is no answer to explain."""
+    """Shows the text of the *Why?* button, and a hint if there is no answer to explain."""
     channel = await office.house.channel("alpha")
     await office.house.memory.keep(turn(channel, "q1", "17.1"))
     searched = {"answered_from": {"channel_id": channel.id}, "searched": "When?", "looks": []}
@@ -241,7 +243,7 @@ async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> Non
 
 
 async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) -> None:
-    """Shows the same quotes and numbers behind links that live from now on, and none of a thread without."""
+    """Shows the same quotes and numbers with new links, and none in a thread without an answer."""
     house, channel = office.house, await office.house.channel("alpha")
     shelved = await house.shelve(channel, "sop.pdf", make_pdf([["Backups run daily at 2:00 AM."]]), "Backups")
     (record,) = await house.cite_answer(channel, (shelved, 1, "Backups run daily"))
@@ -270,7 +272,7 @@ async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) ->
 
 
 async def test_a_document_is_erased_by_an_admins_second_word(office: Office, shelf: NoticeShelf) -> None:
-    """Shows a question first, then the deed, audited; refused to others, and while its file is watched."""
+    """Shows a confirmation first, then the audited erasure; refused to others and for watched files."""
     document = await shelf.document_of(await shelf.add("old.pdf"))
     assert await office.say(shelf.channel, "erase the blackboard for good") is None
     assert await office.words(shelf.channel, "erase old.pdf for good", OTHER) == WORDS.admins_only
@@ -294,7 +296,7 @@ async def test_a_document_is_erased_by_an_admins_second_word(office: Office, she
 async def test_of_several_files_of_a_name_one_is_chosen_by_its_path(
     office: Office, shelf: NoticeShelf
 ) -> None:
-    """Shows that no document is erased that may not have been meant."""
+    """Shows that an ambiguous name erases nothing."""
     for file in ("a/old.pdf", "b/old.pdf"):
         await shelf.add(file)
     said = await office.words(shelf.channel, "erase old.pdf for good")

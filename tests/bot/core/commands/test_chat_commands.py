@@ -1,4 +1,4 @@
-"""What needs no search is answered from SQL: without sources, in the language of the message."""
+"""Chat commands answered from SQL without a search: no sources, in the language of the message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GERMAN = reply_words(Language.GERMAN)
 
 @dataclass
 class Tried:
-    """The questions that documents of one channel were tried with."""
+    """Suggested questions of a channel's documents."""
 
     questions: Sequence[str] = TRIED
     error: Exception | None = None
@@ -42,14 +42,14 @@ class Tried:
 
 
 def commands(tried: Tried | None = None, **more: Any) -> ChatCommands:
-    """What replies, with these questions on its shelf."""
+    """Return the commands with these suggested questions."""
     return ChatCommands(cast(Notices, tried) if tried else None, **more)
 
 
 def document(
     file: str, title: str = "", *, days: float | None = None, number: int = 1, **metadata: str
 ) -> DocumentStatus:
-    """One that answers; it arrived ``days`` before the question."""
+    """Return a live document that arrived ``days`` before the question."""
     fields = {name: MetadataField(name, value, 1, ()) for name, value in metadata.items()}
     arrived: datetime | None = ASKED_AT - timedelta(days=days) if days is not None else None
     return replace(
@@ -58,13 +58,13 @@ def document(
 
 
 async def say(world: World, text: str, **more: Any) -> Answer:
-    """Return the answer to a message; the index is down, so that a search would fail."""
+    """Return the answer to a message while the index is down, so that a search would fail."""
     world.shelf.error = IndexUnavailable("down")
     return await world.answering(**more).answer(world.question(text))
 
 
 def check_bare(answer: Answer) -> None:
-    """Nothing is cited, nothing searched for."""
+    """Require an answer without citations, passages or search results."""
     assert answer.state is AnswerState.CHAT
     assert (answer.citations, answer.figures, answer.passages, answer.nearest, answer.unread) == (
         (), (), (), None, (),
@@ -74,7 +74,7 @@ def check_bare(answer: Answer) -> None:
 
 
 async def test_documents_are_listed_with_what_they_say_of_themselves(world: World) -> None:
-    """Shows title or file name, pages, id, version, department and date; then what is not read."""
+    """Shows title or file name, pages, id, version, department and date; unread files come last."""
     world.register.statuses = [
         document("z.pdf"),
         document(
@@ -97,7 +97,7 @@ async def test_documents_are_listed_with_what_they_say_of_themselves(world: Worl
 
 
 async def test_a_long_list_names_fifteen_and_counts_the_others(world: World) -> None:
-    """Shows it with 27, each with its file."""
+    """Shows 27 documents, each with its file."""
     world.register.statuses = [document(f"{number:02}.pdf", "Contoso") for number in range(27)]
     lines = (await say(world, "list documents")).text.splitlines()
     assert len(lines) == 17
@@ -106,14 +106,14 @@ async def test_a_long_list_names_fifteen_and_counts_the_others(world: World) -> 
 
 
 async def test_files_of_one_name_are_told_by_their_folders(world: World) -> None:
-    """Shows the path where the name of a file says too little, with a title and without one."""
+    """Shows the path if the file name is ambiguous, with and without a title."""
     world.register.statuses = [document("2023/plan.pdf", "Fire plan"), document("2024/plan.pdf")]
     lines = (await say(world, "list documents")).text.splitlines()
     assert lines[1:] == ["• 2024/plan.pdf · 2 pages", "• Fire plan (2023/plan.pdf) · 2 pages"]
 
 
 async def test_only_the_documents_that_a_question_may_ask_are_listed(world: World) -> None:
-    """Shows the scope of ``--where``, one that nothing is in, and an empty channel."""
+    """Shows the scope of ``--where``, an empty scope and an empty channel."""
     travel = world.register.statuses[1]
     asked = replace(world.question("list documents"), documents=frozenset({travel.document}))
     answer = await world.answering().answer(asked)
@@ -125,7 +125,7 @@ async def test_only_the_documents_that_a_question_may_ask_are_listed(world: Worl
 
 
 async def test_news_are_the_documents_of_the_last_two_weeks(world: World) -> None:
-    """Shows a new one and a new version, the newest first, each with its day."""
+    """Shows a new document and a new version, newest first, each with its date."""
     world.register.statuses = [
         document("old.pdf", days=15),
         document("new.pdf", days=3),
@@ -163,7 +163,7 @@ async def test_without_news_the_three_newest_are_named(world: World) -> None:
     ],
 )
 async def test_a_document_is_found_by_title_file_and_id(world: World, text: str, files: list[str]) -> None:
-    """Shows the documents of that name, and that no other one is listed."""
+    """Shows the documents of that name and no other one."""
     world.register.statuses = [
         document("sop-it-04.pdf", "Backup and Recovery", sop_id="SOP-IT-04"),
         document("leave.pdf", "Leave Policy"),
@@ -182,7 +182,7 @@ async def test_a_document_is_found_by_title_file_and_id(world: World, text: str,
 
 
 async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> None:
-    """Shows the refusal, the one that is still being read, and the name in which nothing acts."""
+    """Shows the refusal, a document still being read, and that the name is escaped."""
     world.register.statuses.append(make_status("drill.pdf", "reading"))
     answer = await say(world, "Is the parachute manual in here?")
     check_bare(answer)
@@ -194,12 +194,12 @@ async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> N
 async def test_what_may_be_a_question_is_searched_for_when_no_document_has_the_name(
     world: World, text: str
 ) -> None:
-    """Shows that a thing that is asked for is not taken for a document."""
+    """Shows that an ordinary question is not taken for a document lookup."""
     assert (await say(world, text)).state is AnswerState.FAILED
 
 
 async def test_help_offers_questions_that_the_documents_answered(world: World) -> None:
-    """Shows three of this channel's, first those in the asker's language."""
+    """Shows three questions of this channel, those in the asker's language first."""
     tried = Tried()
     answer = await say(world, "what can you do?", commands=commands(tried))
     check_bare(answer)
@@ -217,7 +217,7 @@ async def test_help_offers_questions_that_the_documents_answered(world: World) -
 
 @pytest.mark.parametrize("tried", [Tried(()), Tried(error=DatabaseUnavailable("down")), None])
 async def test_help_needs_no_examples(world: World, tried: Tried | None) -> None:
-    """Shows that nothing takes their place: neither a title nor an example of other people's documents."""
+    """Shows that no title or question of other documents replaces them."""
     assert (await say(world, "help", commands=commands(tried))).text == WORDS.help
 
 
@@ -233,7 +233,7 @@ async def test_help_needs_no_examples(world: World, tried: Tried | None) -> None
     ],
 )
 async def test_a_closing_is_never_taken_for_a_follow_up(world: World, text: str, reply: str) -> None:
-    """Shows it in a thread that one could lean on."""
+    """Shows it in a thread with a previous answer."""
     world.shelf.error = IndexUnavailable("down")
     turn = Turn("When do backups run?", "When do backups run?", "Daily at 2:00 AM.")
     answer = await world.answering().answer(replace(world.question(text), history=(turn,)))
@@ -242,7 +242,7 @@ async def test_a_closing_is_never_taken_for_a_follow_up(world: World, text: str,
 
 
 async def test_the_bot_says_what_it_is(world: World) -> None:
-    """Shows one paragraph: quotes or a model, its channel, and for how long questions are kept."""
+    """Shows one paragraph: quotes or a model, the channel, and the retention of questions."""
     plain = await say(world, "Who are you?")
     check_bare(plain)
     assert plain.text == f"{WORDS.about} {WORDS.about_quotes} {WORDS.about_channel}"
@@ -253,7 +253,7 @@ async def test_the_bot_says_what_it_is(world: World) -> None:
 
 
 async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
-    """Shows that a list is not called empty because it cannot be read."""
+    """Shows that a list that cannot be read is not reported as empty."""
 
     class Down(ChannelView):
         async def documents(self) -> Sequence[DocumentStatus]:
@@ -280,7 +280,7 @@ async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
     ],
 )
 async def test_documents_are_listed_by_state_and_date(world: World, text: str, files: list[str]) -> None:
-    """Shows the day that a document counts from, else its arrival, and why one does not answer."""
+    """Shows the date of a document, or else its arrival, and the reason if it is not live."""
     world.register.statuses = [
         document("old.pdf", effective="2021-05-01"),
         document("sop.pdf", effective="2024-01-15"),
@@ -295,7 +295,7 @@ async def test_documents_are_listed_by_state_and_date(world: World, text: str, f
 
 
 async def test_where_all_could_be_read_that_is_said(world: World) -> None:
-    """Shows the answers to "which could not be read?" and "which are being read?" where none is so."""
+    """Shows replies to "which could not be read?" and "which are being read?" if there are none."""
     world.register.statuses = [document("old.pdf", effective="2021-05-01"), document("new.pdf", days=1)]
     assert (await say(world, "which documents could not be read?")).text == WORDS.all_read(2)
     assert (await say(world, "pending documents")).text == WORDS.none_being_read

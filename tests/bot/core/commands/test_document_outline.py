@@ -1,4 +1,4 @@
-"""What a document is about: its own sentence of purpose and its headings, each cited from its page."""
+"""Document outlines: the sentence of purpose and the headings, each cited with its page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECTIONS = [
 
 
 def bring(world: World, file: str, sections: Sequence[tuple[str, tuple[str, ...]]], title: str = "") -> None:
-    """Put a document into the channel: a chunk a section, each on a page of its own."""
+    """Add a document to the channel: one chunk per section, each on its own page."""
     publication = replace(make_publication(file, title or file), chunks=len(sections))
     world.register.publications.append(publication)
     world.register.statuses.append(replace(make_status(file), title=title, document=publication.document_id))
@@ -38,7 +38,7 @@ def bring(world: World, file: str, sections: Sequence[tuple[str, tuple[str, ...]
 
 @pytest.fixture
 def world() -> World:
-    """A channel with one document."""
+    """Return a channel with one document."""
     world = World(Shelf(), Register())
     bring(world, "travel.pdf", SECTIONS, "Travel Policy")
     return world
@@ -49,7 +49,7 @@ async def ask(world: World, text: str, *history: Turn) -> Answer:
 
 
 async def test_a_document_is_told_by_its_purpose_and_its_top_headings(world: World) -> None:
-    """Shows that both are quoted from their pages, without title, contents and lower headings."""
+    """Shows both quoted from their pages, without title, table of contents and lower headings."""
     answer = await ask(world, "What is the travel policy about?")
     assert answer.state is AnswerState.PASSAGES
     assert answer.text.splitlines() == [
@@ -70,12 +70,12 @@ async def test_a_document_is_told_by_its_purpose_and_its_top_headings(world: Wor
     "text", ["Summarise the travel policy", "tl;dr", "What is this document about?", "overview of travel.pdf"]
 )
 async def test_the_only_document_need_not_be_named(world: World, text: str) -> None:
-    """Shows that a channel of one document has no other that could be meant."""
+    """Shows that a channel's only document is meant without a name."""
     assert (await ask(world, text)).text.startswith("What “Travel Policy” is about")
 
 
 async def test_who_may_mean_several_documents_is_asked_which(world: World) -> None:
-    """Shows it for a kind of document that two are, and for no name; a bare topic is searched for."""
+    """Shows it for a name that fits two documents, and for no name; a bare topic is searched for."""
     bring(world, "travel-rome.pdf", SECTIONS[:3], "Travel Policy Rome")
     for text in ("summary please", "Summarise the travel manual"):
         answer = await ask(world, text)
@@ -89,7 +89,7 @@ async def test_who_may_mean_several_documents_is_asked_which(world: World) -> No
 
 
 async def test_what_a_thread_speaks_of_is_meant(world: World) -> None:
-    """Shows that "it" is the one document that the last answer cited."""
+    """Shows that "it" is the document that the last answer cited."""
     bring(world, "rome.pdf", SECTIONS[:3], "Rome")
     cited = frozenset({world.register.publications[1].document_id})
     answer = await ask(world, "What is it about?", Turn("Who pays?", "Who pays?", "Rome pays.", cited))
@@ -104,7 +104,7 @@ async def test_what_is_no_document_is_searched_for(world: World) -> None:
 
 
 async def test_without_numbers_the_highest_level_that_has_several_headings_counts(world: World) -> None:
-    """Shows that a single heading over all is no outline, and that further ones are counted."""
+    """Shows that a single top heading is no outline, and that headings over the limit are counted."""
     many = [(f"All\n\nPart {letter}\n\nWords.", ("All", f"Part {letter}")) for letter in "abcdefghijklmn"]
     bring(world, "parts.pdf", many, "Parts")
     text = (await ask(world, "Summarise parts.pdf")).text
@@ -114,13 +114,13 @@ async def test_without_numbers_the_highest_level_that_has_several_headings_count
 
 
 async def test_a_document_of_nothing_but_pictures_has_no_outline(world: World) -> None:
-    """Shows that where there is neither sentence nor heading, the question is searched for."""
+    """Shows that a document without sentences and headings is searched as a question."""
     bring(world, "map.pdf", [("A1 B2", ())], "Map")
     assert (await ask(world, "Summarise map.pdf")).state is not AnswerState.CHAT
 
 
 async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None:
-    """Shows lines and page buttons in Slack and in Teams, and the asker's language."""
+    """Shows lines and page buttons in Slack and Teams, in the asker's language."""
     answer = await ask(world, "What is travel.pdf about?")
     assert answer.language is Language.ENGLISH
     assert reply_words(Language.ENGLISH).outline_sections in answer.text

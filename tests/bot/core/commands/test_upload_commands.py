@@ -1,4 +1,4 @@
-"""Uploads are removed by whoever uploaded them, and by admins: the file, its document, and the upload."""
+"""Removal of uploads by their uploader and by admins: the file, its document, and the upload."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAME = "[1] Plan – draft (2).pdf"
 
 @dataclass
 class Registry:
-    """A channel with one upload by Alice, which answers."""
+    """A channel with a live upload by Alice."""
 
     database: Database
     inbox: Path
@@ -46,7 +46,7 @@ class Registry:
     version: int
 
     async def say(self, text: str, asker: str, key: ChannelKey = IT) -> str:
-        """Return the words of the reply to a message."""
+        """Return the text of the reply to a message."""
         return (await self.reply(text, asker, key)).text
 
     async def reply(self, text: str, asker: str, key: ChannelKey = IT) -> Answer:
@@ -65,25 +65,25 @@ class Registry:
 
     @property
     def file(self) -> Path:
-        """Where the upload lies."""
+        """Path of the uploaded file."""
         return self.inbox / IT.tenant / "uploads" / NAME
 
     async def left(self) -> tuple[bool, str, int]:
-        """(whether the file is there, its document's state, how many uploads count)."""
+        """Return (is the file there, state of its document, number of uploads)."""
         async with self.database.snapshot() as session:
             document = await session.get_one(DocumentRow, await self.shelf.document_of(self.version))
         uploads = await Uploads(self.database).of_channel(self.shelf.channel.id)
         return self.file.exists(), document.state, len(uploads)
 
     async def audit(self) -> list[tuple[str, str, str, bool]]:
-        """(who, what, on what, whether it was done), oldest first."""
+        """Return (actor, action, subject, is_done) of the audit entries, oldest first."""
         entries = await AuditLog(self.database).latest()
         return [(one.actor, one.action, one.subject, one.is_done) for one in entries]
 
 
 @pytest.fixture
 async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
-    """The upload, its file and its document."""
+    """Yield the upload with its file and its document."""
     database = await Database.open(make_sqlite(tmp_path / "home"))
     shelf = await open_shelf(database, IT)
     async with database.transaction() as session:
@@ -101,7 +101,7 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
 
 
 async def test_who_wants_a_human_is_told_who_added_documents_and_who_is_admin(registry: Registry) -> None:
-    """Shows whom an installation knows, and the sentence where it knows nobody."""
+    """Shows the people known to an installation, and the reply if it knows none."""
     answer = await registry.reply("Who can I ask?", BOB)
     assert (answer.text, answer.people) == (WORDS.people_to_ask, (ALICE, ADMIN))
     elsewhere = await registry.reply("I need to talk to a human", BOB, HR)
@@ -113,7 +113,7 @@ async def test_who_wants_a_human_is_told_who_added_documents_and_who_is_admin(re
 
 @for_each("language", list(Language))
 def test_the_words_that_a_reply_names_remove_the_file(language: Language) -> None:
-    """Shows that what the uploader is told to say is understood, in each language, with the file's name."""
+    """Shows that the suggested command is understood in each language, with the file's name."""
     words = reply_words(language)
     for sentence in (words.upload_taken(file=NAME), words.upload_too_many(2, file=NAME)):
         said = [text.strip() for text in re.findall("[“„«]([^”“»]+)[”“»]", sentence)]
@@ -130,7 +130,7 @@ GONE, HERE = (False, "deleted", 0), (True, "present", 1)
 async def test_an_uploader_and_an_admin_remove_file_document_and_upload(
     registry: Registry, asker: str
 ) -> None:
-    """Shows that nothing of it answers from that moment on, and who did it; a second time there is none."""
+    """Shows that its document no longer answers, with an audit entry; a second removal finds none."""
     assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_removed(
         file=NAME.replace("[1]", "(1)")
     )
@@ -142,7 +142,7 @@ async def test_an_uploader_and_an_admin_remove_file_document_and_upload(
 
 @pytest.mark.parametrize("asker", [BOB, ""])
 async def test_nobody_else_removes_an_upload(registry: Registry, asker: str) -> None:
-    """Shows the sentence, that nothing changed, and the refusal in the audit."""
+    """Shows the refusal, unchanged state, and the refusal in the audit log."""
     shown = NAME.replace("[1]", "(1)")
     assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_not_yours(file=shown)
     assert await registry.left() == HERE
@@ -150,7 +150,7 @@ async def test_nobody_else_removes_an_upload(registry: Registry, asker: str) -> 
 
 
 async def test_an_upload_whose_uploader_nobody_knows_is_removed_by_admins_only(registry: Registry) -> None:
-    """Shows that an asker without a name is not the uploader without one."""
+    """Shows that an anonymous asker is not taken for the anonymous uploader."""
     new = NewUpload(registry.shelf.channel.id, "m2", "", "s2", 1, {})
     await Uploads(registry.database).keep(new, lambda taken: "b.pdf", UploadQuota(9, 99))
     assert await registry.say("remove upload b.pdf", "") == WORDS.upload_not_yours(file="b.pdf")
@@ -158,7 +158,7 @@ async def test_an_upload_whose_uploader_nobody_knows_is_removed_by_admins_only(r
 
 
 async def test_an_upload_is_removed_in_its_own_channel_only(registry: Registry) -> None:
-    """Shows that not even an admin reaches one from another channel, nor learns of it."""
+    """Shows that even an admin neither removes nor sees an upload from another channel."""
     said = await registry.say("remove upload Plan draft 2", ADMIN, HR)
     assert said == WORDS.no_such_upload(name="Plan draft 2")
     assert await registry.left() == HERE
@@ -167,7 +167,7 @@ async def test_an_upload_is_removed_in_its_own_channel_only(registry: Registry) 
 
 @pytest.mark.parametrize("step", ["file", "document"])
 async def test_a_removal_that_broke_off_is_finished_by_the_same_words(registry: Registry, step: str) -> None:
-    """Shows what a crash leaves after each step, made good when the question is taken up again."""
+    """Shows recovery after a crash at each step, when the command is retried."""
     registry.file.unlink()
     if step == "document":
         document = await registry.shelf.document_of(registry.version)
@@ -179,7 +179,7 @@ async def test_a_removal_that_broke_off_is_finished_by_the_same_words(registry: 
 
 
 async def test_a_file_that_cannot_be_removed_goes_on_answering_and_it_is_said(registry: Registry) -> None:
-    """Shows it with a folder that became a link: nothing is half removed."""
+    """Shows a folder replaced by a symlink: nothing is removed halfway."""
     elsewhere = registry.inbox / "elsewhere"
     registry.file.parent.rename(elsewhere)
     registry.file.parent.symlink_to(elsewhere)

@@ -1,4 +1,4 @@
-"""An answer survives the outbox exactly."""
+"""Serialization of answers in the outbox."""
 
 import json
 from dataclasses import replace
@@ -60,7 +60,7 @@ FULL = Answer(
 
 @pytest.mark.parametrize("answer", [FULL, Answer(AnswerState.NOT_FOUND, "Not there.")])
 def test_an_answer_comes_back_exactly(answer: Answer) -> None:
-    """What went through JSON is equal to what went in, in value and in type."""
+    """A round trip through JSON preserves values and types."""
     back = answer_from_json(json.loads(json.dumps(answer_to_json(answer))))
     assert back == answer
     assert isinstance(back.state, AnswerState)
@@ -68,7 +68,7 @@ def test_an_answer_comes_back_exactly(answer: Answer) -> None:
 
 
 def test_passages_stay_out_of_the_outbox() -> None:
-    """The text of the candidates is not kept a second time; all else is."""
+    """Candidate passages are not stored; all other fields are."""
     publication = LivePublication(*(uuid4(), 1, uuid4(), 1, uuid4(), "ab", Rung.QUICK, "a.pdf", "A", 1, 1))
     passage = Passage(publication, 0, "a long secret text", 1, 1, (), 0.5, 2.0, None)
     stored = answer_to_json(replace(FULL, passages=(passage,)))
@@ -77,7 +77,7 @@ def test_passages_stay_out_of_the_outbox() -> None:
 
 
 def test_the_stored_form_is_plain_json() -> None:
-    """No enum, tuple subclass or dataclass of ours is needed to read it."""
+    """No enum, tuple subclass or dataclass is needed to read it."""
     stored = answer_to_json(FULL)
     milliseconds = json.loads(json.dumps(stored))["milliseconds"]
     assert milliseconds == {"retrieve": 3, "answer": 40, "total": 43, "first": 25}

@@ -1,4 +1,4 @@
-"""Every question that was received gets exactly one visible answer, whatever crashes."""
+"""Conversation: each received question gets exactly one visible answer, whatever crashes."""
 
 import asyncio
 import logging
@@ -42,11 +42,11 @@ FIGURE = AnswerFigure(
 
 
 class Killed(BaseException):
-    """The process ends here: nothing that follows happens."""
+    """Simulates SIGKILL: the process does nothing afterwards."""
 
 
 class Fallible:
-    """Passes every call on to ``inner``, and ends or fails a planned one before or after it."""
+    """Forwards calls to ``inner`` and raises planned errors before or after them."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -73,16 +73,16 @@ class Fallible:
 
 
 class Chat:
-    """A chat platform: what is visible in it, and a messenger that can look for its own placeholder."""
+    """A fake chat platform: its visible messages, and a messenger that can find its placeholder."""
 
     def __init__(self, *, can_look: bool = True) -> None:
         self.visible: list[tuple[Json, str]] = []
-        # What was written over placeholders.
+        # Texts written over placeholders.
         self.writes: list[str] = []
-        # Message -> the captions of the figures that it shows.
+        # Captions of the figures shown by each message.
         self.pictures: dict[int, list[str]] = {}
         self.can_look = can_look
-        # Threads in which the platform takes no post just now.
+        # Conversations in which the platform currently refuses posts.
         self.full: set[str] = set()
 
     async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
@@ -93,49 +93,49 @@ class Chat:
         return {"index": len(self.visible) - 1}
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
-        """Look for the placeholder that answers this address."""
+        """Find the placeholder for this address."""
         found = [index for index, (where, _) in enumerate(self.visible) if where == address]
         return {"index": found[0]} if found and self.can_look else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write over the placeholder."""
+        """Update the placeholder with a draft."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
-        """Replace the placeholder."""
+        """Replace the placeholder with the answer."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
         self.writes.append(answer.text)
         self.pictures.pop(message["index"], None)
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
-        """Show the figures."""
+        """Attach the figures."""
         await hold()
         assert self.visible[message["index"]] == (address, answer.text)
         self.pictures[message["index"]] = [one.caption for one in answer.figures]
 
     def replies(self, event: str = "e1") -> list[str]:
-        """What stands in the chat for one question."""
+        """Return the messages visible for one question."""
         return [text for address, text in self.visible if address["event"] == event]
 
 
 class Answers:
-    """Answers every question with its own text, one at a time let through by ``gate`` when it is closed."""
+    """Answers each question with its own text; a closed ``gate`` blocks answering."""
 
     def __init__(self) -> None:
         self.asked: list[Question] = []
         self.at_once = self.most_at_once = 0
         self.gate = asyncio.Event()
         self.gate.set()
-        # Shown before the gate.
+        # Draft shown before the gate.
         self.beginning = ""
         self.figures: tuple[AnswerFigure, ...] = ()
         self.answered_from: AnsweredFrom | None = None
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the answer, once the gate is open."""
+        """Return the answer once the gate is open."""
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -151,7 +151,7 @@ class Answers:
 
 
 class World:
-    """One database, one chat, one answerer; workers come and go."""
+    """World with one database, chat and answerer, in which workers start and die."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -171,7 +171,7 @@ class World:
 
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1, **options: Any) -> AsyncIterator[Conversation]:
-        """Yield a worker while it runs."""
+        """Run a worker."""
         worker = self.worker(**options)
         task = asyncio.create_task(worker.run())
         try:
@@ -186,17 +186,17 @@ class World:
             return list(await session.scalars(select(InboxRow).order_by(InboxRow.id)))
 
     async def turns(self) -> list[TurnRow]:
-        """Return all that threads remember."""
+        """Return all stored turns."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(TurnRow).order_by(TurnRow.id)))
 
     async def set_rows(self, **values: Any) -> None:
-        """Change all questions behind the workers' backs."""
+        """Change all questions without the workers' knowledge."""
         async with self.database.transaction() as session:
             await session.execute(update(InboxRow).values(**values))
 
     async def until(self, state: str = "done", questions: int = 1) -> None:
-        """Wait until so many questions are in this state."""
+        """Wait until ``questions`` questions are in this state."""
         found: list[InboxRow] = []
 
         async def are_in_state() -> bool:
@@ -208,7 +208,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """A world of its own on a fresh database."""
+    """Yield a world with a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     yield World(database)
     await database.aclose()
@@ -228,7 +228,7 @@ def message(event: str = "e1", **values: Any) -> IncomingMessage:
 
 
 async def test_a_question_gets_its_answer_in_its_place(world: World) -> None:
-    """The placeholder becomes the answer; the channel asked in is the one of the envelope."""
+    """The answer replaces the placeholder; the channel is that of the envelope."""
     async with world.running() as worker:
         assert await worker.receive(message())
         await world.until("done")
@@ -238,7 +238,7 @@ async def test_a_question_gets_its_answer_in_its_place(world: World) -> None:
 
 
 async def test_repeated_and_twin_events_are_answered_once(world: World) -> None:
-    """The same event thrice and a twin of the same message, before and after the answer, give one reply."""
+    """The same event three times and a twin of the message, before and after the answer, give one reply."""
     async with world.running() as worker:
         received = [await worker.receive(message()) for _ in range(3)]
         await world.until("done")
@@ -249,7 +249,7 @@ async def test_repeated_and_twin_events_are_answered_once(world: World) -> None:
 
 
 async def test_a_message_that_names_nobody_asks_only_where_we_answer(world: World) -> None:
-    """In a thread with a question of ours it is answered; elsewhere nothing is kept, not even a channel."""
+    """The message is answered in a thread with a question of ours; else nothing is stored."""
     async with world.running() as worker:
         assert not await worker.receive(message("e1", is_unaddressed=True))
         assert await Channels(world.database).all() == []
@@ -257,7 +257,7 @@ async def test_a_message_that_names_nobody_asks_only_where_we_answer(world: Worl
         assert not await worker.receive(message("e3", thread="18.1", is_unaddressed=True))
         assert await worker.receive(message("e4", is_unaddressed=True))
         await world.until("done", 2)
-    asked = sorted(question.text for question in world.answers.asked)  # both may be in work at once
+    asked = sorted(question.text for question in world.answers.asked)  # both may be in progress at once
     assert asked == ["Question e2?", "Question e4?"]
 
 
@@ -279,8 +279,10 @@ STEPS = [
 async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     world: World, part: str, step: str, when: str
 ) -> None:
-    """A worker dies before or after each step; the next one finishes the question, and asks again only
-    when the answer was not kept yet. Its figures stand in it once."""
+    """A worker dies before or after each step, and the next one finishes the question.
+
+    The answer is generated again only if it was not stored yet; its figures appear once.
+    """
     world.answers.figures = (FIGURE,)
     world.answers.beginning = "Question e1? Yes."
     getattr(world, part).plan(step, when, Killed())
@@ -298,7 +300,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
 
 
 async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(world: World) -> None:
-    """Proven sentences stand where the placeholder stood while more are written, never beside the answer."""
+    """Verified sentences replace the placeholder while more are written, never next to the answer."""
     world.answers.beginning = "Yes."
     world.answers.gate.clear()
     async with world.running() as worker:
@@ -310,7 +312,7 @@ async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(wor
 
 
 async def test_an_edited_question_is_answered_anew_in_the_same_place(world: World) -> None:
-    """Also while the old words are being answered; the thread remembers the new ones alone."""
+    """Shows it during the answer to the old text, too; the thread memory has only the new one."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=0.6) as worker:
         await worker.receive(message())
@@ -332,12 +334,12 @@ async def test_an_edited_question_is_answered_anew_in_the_same_place(world: Worl
 
 
 def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:
-    """What Slack's button asks for in a thread."""
+    """Return a stop request for a thread, as sent by Slack's button."""
     return StopRequest(message().key, thread, "message of another", covers)
 
 
 async def test_a_stopped_question_ends_with_a_sentence_at_once(world: World) -> None:
-    """Work on it ends, nobody asks it again, the thread remembers nothing; what comes later is answered."""
+    """Cancels its task without a retry or a stored turn; later questions are answered."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=60) as worker:
         await worker.receive(message(text="Wie lange?"))
@@ -358,7 +360,7 @@ async def test_a_stopped_question_ends_with_a_sentence_at_once(world: World) -> 
 
 
 async def test_a_question_that_another_process_answers_is_stopped_there_too(world: World) -> None:
-    """Whoever heard of it says so; the other one has lost the question before anybody takes it again."""
+    """The process that gets the event replies; the other one has lost its lease before any new claim."""
     world.answers.gate.clear()
     async with world.running() as first:
         await first.receive(message())
@@ -373,7 +375,7 @@ async def test_a_question_that_another_process_answers_is_stopped_there_too(worl
 
 
 async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: World) -> None:
-    """The answer is complete, and a file is taken whatever becomes of the words beside it."""
+    """The answer is already complete, and a file is stored regardless of its message's text."""
     world.messenger.plan("deliver", "before", DeliveryError("not now"))
     async with world.running() as worker:
         await worker.receive(message())
@@ -391,7 +393,7 @@ async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: W
 
 
 async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
-    """It may wake up after another one has answered: the lease is asked for before every update."""
+    """A delayed worker may wake after another has answered: it renews its lease before every update."""
     world.answers.beginning = "Yes."
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
     async with world.running() as worker:
@@ -402,7 +404,7 @@ async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -
 
 
 async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World) -> None:
-    """The words may be another answer's by the time that the pictures are uploaded."""
+    """During the upload of figures, the message may have become another answer's."""
     world.answers.figures = (FIGURE,)
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
     async with world.running() as worker:
@@ -416,7 +418,7 @@ async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World
 async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
     world: World, error: Exception
 ) -> None:
-    """A decoration that fails costs neither the answer nor an attempt."""
+    """A failed draft costs neither the answer nor an attempt."""
     world.answers.beginning = "Yes."
     world.messenger.plan("show", "after", error)
     async with world.running() as worker:
@@ -427,7 +429,7 @@ async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
 
 
 async def test_a_question_knows_what_its_own_thread_said_before(world: World) -> None:
-    """Not what another thread of the channel, or the same thread name in another channel said."""
+    """Other threads of the channel, and threads of other channels with the same id, are not included."""
     async with world.running() as worker:
         elsewhere = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC")
         for event, values in (
@@ -448,7 +450,7 @@ async def test_a_question_knows_what_its_own_thread_said_before(world: World) ->
 
 
 async def test_two_crashes_around_the_first_post_still_show_one_answer(world: World) -> None:
-    """Dying after the post, and again while looking for it, leaves one placeholder to find."""
+    """Crashes after the post and during the search for it leave one placeholder to find."""
     world.messenger.plan("place", "after", Killed())
     world.messenger.plan("find_placeholder", "after", Killed())
     await world.worker().receive(message())
@@ -462,7 +464,7 @@ async def test_two_crashes_around_the_first_post_still_show_one_answer(world: Wo
 
 
 async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world: World) -> None:
-    """Where nobody can look for the first post, a second placeholder may appear, and one is answered."""
+    """A second placeholder may appear for a lost first post; one of them is answered."""
     world.chat.can_look = False
     world.messenger.plan("place", "after", Killed())
     await world.worker().receive(message())
@@ -475,7 +477,7 @@ async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world:
 
 
 async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World) -> None:
-    """When the connection broke after the platform took the placeholder, no second one is posted."""
+    """A connection that broke after the post leads to no second placeholder."""
     world.messenger.plan("place", "after", DeliveryUnclear("the connection broke"))
     async with world.running() as worker:
         await worker.receive(message())
@@ -484,7 +486,7 @@ async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World)
 
 
 async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_again(world: World) -> None:
-    """A refused delivery waits as long as the platform says, and delivers the answer that was kept."""
+    """A refused delivery waits for Retry-After and delivers the stored answer."""
     world.messenger.plan("deliver", "before", DeliveryError("rate limited", retry_after=2))
     started = utc_now()
     async with world.running() as worker:
@@ -498,7 +500,7 @@ async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_a
 
 @pytest.mark.long
 async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World) -> None:
-    """A post that is never answered counts as unclear once half the lease is over."""
+    """A post without a response counts as unclear after half the lease."""
     hanging = asyncio.Event()
 
     class Hanging(Chat):
@@ -520,7 +522,7 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
 
 
 async def test_nobody_waits_for_ever_for_a_platform_that_refuses(world: World) -> None:
-    """A question whose answer was refused for a day is ended, with a reason for the admin."""
+    """A question whose answer was refused for a day fails, with a reason for the admin."""
     await world.worker().receive(message())
     await world.set_rows(created_at=utc_now() - timedelta(days=2))
     world.messenger.plan("place", "before", DeliveryError("channel is archived"))
@@ -531,18 +533,18 @@ async def test_nobody_waits_for_ever_for_a_platform_that_refuses(world: World) -
 
 
 async def test_a_question_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
-    """After three unexpected faults a person reads that something failed: neither silence nor a traceback."""
+    """After three unexpected errors the person gets a failure message: neither silence nor a traceback."""
     world.answering.plan("answer", "before", *[ValueError(f"fault {n}") for n in range(3)])
     async with world.running() as worker:
         await worker.receive(message())
         await world.until("done")
     assert world.chat.replies() == [WORDS.engine_failed]
     assert [row.attempts for row in await world.rows()] == [3]
-    assert await world.turns() == []  # a failure is nothing that a thread remembers
+    assert await world.turns() == []  # failures are not stored in the thread memory
 
 
 async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(world: World) -> None:
-    """Three workers dying over one question use up its attempts as well."""
+    """Three crashed workers use up the attempts as well."""
     world.answering.plan("answer", "before", *[Killed() for _ in range(3)])
     await world.worker().receive(message())
     for left in (2, 1, 0):
@@ -555,7 +557,7 @@ async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(worl
 
 
 async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
-    """Infrastructure may fail as often as it likes; the question is answered when it is back."""
+    """Infrastructure errors are retried without limit; the question is answered after recovery."""
     world.answering.plan("answer", "before", IndexUnavailable("down"), IndexUnavailable("down"))
     await world.worker().receive(message())
     await world.set_rows(attempts=2)
@@ -566,7 +568,7 @@ async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
 
 
 async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: World) -> None:
-    """A fault of ours in showing an answer ends in the failure's sentence, not in endless tries."""
+    """A bug in rendering an answer ends with the failure message instead of endless retries."""
     await world.worker().receive(message())
     await world.set_rows(attempts=2)
     world.messenger.plan("deliver", "before", KeyError("a fault in rendering"))
@@ -576,7 +578,7 @@ async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: W
 
 
 async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> None:
-    """When the failure's sentence fails as well, the question ends instead of spinning."""
+    """A question whose failure message fails too is failed instead of being retried forever."""
     await world.worker().receive(message())
     await world.set_rows(attempts=5)
     world.messenger.plan("place", "before", KeyError("an address from nowhere"))
@@ -586,7 +588,7 @@ async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> No
 
 
 async def test_only_so_many_questions_are_answered_at_once(world: World) -> None:
-    """Six questions and two slots: never more than two at once, and all are answered."""
+    """Six questions with two slots: never more than two at once, and all are answered."""
     world.answers.gate.clear()
     async with world.running(concurrency=2) as worker:
         for number in range(6):
@@ -601,7 +603,7 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
 
 @pytest.mark.parametrize("held_back", [60.0, 0.1])
 async def test_what_is_not_acknowledged_yet_goes_first(world: World, held_back: float) -> None:
-    """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
+    """No work begins while a message is being stored, but a slow database delays it only for a while."""
     has_come, may_be_kept = asyncio.Event(), asyncio.Event()
 
     class SlowInbox(Inbox):
@@ -627,7 +629,7 @@ async def test_what_is_not_acknowledged_yet_goes_first(world: World, held_back: 
 
 
 async def test_one_question_that_is_kept_slowly_is_not_called_many(world: World) -> None:
-    """A slow database is no flood: the question has the usual placeholder."""
+    """A slow database is no flood: the question gets the usual placeholder."""
 
     class SlowInbox(Inbox):
         async def receive(self, *arguments: Any, **values: Any) -> bool:
@@ -649,7 +651,7 @@ async def test_one_question_that_is_kept_slowly_is_not_called_many(world: World)
 
 
 async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
-    """Their placeholders say that others are first; each is replaced by its answer, none is posted twice."""
+    """Placeholders say that others come first; each is replaced by its answer, and none is posted twice."""
     world.answers.gate.clear()
     async with world.running(concurrency=2) as worker:
         for number in range(20):
@@ -673,7 +675,7 @@ async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) 
 async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
     world: World, part: str, step: str, when: str
 ) -> None:
-    """Whoever takes the question over finds its placeholder."""
+    """The worker that claims the question finds its placeholder."""
     world.answers.gate.clear()
     async with world.running(concurrency=1) as worker:
         await worker.receive(message("e1"))
@@ -690,7 +692,7 @@ async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
 
 
 async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(world: World) -> None:
-    """A worker dies when it has kept that eight placeholders are being posted, and has posted none or one."""
+    """A worker dies after recording that eight placeholders are being posted, having posted none or one."""
     for number in range(8):
         await world.worker().receive(message(f"e{number}"))
     claimed = await Inbox(world.database).claim_unseen("dead", 60, (Platform.SLACK,), 16)
@@ -704,13 +706,13 @@ async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(wor
 
 
 def message_in(conversation: str, event: str, asker: str = "", workspace: str = "T1ABC") -> IncomingMessage:
-    """Return a question of a channel."""
+    """Return a question in a channel."""
     address = {"event": event, "in": conversation, "asker": asker}
     return message(event, key=ChannelKey(Platform.SLACK, workspace, conversation), address=address)
 
 
 async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> None:
-    """A question that comes behind two dozen of another channel is seen, and answered, among the first."""
+    """A question after two dozen of another channel gets its placeholder and answer among the first."""
     world.answers.gate.clear()
     worker = world.worker()
     for number in range(24):
@@ -725,7 +727,7 @@ async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> Non
 
 
 async def test_a_channel_that_takes_no_posts_holds_up_no_other(world: World) -> None:
-    """Its rate limit is honoured; all of its questions are answered in the end, in one message each."""
+    """Rate limits are respected; in the end each question is answered in one message."""
     world.answers.gate.clear()
     world.chat.full = {"C1ABC"}
     async with world.running(concurrency=1, pacing=Pacing(post_pause=0.01)) as worker:
@@ -744,7 +746,7 @@ async def test_a_channel_that_takes_no_posts_holds_up_no_other(world: World) -> 
 
 
 async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(world: World) -> None:
-    """Beyond a person's limit; the next person's question is in turn, and says nothing of minutes."""
+    """Shows the limit per person; other people's questions keep their turn and show no wait."""
     world.answers.gate.clear()
     async with world.running(concurrency=1, limits=QuestionLimits(person=3)) as worker:
         await worker.receive(message_in("C1ABC", "e0", asker="U1"))
@@ -774,7 +776,7 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
 async def test_a_flood_of_many_people_goes_behind_the_others(
     world: World, limits: QuestionLimits, flood: list[str], other: str
 ) -> None:
-    """Beyond the limit of a channel or of a workspace, whoever asks there, and wherever."""
+    """Shows the limits per channel and per workspace."""
     world.answers.gate.clear()
     async with world.running(concurrency=1, limits=limits) as worker:
         for number in range(8):
@@ -796,7 +798,7 @@ async def test_a_flood_of_many_people_goes_behind_the_others(
 
 
 async def test_draining_ends_although_placeholders_are_posted_no_more(world: World) -> None:
-    """What ends the posting of placeholders, whatever it is, leaves nobody waiting for the end."""
+    """Any error in posting placeholders must not block the shutdown."""
     world.answers.gate.clear()
     worker = world.worker(concurrency=1)
     task = asyncio.create_task(worker.run())
@@ -811,7 +813,7 @@ async def test_draining_ends_although_placeholders_are_posted_no_more(world: Wor
 
 
 async def test_draining_finishes_what_is_in_work(world: World) -> None:
-    """A question in work when the service stops is still answered within the time given."""
+    """A question in progress at shutdown is still answered within the drain timeout."""
     world.answers.gate.clear()
     async with world.running(drain_seconds=PATIENCE) as worker:
         await worker.receive(message())
@@ -821,7 +823,7 @@ async def test_draining_finishes_what_is_in_work(world: World) -> None:
 
 
 async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: World) -> None:
-    """A stop lets go of unfinished questions: the next worker takes them up at once, uncounted."""
+    """A shutdown releases unfinished questions: the next worker claims them at once, uncounted."""
     world.answers.gate.clear()
     async with world.running() as worker:
         await worker.receive(message("e1"))
@@ -837,7 +839,7 @@ async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: Wor
 
 
 async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> None:
-    """While one worker hangs over a question another takes over; the first gives up and changes nothing."""
+    """While a worker hangs, another claims the question; the first aborts and changes nothing."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=3) as worker:
         await worker.receive(message())
@@ -849,7 +851,7 @@ async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> No
 
 
 async def until_renewed(world: World, times: int) -> None:
-    """Wait until the lease of the question that is answered has been put off so often."""
+    """Wait until the lease of the question in progress was renewed ``times`` times."""
     await until_true(lambda: world.answers.at_once == 1)
     ends = set()
     while len(ends) <= times:
@@ -858,8 +860,10 @@ async def until_renewed(world: World, times: int) -> None:
 
 
 async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) -> None:
-    """Shows that an answer which takes longer than a lease is neither taken over nor asked for twice, though
-    a renewal failed in an unforeseen way."""
+    """Shows that an answer longer than a lease is neither claimed nor generated twice.
+
+    Holds although one renewal failed unexpectedly.
+    """
     world.answers.gate.clear()
     world.inbox.plan("renew", "before", ValueError("unforeseen"))
     async with world.running(lease_seconds=4) as worker:
@@ -872,7 +876,7 @@ async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) 
 
 
 async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> None:
-    """Shows that no renewal is still on its way to the database when its question is released."""
+    """Shows that no renewal is in flight to the database when the question is released."""
     steps: list[str] = []
     renewing = asyncio.Event()
 
@@ -882,7 +886,7 @@ async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> N
             try:
                 await asyncio.sleep(60)
             finally:
-                for _ in range(20):  # a transaction ends in its own time
+                for _ in range(20):  # a transaction takes its time to end
                     await asyncio.sleep(0)
                 steps.append("renewed")
 
@@ -900,7 +904,7 @@ async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> N
 
 
 async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
-    """A question from a platform that is switched off today is answered once its door is open again."""
+    """A question from a disabled platform is answered once the platform is enabled again."""
     teams = Chat()
     key = ChannelKey(Platform.TEAMS, "tenant", "19:x")
     async with world.running() as worker:
@@ -917,7 +921,7 @@ async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
 async def test_logs_carry_ids_and_nothing_that_people_wrote(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither a question nor an error that quotes it reaches the log; the question's id does."""
+    """Neither a question nor an error that quotes it is logged; the question's id is."""
     caplog.set_level(logging.DEBUG, logger="bot")
     world.answering.plan("answer", "before", ValueError("cannot parse 'my secret salary'"))
     async with world.running() as worker:
@@ -931,7 +935,7 @@ DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 
 
 async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: World) -> None:
-    """Where it is searched, and where its turn is kept; the person's words never reach the library."""
+    """Shows the searched channel and the place of the turn; the text is not stored in the library."""
     library = await Channels(world.database).ensure_library("policies")
     await Channels(world.database).keep_direct_library(DirectLibrary(library))
     async with world.running() as worker:
@@ -947,7 +951,7 @@ async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: W
 
 @pytest.mark.parametrize("is_direct", [False, True])
 async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, is_direct: bool) -> None:
-    """No library: a direct chat is its own; with one, no other chat asks it, whatever its text says."""
+    """Without a library a direct chat searches its own documents; other chats never search the library."""
     channels = Channels(world.database)
     if not is_direct:
         await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
@@ -960,7 +964,7 @@ async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, i
 
 
 async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) -> None:
-    """The kind of the chat is kept with it: the next worker asks the library as the first one would."""
+    """The kind of chat is stored: after a crash the next worker also searches the library."""
     channels = Channels(world.database)
     await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
     await world.worker().receive(message(key=DIRECT, is_direct=True))
@@ -972,7 +976,7 @@ async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) 
 
 @pytest.mark.parametrize("is_member", [True, False])
 async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: World, is_member: bool) -> None:
-    """Kept before a crash and delivered after it: whoever has left its channel meanwhile reads a sentence."""
+    """An answer stored before a crash and delivered after it becomes a notice for former members."""
     tenant = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC").tenant
     world.answers.answered_from = AnsweredFrom((tenant,), "#it")
     members = {tenant}
@@ -999,12 +1003,12 @@ async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: Wo
 
 
 def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
-    """Return a message with a file, and words beside it."""
+    """Return a message with a file and text."""
     return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
 
 
 async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None:
-    """What becomes of it stands in the placeholder's place; nothing is searched for or remembered."""
+    """The result replaces the placeholder; no search is made, and no turn is stored."""
     taken: list[InboxItem] = []
 
     async def take(item: InboxItem) -> Answer:
@@ -1020,7 +1024,7 @@ async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None
 
 
 async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> None:
-    """Waiting for that is nobody's fault, however often; the answer stands where the file was taken."""
+    """Waiting for the file uses up no attempt; the answer replaces the file's placeholder."""
     waiting = [FileBeingRead("not yet") for _ in range(5)]
 
     async def take(item: InboxItem) -> Answer | None:
@@ -1038,7 +1042,7 @@ async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> No
 
 
 async def test_a_file_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
-    """In the language of the words beside it, after three tries."""
+    """The failure message is in the language of the text, after three attempts."""
     tries: list[int] = []
 
     async def take(item: InboxItem) -> Answer | None:

@@ -1,4 +1,4 @@
-"""What a direct chat asks: the library, and its person's channels as the platform says them just then."""
+"""Channels searched by a direct message: the library, and the person's channels by membership lookup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 
 @dataclass
 class Lookup:
-    """A platform on which one person is in these channels."""
+    """A platform on which one person is a member of these channels."""
 
     names: dict[TenantName, str] = field(default_factory=dict)
     is_silent: bool = False
@@ -50,7 +50,7 @@ class Lookup:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A fresh database."""
+    """Yield a fresh database."""
     opened = await Database.open(make_sqlite(tmp_path))
     yield opened
     await opened.aclose()
@@ -70,7 +70,7 @@ async def ask(
     platform: Platform = Platform.SLACK,
     shared: Collection[Platform] = (),
 ) -> tuple[Question | Answer, Channel]:
-    """What becomes of a question in the direct chat, and the chat."""
+    """Return the resolved question, or an answer in its place, and the direct chat."""
     channels = Channels(database)
     chat = await channels.ensure(DIRECT, is_direct=True)
     item = InboxItem(
@@ -85,7 +85,10 @@ async def ask(
 async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_library(
     database: Database,
 ) -> None:
-    """By name; none without documents, and none that the person is not in. It belongs to the chat."""
+    """Channels are ordered by name, without those lacking documents or membership.
+
+    Turns belong to the chat.
+    """
     for number in range(MAX_MEMBER_CHANNELS + 3):
         shelf = await open_shelf(database, key(number))
         await shelf.add("a.pdf")
@@ -109,7 +112,7 @@ async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_lib
 async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
     database: Database, elsewhere: dict[str, Any]
 ) -> None:
-    """Nobody asks the platform; without a library the chat is its own, as ever."""
+    """The platform is not asked; without a library the chat searches its own documents."""
     shelf = await open_shelf(database, key(1))
     await shelf.add("a.pdf")
     silent = Lookup(is_silent=True)
@@ -127,7 +130,7 @@ async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
 async def test_a_strangers_workspace_is_not_answered_from_the_library(
     database: Database, ask_channels: bool
 ) -> None:
-    """Where anybody may install the bot, only workspaces that an admin names ask the library."""
+    """With public installation only workspaces named by an admin search the library."""
     channels, lookup = Channels(database), Lookup({})
     library = await channels.ensure_library("policies")
     for named, asked in (((), False), (("T9",), False), (("T9", DIRECT.installation), True)):
@@ -139,7 +142,7 @@ async def test_a_strangers_workspace_is_not_answered_from_the_library(
 
 
 async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(database: Database) -> None:
-    """A turn that cites another channel, or both, is not told to it."""
+    """A turn that cites another channel too is not included."""
     versions = {}
     for number in (1, 2):
         shelf = await open_shelf(database, key(number))
@@ -158,7 +161,7 @@ async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(data
 
 @pytest.mark.parametrize("is_silent", [True, False], ids=["silent", "in none"])
 async def test_where_no_channel_is_known_a_sentence_says_so(database: Database, is_silent: bool) -> None:
-    """That the platform does not say which they are, or that none has documents."""
+    """Covers a platform that does not answer, and a person without any channel with documents."""
     shelf = await open_shelf(database, key(1))
     await shelf.add("a.pdf")
     answer, _ = await ask(database, Lookup(is_silent=is_silent), "When do backups run?")

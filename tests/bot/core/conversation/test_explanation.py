@@ -1,4 +1,4 @@
-"""Why an answer came out as it did: the record of its question in words, in every language."""
+"""Explanation of an answer: its question record in words, in every language."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_says_what_was_searched_found_and_left_out() -> None:
 
 @for_each("language", Language)
 def test_what_needed_no_search_has_one_line(language: Language) -> None:
-    """Shows the sentence of each language, and that few passages are named of many."""
+    """Shows the sentence in each language, and that only some of many passages are listed."""
     words = reply_words(language)
     asked = explain(RECORD | {"looks": []}, words)
     assert asked == words.why_asked(question="Who approves a restore?")

@@ -1,4 +1,4 @@
-"""What is shown while an answer is written comes at a pace, gives way to trouble, and ends for good."""
+"""Live drafts while an answer is written: throttled, best-effort, and finished before the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.errors import DatabaseUnavailable, LeaseLost
 
 
 class Place:
-    """Where texts are shown; each takes its time, and may fail."""
+    """A target for texts; each write takes time and may fail."""
 
     def __init__(self, *errors: Exception, seconds: float = 0) -> None:
         self.stands: list[str] = []
@@ -31,7 +31,7 @@ class Place:
 
 
 async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
-    """Shows that what grows while an update is on its way is sent once, as it is then."""
+    """Shows that text added during an update is sent once, with its latest state."""
     sent: list[str] = []
     begun, free = asyncio.Event(), asyncio.Event()
 
@@ -52,7 +52,7 @@ async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
 
 
 async def test_nothing_more_is_sent_within_a_pace() -> None:
-    """Shows that the first text is sent at once and the next one not before its time."""
+    """Shows that the first text is sent at once, and the next one not before the interval."""
     place = Place()
     async with live_updates(place.write, 3600) as listener:
         for number in range(10):
@@ -63,7 +63,7 @@ async def test_nothing_more_is_sent_within_a_pace() -> None:
 
 
 async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
-    """An update in flight is waited for, so that nothing lands on top of the answer; the pause is not."""
+    """An update in flight is awaited, so that it cannot overwrite the answer; the pause is not."""
     place = Place(seconds=0.2)
     started = time.perf_counter()
     async with live_updates(place.write, 60) as listener:
@@ -75,7 +75,7 @@ async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
 
 
 async def test_an_end_by_cancellation_waits_for_it_too() -> None:
-    """Who takes the question over must not be overwritten either."""
+    """The next worker's text must not be overwritten either."""
     place = Place(seconds=0.2)
 
     async def work() -> None:
@@ -101,7 +101,7 @@ async def test_an_end_by_cancellation_waits_for_it_too() -> None:
     ],
 )
 async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> None:
-    """Shows that no error of an update, foreseen or not, reaches the answer, and that none follows it."""
+    """Shows that no error of an update, expected or not, reaches the answer, and that no more follow."""
     place = Place(error)
     async with live_updates(place.write, 0.01) as listener:
         for text in "abc":
@@ -111,7 +111,7 @@ async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> N
 
 
 async def test_an_update_of_unknown_outcome_gets_time_to_appear() -> None:
-    """It may still arrive: the answer is written after it."""
+    """The update may still arrive: the answer is written after it."""
     started = time.perf_counter()
     async with live_updates(Place(DeliveryUnclear("no reply")).write, 0.01) as listener:
         listener.show("a")

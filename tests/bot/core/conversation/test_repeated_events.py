@@ -1,4 +1,4 @@
-"""An event that comes again costs no work: while the first one is being kept, and after."""
+"""Deduplication of repeated events, during the first one's storage and afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.errors import DatabaseUnavailable
 
 
 class SlowDatabase:
-    """Keeps what it is given once it may, and counts."""
+    """A gated fake database that counts calls."""
 
     def __init__(self) -> None:
         self.works = asyncio.Event()
@@ -19,7 +19,7 @@ class SlowDatabase:
         self.fails = False
 
     async def keep(self) -> bool:
-        """Wait, then keep or fail."""
+        """Wait for the gate, then return or fail."""
         self.calls += 1
         await self.works.wait()
         if self.fails:
@@ -28,12 +28,12 @@ class SlowDatabase:
 
 
 async def test_repetitions_wait_for_the_first_one_and_are_no_work() -> None:
-    """Shows that none is acknowledged before the first one is kept, and that each is once it is."""
+    """Shows that no repetition is acknowledged before the first one is stored, and each one afterwards."""
     events, database = RepeatedEvents(), SlowDatabase()
     tasks = [asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(100)]
     await asyncio.sleep(0.01)
     assert not any(task.done() for task in tasks)
-    tasks[1].cancel()  # its platform gave up, which is nothing to the others
+    tasks[1].cancel()  # its platform timed out, which must not affect the others
     database.works.set()
     first, _, *others = await asyncio.gather(*tasks, return_exceptions=True)
     assert (first, set(others), database.calls) == (True, {False}, 1)
@@ -42,7 +42,7 @@ async def test_repetitions_wait_for_the_first_one_and_are_no_work() -> None:
 
 
 async def test_what_could_not_be_kept_is_tried_again_when_it_comes_again() -> None:
-    """Shows that no repetition is acknowledged for a first one that failed or was broken off."""
+    """Shows that no repetition is acknowledged if the first one failed or was cancelled."""
     events, database = RepeatedEvents(), SlowDatabase()
     database.fails = True
     tasks = [asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(3)]
@@ -62,7 +62,7 @@ async def test_what_could_not_be_kept_is_tried_again_when_it_comes_again() -> No
 
 
 async def test_only_the_last_events_are_remembered() -> None:
-    """Shows that the memory is bounded: an older event is asked of the database again."""
+    """Shows that memory is bounded: an older event is looked up in the database again."""
     events, database = RepeatedEvents(most=2), SlowDatabase()
     database.works.set()
     for event in ("e1", "e2", "e3"):

@@ -1,4 +1,4 @@
-"""Who waits sees proven sentences as they come, and finds all of them again in the answer."""
+"""Streaming of verified sentences: shown as they come, and all part of the final answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION = "When do backups run?"
 
 
 async def test_proven_sentences_are_shown_one_by_one_and_others_never(world: World) -> None:
-    """A forged sentence is not seen at any time, nor what stands behind it before all is verified."""
+    """A forged sentence is never shown, nor any text after it until all is verified."""
     looker = Looker()
     model = Scripted(Draft((DAILY, FORGED, REPEATED)))
     answer = await world.answering(model).answer(world.question(QUESTION), looker)
@@ -37,7 +37,7 @@ async def test_proven_sentences_are_shown_one_by_one_and_others_never(world: Wor
 async def test_what_was_shown_is_how_the_answer_begins(
     world: World, turn: Draft | Exception, state: AnswerState
 ) -> None:
-    """Neither a fault nor a reply that breaks off takes a sentence back."""
+    """Neither an error nor a truncated reply takes a sentence back."""
     looker = Looker()
     answer = await world.answering(Scripted(turn)).answer(world.question(QUESTION), looker)
     assert looker.seen[0] == DAILY.text
@@ -47,7 +47,7 @@ async def test_what_was_shown_is_how_the_answer_begins(
 
 
 async def test_a_reply_that_breaks_off_is_said_so_and_passages_follow(world: World) -> None:
-    """Half an answer is never passed off as a whole one; what it was marked at keeps its number."""
+    """A partial answer is marked as such; its citation numbers do not change."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION), Looker())
     begun, excuse, *_ = filter(None, answer.text.splitlines())
     assert begun == f"{DAILY.text} [1]"
@@ -57,7 +57,7 @@ async def test_a_reply_that_breaks_off_is_said_so_and_passages_follow(world: Wor
 
 
 async def test_a_second_model_goes_on_where_the_first_broke_off(world: World) -> None:
-    """It is told what stands, and adds the rest; then nothing is missing and nothing is said twice."""
+    """The second model gets the text written before and adds the rest; nothing is missing or repeated."""
     second = Scripted(Draft((DAILY, REPEATED)))
     looker = Looker()
     answer = await world.answering(Scripted(BrokenOff(DAILY)), second).answer(
@@ -69,14 +69,14 @@ async def test_a_second_model_goes_on_where_the_first_broke_off(world: World) ->
 
 
 async def test_a_reply_that_breaks_off_unseen_leaves_nothing(world: World) -> None:
-    """Nobody waited for it, so its sentences were not taken: the quotes stand alone."""
+    """Without a listener its sentences are discarded: only quotes are returned."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION))
     assert answer.text.startswith(WORDS.model_unusable)
     assert DAILY.text not in answer.text
 
 
 async def test_quotes_are_not_shown_before_they_are_an_answer(world: World) -> None:
-    """They take no time."""
+    """Quoting takes no time."""
     looker = Looker()
     await world.answering().answer(world.question(QUESTION), looker)
     assert looker.seen == []
@@ -90,7 +90,7 @@ async def test_quotes_are_not_shown_before_they_are_an_answer(world: World) -> N
     ],
 )
 def test_the_page_that_holds_what_was_asked_for_is_cited_first(question: str, page: int) -> None:
-    """Of a sentence over a page's end, however much of it stands on the other page."""
+    """Shows it for a sentence across a page break, whichever page has more of it."""
     first = "The archive keeps contracts for 11 years after the"
     second = "end of the business year and destroys them while two sworn witnesses supervise all of it."
     (item,) = make_evidence(make_passage(f"{first}\n{second}"), page_starts=((0, 1), (len(first) + 1, 2)))

@@ -1,6 +1,6 @@
-"""Several documents: each is quoted by name, one that says nothing is named, and differences are said.
+"""Answers from several documents: each quoted by name, missing ones named, differences pointed out.
 
-So are those of one document that gives two values on two pages, whoever writes the answer.
+Also covers one document with two values on two pages, with and without a model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ALLOWANCE = "How much is the travel allowance?"
 
 @dataclass
 class FacetedShelf(Shelf):
-    """A shelf whose search keeps to the documents that are asked for."""
+    """A shelf whose search respects the requested document filters."""
 
     async def find(self, *asked: Any, **options: Any) -> Found:
         *others, scopes = asked
@@ -55,7 +55,7 @@ class FacetedShelf(Shelf):
 
 
 def channel(**documents: str) -> World:
-    """A channel of documents of one sentence each, by title; the judge wants a sentence that is near."""
+    """Return a channel with one-sentence documents by title; the judge requires a close sentence."""
     passages = [
         make_passage(text, file=f"{title.lower()}.pdf", title=title) for title, text in documents.items()
     ]
@@ -71,7 +71,7 @@ def channel(**documents: str) -> World:
 
 
 def quote(text: str, file: str, score: float, effective: str = "") -> QuoteCandidate:
-    """Return a sentence of a document, with the day from which it holds."""
+    """Return a sentence of a document with its effective date."""
     passage = make_passage(text, file=file, title=file)
     fields = {"effective": MetadataField("effective", effective, 1, (), effective)} if effective else {}
     [item] = make_evidence(replace(passage, publication=replace(passage.publication, metadata=fields)))
@@ -89,7 +89,7 @@ OSLO = quote("The travel allowance in Oslo is $55 per day.", "oslo", 7.5)
 
 
 def test_documents_that_differ_are_each_quoted_the_newest_first() -> None:
-    """Shows it beyond what would be quoted without, undated ones last."""
+    """Shows it beyond the usual number of quotes, with undated documents last."""
     assert compared(ALLOWANCE, BERN, ROME, OSLO) == (True, ["rome", "bern", "oslo"])
 
 
@@ -106,12 +106,12 @@ def test_documents_that_differ_are_each_quoted_the_newest_first() -> None:
     ],
 )
 def test_documents_that_agree_are_not_said_to_differ(question: str, one: str, other: str) -> None:
-    """Shows it for one value in two spellings, no value, numbers nobody asked for, and a comparison."""
+    """Covers one value in two spellings, no value, other numbers, and a comparison question."""
     assert not compared(question, quote(one, "bern", 9.0), quote(other, "rome", 8.9))[0]
 
 
 def test_a_document_that_is_far_from_the_question_does_not_differ() -> None:
-    """Shows it for twins of what is quoted, and for what a model quotes far below the best."""
+    """Covers near-duplicates of the quoted document, and quotes of a model far below the best score."""
     assert not compared(ALLOWANCE, BERN, replace(OSLO, score=BERN.score - 3))[0]
     better = quote("An allowance is what an office pays.", "help", BERN.score + 3)
     claim = VerifiedClaim("It is $40 per day.", (place(BERN.item, 0, len(BERN.unit.text)),))
@@ -121,14 +121,14 @@ def test_a_document_that_is_far_from_the_question_does_not_differ() -> None:
 
 
 def test_a_question_in_any_language_sees_values_with_a_unit() -> None:
-    """Shows that twins which differ in nothing but their days differ."""
+    """Shows that documents that differ only in their number of days differ."""
     bern = quote("Der Urlaub in Bern beträgt 25 Tage im Jahr.", "bern", 9.0)
     rome = quote("Der Urlaub in Rom beträgt 28 Tage im Jahr.", "rome", 8.8)
     assert compared("Wie lange ist der Urlaub?", bern, rome)[0]
 
 
 async def test_the_reply_says_that_they_differ_and_names_each() -> None:
-    """Shows lead, names and quotes of an answer, as both chat platforms show them."""
+    """Shows lead, names and quotes, as both chat platforms show them."""
     world = channel(
         Bern="The travel allowance in Bern is $40 per day.",
         Rome="The travel allowance in Rome is $30 per day.",
@@ -144,7 +144,7 @@ async def test_the_reply_says_that_they_differ_and_names_each() -> None:
 
 
 async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing() -> None:
-    """Shows that each is searched by itself, and that a third document is left out."""
+    """Shows a separate search per document, and that a third document is left out."""
     world = channel(
         Bern="The travel allowance is $40 per day.",
         Rome="Dogs are welcome.",
@@ -163,7 +163,7 @@ async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing
 
 
 async def test_a_model_compares_what_was_found_in_each() -> None:
-    """Shows that it reads every named document, and that the reply still says which has nothing."""
+    """Shows that the model gets all named documents, and that the reply names those without an answer."""
     world = channel(Bern="The travel allowance is $40 per day.", Rome="Dogs are welcome.")
     said = "The travel allowance is $40 per day."
     draft = Draft((Claim(said, (Quote(1, said),)),))
@@ -178,7 +178,7 @@ DETAILS = "The out-of-pocket maximum for the Standard plan is $6,350 for an indi
 
 
 def plan(*texts: str, headings: tuple[str, ...] = (), pages: tuple[int, ...] = (3, 14)) -> World:
-    """Return a channel with one document, a sentence on each of its pages."""
+    """Return a channel with one document, one sentence per page."""
     passages = [
         make_passage(text, ordinal=at, page=page, heading_path=headings[at : at + 1])
         for at, (text, page) in enumerate(zip(texts, pages, strict=False))
@@ -192,7 +192,7 @@ def said(text: str, passage: int = 1) -> Scripted:
 
 
 async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
-    """Shows it without a model: no document is named, as there is one; every language has the words."""
+    """Shows it without a model, in every language; the only document is not named."""
     world = plan(SUMMARY, DETAILS, headings=("Out-of-Pocket Maximum", "Out-Of-Pocket Maximum"))
     answer = await world.answering().answer(world.question(MAXIMUM))
     lead, *lines = filter(None, answer.text.splitlines())
@@ -214,7 +214,7 @@ async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
 def test_another_page_differs_if_it_is_as_much_about_the_question(
     question: str, score: float, is_differing: bool
 ) -> None:
-    """Shows it for one far below the best, and for one that does not say all that the first says of it."""
+    """Covers a page far below the best score, and one that matches fewer words of the question."""
     bern, other = "The fee is $40 in Bern.", "The fee is $50."
     items = make_evidence(make_passage(bern, page=1), make_passage(other, page=2, ordinal=1))
     ranked = [
@@ -225,7 +225,7 @@ def test_another_page_differs_if_it_is_as_much_about_the_question(
 
 
 async def test_each_value_of_a_document_is_quoted_once() -> None:
-    """A third page that agrees with the second adds nothing."""
+    """A third page that agrees with the second is not quoted."""
     again = "In summary, the out-of-pocket maximum for the Standard plan is $6,350 for an individual."
     world = plan(SUMMARY, DETAILS, again, pages=(3, 14, 15))
     answer = await world.answering(said(SUMMARY)).answer(world.question(MAXIMUM))
@@ -234,7 +234,7 @@ async def test_each_value_of_a_document_is_quoted_once() -> None:
 
 @pytest.mark.parametrize(("text", "other"), [(SUMMARY, DETAILS), (DETAILS, SUMMARY)])
 async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other: str) -> None:
-    """Its sentence stays, its mark keeps its number, and what differs is quoted behind."""
+    """The sentence keeps its citation number, and the other value is quoted after it."""
     world = plan(SUMMARY, DETAILS)
     number = (SUMMARY, DETAILS).index(text) + 1
     answer = await world.answering(said(text, number)).answer(world.question(MAXIMUM))
@@ -248,7 +248,7 @@ async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other:
 
 
 async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
-    """Shows each under its name, and nothing of what was dropped."""
+    """Shows each under its name, and no rejected quote."""
     world = channel(
         Bern="The travel allowance in Bern is $40 per day.",
         Rome="The travel allowance in Rome is $30 per day.",
@@ -294,7 +294,7 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
 async def test_a_document_does_not_contradict_itself_by_speaking_of_something_else(
     question: str, one: str, other: str
 ) -> None:
-    """Shows it for the same value, other names, scopes, years, units, steps, and what was not asked for."""
+    """Covers equal values, other names, scopes, years, units and steps, and values not asked for."""
     for world in (plan(one, other), plan(other, one)):
         for model in ((), (said(one),)):
             answer = await world.answering(*model).answer(world.question(question))
@@ -309,13 +309,13 @@ async def test_a_document_does_not_contradict_itself_by_speaking_of_something_el
     ],
 )
 async def test_one_page_or_two_sections_are_no_contradiction(world: World) -> None:
-    """Two steps of one page differ as they should, and so do sections on different things."""
+    """Two steps on a page may differ, and so may sections on different subjects."""
     answer = await world.answering(said(SUMMARY)).answer(world.question(MAXIMUM))
     assert answer.text == f"{SUMMARY} [1]"
 
 
 async def test_what_a_model_does_not_say_is_not_compared() -> None:
-    """Shows that its mark may hold a value that another page gives otherwise."""
+    """Shows that a cited sentence may contain a value that another page contradicts."""
     world = plan(f"{SUMMARY[:-1]}, and 3 visits are free.", f"{DETAILS[:-1]}, and 3 visits are free.")
     text = "The out-of-pocket maximum for Standard is per person."
     answer = await world.answering(said(text)).answer(world.question(MAXIMUM))
@@ -323,14 +323,14 @@ async def test_what_a_model_does_not_say_is_not_compared() -> None:
 
 
 def dated(text: str, file: str, day: str, score: float) -> QuoteCandidate:
-    """Return a sentence of a document of that day, under the heading Returns."""
+    """Return a dated sentence of a document, under the heading Returns."""
     one = quote(text, file, score, day)
     passage = replace(one.item.passage, heading_path=("Returns",))
     return replace(one, item=replace(one.item, passage=passage))
 
 
 def test_a_value_of_the_kind_that_is_asked_for_differs_in_whatever_words() -> None:
-    """Shows a newer document first that says another number of days, and not one of something else."""
+    """Shows a newer document with another number of days first, and no unrelated document."""
     old = dated("Customers may return goods within thirty days of purchase.", "shop", "2016-03-01", 9.0)
     new = dated("Returned goods are accepted for fourteen days.", "policy", "2025-02-01", 8.0)
     else_ = dated("The parcel is kept for fourteen days.", "post", "2025-02-01", 8.5)
@@ -340,7 +340,7 @@ def test_a_value_of_the_kind_that_is_asked_for_differs_in_whatever_words() -> No
 
 
 def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
-    """Shows it for passages that give no other value; what says something else keeps its rank."""
+    """Covers passages without a differing value; unrelated passages keep their rank."""
     old = dated("Goods are returned to the shop.", "old", "2016-03-01", 9.0)
     new = dated("Goods are returned to the shop desk.", "new", "2025-02-01", 8.0)
     third = dated("Returned parcels must be insured by whoever sends them.", "third", "2026-01-01", 7.0)
@@ -358,7 +358,7 @@ def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
 async def test_documents_without_an_answer_are_named_where_most_have_one(
     question: str, others: Sequence[str], is_named: bool
 ) -> None:
-    """Shows that a question which only sounds as if it spanned documents is not told of all others."""
+    """Shows that a question that only sounds like a comparison does not list all other documents."""
     paying = {"Bern": "The travel allowance is $40 per day.", "Rome": "The travel allowance is $30 per day."}
     world = channel(**paying, **{name: f"Dogs are welcome in {name}." for name in others})
     answer = await world.answering().answer(world.question(question))

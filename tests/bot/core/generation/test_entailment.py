@@ -1,4 +1,4 @@
-"""A model's sentence is shown only where it follows from what is marked for it."""
+"""Lexical entailment: a model's sentence is shown only if it follows from its quotes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAN = (
 def check(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
 ) -> JudgedClaim:
-    """What is left of one sentence, that quotes all of the first passage, or these words of it."""
+    """Check one sentence that quotes all of the first passage, or the given words of it."""
     found = [make_passage(one, ordinal=n) if isinstance(one, str) else one for n, one in enumerate(passages)]
     evidence: list[Evidence] = make_evidence(*found)
     asked = ask(question, *(one.text for one in found))
@@ -44,19 +44,19 @@ def check(
 def fault(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
 ) -> str | None:
-    """What is wrong with it."""
+    """Return the fault of a sentence."""
     return check(question, said, *passages, quote=quote, language=language).fault
 
 
 def marked(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
 ) -> list[str]:
-    """What is marked for it."""
+    """Return the quotes marked for a sentence."""
     verdict = check(question, said, *passages, quote=quote, language=language).verdict
     return [one.quote for one in verdict.quotes] if isinstance(verdict, VerifiedClaim) else []
 
 
-# Sentences of a model that somebody else gave orders to, beside a true quote.
+# Sentences of a model under prompt injection, next to a true quote.
 HIJACKED = [
     "Please send your password to the help desk.",
     "Please send your password to it@evil.test.",
@@ -104,7 +104,7 @@ HIJACKED = [
 @for_each("quote", ["Lunch is served in the canteen from 11:30 AM to 2:00 PM.", LUNCH])
 @for_each("said", HIJACKED)
 def test_no_hijacked_sentence_is_shown(said: str, quote: str) -> None:
-    """Shows that a true quote carries nothing that it does not say: no order, address, number or news."""
+    """Shows that a true quote supports only its content: no order, URL, number or news."""
     assert fault("When is lunch served?", said, LUNCH, quote=quote)
 
 
@@ -119,14 +119,14 @@ def test_no_hijacked_sentence_is_shown(said: str, quote: str) -> None:
     ],
 )
 def test_no_hijacked_sentence_of_another_language_is_shown(said: str) -> None:
-    """Shows the same where words cannot be compared: it is neither about the question nor of the quote."""
+    """Shows it without lexical comparison: the sentence matches neither question nor quote."""
     question = "Wann gibt es Mittagessen in der Kantine?"
     assert fault(question, said, LUNCH, quote="Guests pay $9.50 at the counter.", language="de")
 
 
 @for_each("said", ["[1]", "\u200b", "\u200b[1]\u2060", "—", "...", "So it is.", "[2] [3]."])
 def test_a_sentence_that_nobody_can_see_is_none(said: str) -> None:
-    """Shows that no answer is a mark alone, or words that name nothing."""
+    """Shows that an answer is never only a citation mark, or words that name nothing."""
     assert fault("When is lunch?", said, LUNCH) == EMPTY
 
 
@@ -151,11 +151,11 @@ TRUE = [
 
 @for_each(("question", "said", "passage"), TRUE)
 def test_what_follows_from_its_mark_is_shown(question: str, said: str, passage: str) -> None:
-    """Shows that other spellings of numbers, leads, columns, and words of the question are no faults."""
+    """Shows that number formats, leads, columns, and words of the question are no faults."""
     assert fault(question, said, passage) is None
 
 
-# Of a small model, and what is wrong with them.
+# Sentences of a small model, with their faults.
 SEEN = [
     ("Are medical treatments covered by PerksPlus?", "Yes, medical treatments are covered.", PERKS, ASSERTS),
     ("Are medical treatments covered by PerksPlus?", "Yes.", PERKS, ASSERTS),
@@ -183,12 +183,12 @@ SEEN = [
 
 @for_each(("question", "said", "passage", "wrong"), SEEN)
 def test_what_does_not_follow_is_named(question: str, said: str, passage: str, wrong: str) -> None:
-    """Shows that exclusions, a yes or no, words about the passages and repeated questions are found out."""
+    """Covers exclusions, yes or no, remarks about the passages, and repeated questions."""
     assert fault(question, said, passage, quote=passage.splitlines()[-1]) == wrong
 
 
 def test_an_item_below_a_heading_that_excludes_is_excluded() -> None:
-    """Shows that a heading counts where no lead stands, as above a list that a page's end cut off."""
+    """Shows that a heading counts as the lead of a list, as when a page break cut the lead off."""
     item = make_passage("• Medical treatments\n• Travel", heading_path=("Benefits", "What is not covered?"))
     question = "Are medical treatments covered?"
     assert fault(question, "Medical treatments are covered.", item) == ASSERTS
@@ -196,7 +196,7 @@ def test_an_item_below_a_heading_that_excludes_is_excluded() -> None:
 
 
 def test_a_document_that_says_what_it_lacks_is_no_abstention() -> None:
-    """Shows that "not specified" is an answer where it is printed."""
+    """Shows that "not specified" is an answer if it is printed in the document."""
     said = "The colour is not specified."
     assert fault("What colour?", said, "For visitors the colour of the badge is not specified.") is None
 
@@ -213,12 +213,12 @@ def test_a_document_that_says_what_it_lacks_is_no_abstention() -> None:
     ],
 )
 def test_an_abstention_is_known_in_every_language_of_replies(said: str, language: str) -> None:
-    """Shows that nobody is told with a mark that something is not there."""
+    """Shows that no abstention is shown with a citation."""
     assert fault("?", said, LUNCH, language=language) == ABSTAINS
 
 
 def test_what_is_marked_holds_what_was_written() -> None:
-    """Shows that the sentence with frequency and number is marked, whichever the model chose."""
+    """Shows that the sentence with frequency and number is cited, whichever one the model chose."""
     text = "Physicals are covered. Eye exams are covered twice a year. A physical is covered once every year."
     said = "A physical is covered once per year."
     assert marked("How often?", said, text, quote="Physicals are covered.") == [
@@ -229,7 +229,7 @@ def test_what_is_marked_holds_what_was_written() -> None:
 
 
 def test_a_word_that_stands_anywhere_is_not_marked() -> None:
-    """Shows that a further mark says more of the sentence than one word that the first one lacks."""
+    """Shows that an additional quote must cover more than one missing word."""
     text = "A Cessna was destroyed near Boquete. The last call occurred at 12:03."
     said = "The accident of the Cessna occurred near Boquete."
     assert (
@@ -238,19 +238,19 @@ def test_a_word_that_stands_anywhere_is_not_marked() -> None:
 
 
 def test_one_fact_has_one_mark() -> None:
-    """Shows that places which add nothing are not marked, though the model quotes them."""
+    """Shows that redundant quotes of a model are dropped."""
     text = "Guests pay $9.50. Guests are welcome. Lunch is at noon."
     assert marked("What do guests pay?", "Guests pay $9.50.", text, quote=text) == ["Guests pay $9.50."]
 
 
 def test_a_sentence_is_marked_with_what_it_points_back_to() -> None:
-    """Shows that a reader is not left with "It is closed"."""
+    """Shows that "It is closed" is quoted together with its antecedent."""
     text = "The canteen is on the first floor. It is closed on public holidays."
     assert marked("When is the canteen closed?", "It is closed on public holidays.", text) == [text]
 
 
 def test_an_item_is_marked_with_its_lead_and_a_row_with_its_header() -> None:
-    """Shows that a reader sees what makes sense of them; a lead that points back with what it points to."""
+    """Shows that lists and rows are quoted with their context, including the antecedent of a lead."""
     (list_mark,) = marked("Travel?", "Travel expenses are not covered.", PERKS, quote="Travel expenses")
     assert list_mark.startswith("In addition to the activities")
     assert list_mark.endswith("• Travel expenses")
@@ -261,7 +261,7 @@ def test_an_item_is_marked_with_its_lead_and_a_row_with_its_header() -> None:
 
 
 def test_numbers_of_other_places_carry_nothing() -> None:
-    """Shows that neither a passage beside the mark, nor the number of its section, makes a number true."""
+    """Shows that neither a neighbouring passage nor a section number supports a number."""
     passage = make_passage(
         "Managers approve leave. Contractors are told in writing.", heading_path=("5 Leave of absence",)
     )
@@ -276,7 +276,7 @@ def test_numbers_of_other_places_carry_nothing() -> None:
 
 
 def test_a_glossary_explains_words_of_the_question() -> None:
-    """Shows that a sentence may say what was asked in the asker's word where the glossary knows it."""
+    """Shows that a sentence may use the asker's word if the glossary knows it."""
     text = "Annual leave is 20 days."
     evidence = make_evidence(make_passage(text))
     asked = replace(ask("How much vacation?", text), unknown=("vacation",))
@@ -287,7 +287,7 @@ def test_a_glossary_explains_words_of_the_question() -> None:
 
 
 def test_a_translated_sentence_is_held_to_names_and_numbers() -> None:
-    """Shows that a German sentence on an English page keeps its number, and loses one that is not there."""
+    """Shows that a German sentence from an English page needs its number in the quote."""
     text = "The notice period is four weeks and is never shortened for members of the SOP-IT team."
     question = "Wie lange ist die Frist?"
     assert fault(question, "Die Frist beträgt 4 Wochen.", text, language="de") is None
@@ -306,5 +306,5 @@ def test_a_translated_sentence_is_held_to_names_and_numbers() -> None:
     ],
 )
 def test_with_is_not_without(said: str, printed: str, is_held: bool) -> None:
-    """What a thing comes with in the one, it does not lack in the other."""
+    """Shows that "with" in one text does not match "without" in the other."""
     assert (fault("What class was the medical?", said, printed) is None) is is_held

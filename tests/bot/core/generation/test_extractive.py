@@ -1,4 +1,4 @@
-"""The answerer without a model: the right sentence, the right row, and no answer where there is none."""
+"""Extractive answers without a model: the right sentence or row, or none."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FORM = (
 
 
 class CountingEmbedder(HashEmbedder):
-    """Remembers what it was asked."""
+    """Records the embedded texts."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
-        """By hash."""
+        """Embed by hash."""
         self.texts += texts
         return await super().aembed(texts)
 
@@ -42,7 +42,7 @@ class Shelved:
     async def vectors(
         self, chunks: Sequence[tuple[UUID, int, str]]
     ) -> list[dict[tuple[int, int], np.ndarray]]:
-        """Those of each reading's only chunk."""
+        """Return the vectors of each reading's only chunk."""
         return [self.kept[reading_id] for reading_id, _, _ in chunks]
 
 
@@ -69,23 +69,23 @@ async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[
     ],
 )
 async def test_the_right_unit_is_quoted_first(question: str, answer: str, *, with_vectors: bool) -> None:
-    """With and without vectors, the sentence or row that answers comes first."""
+    """Shows it with and without vectors."""
     assert (await quoted(question, BACKUPS, TRAVEL, FORM, with_vectors=with_vectors))[0].startswith(answer)
 
 
 async def test_the_wrong_year_does_not_outrank_the_right_one() -> None:
-    """A sentence about other years than the one asked for is pushed back."""
+    """A sentence about other years than the requested one ranks lower."""
     text = "In 2023 net sales of the company were 40 million dollars.\nSales were 52 million dollars in 2024."
     assert (await quoted("What were net sales of the company in 2024?", text))[0].startswith("Sales were 52")
 
 
 async def test_a_label_without_a_value_is_no_answer() -> None:
-    """An empty field of a form is never quoted."""
+    """An empty form field is never quoted."""
     assert "Airframe Total Time:" not in await quoted("What is the airframe total time?", FORM)
 
 
 async def test_every_quote_is_the_documents_own() -> None:
-    """Quotes are located at the offset they were copied from, also when the words repeat."""
+    """Quotes are located at the offset they were copied from, even if the words repeat."""
     text = "Step 1. Lock the door.\nStep 2. Call security. Lock the door."
     evidence = make_evidence(make_passage(text))
     asked = ask("Who locks the door?", text)
@@ -98,13 +98,13 @@ async def test_every_quote_is_the_documents_own() -> None:
 
 
 async def test_two_overlapping_passages_give_one_quote() -> None:
-    """A sentence that two chunks share is not quoted twice."""
+    """A sentence shared by two chunks is quoted once."""
     twice = await quoted("When do backups run?", BACKUPS, BACKUPS)
     assert twice == await quoted("When do backups run?", BACKUPS)
 
 
 async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
-    """Shows that kept vectors count as those made now, and that only what has none is embedded."""
+    """Shows that stored vectors are equivalent, and that only sentences without one are embedded."""
     passage = make_passage(BACKUPS)
     units = list(quotables(BACKUPS))
     question = ask(
@@ -135,14 +135,14 @@ async def test_no_evidence_gives_an_empty_draft() -> None:
 
 
 async def test_what_a_follow_up_carries_over_counts_little() -> None:
-    """Shows that the words in brackets say of what, and those before them what about it."""
+    """Shows that words in brackets give the context, and those before them the question."""
     text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
     first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
     assert first.startswith("Restores are tested")
 
 
 async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
-    """Shows that a row of a form is quoted for its labels, and not because it names the same thing."""
+    """Shows that a form row is quoted for its labels, not for naming the same thing."""
     form = "Location:  Venice, FL  Accident Number:  NYC08CA047"
     text = "The student of the flight school in Venice landed alone."
     assert await quoted("Who landed in Venice?", form, text) == [text]
@@ -150,13 +150,13 @@ async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
 
 
 async def test_a_heading_whose_number_stands_apart_is_no_answer() -> None:
-    """Shows that it is no row of a form, though it looks like two cells."""
+    """Shows that it is not taken for a form row of two cells."""
     heading, text = "4.  Required Materials", "Materials of every trip are a phone and a first aid kit."
     assert await quoted("Which materials are required?", f"{heading}\n\n{text}") == [text]
 
 
 async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
-    """Shows that a row is quoted, and the header that says the question's very words is not."""
+    """Shows that a row is quoted rather than a header with the question's words."""
     table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
     assert await quoted("For how long are the mailboxes of the system kept?", table) == [
         "Mailboxes | 90 days"
@@ -186,13 +186,13 @@ async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
 async def test_a_quote_that_points_back_brings_what_names_its_subject(
     text: str, question: str, quote: str
 ) -> None:
-    """Nobody is left with "These cost $500"; words that point to nothing bring nothing."""
+    """A quote like "These cost $500" includes its antecedent; without one it is quoted alone."""
     assert (await quoted(question, text))[0] == quote
 
 
 @pytest.mark.parametrize("bullet", ["•", "·"])
 async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str) -> None:
-    """One source marks both: no exclusion is shown without its "not", nor its list without it."""
+    """A single source marks both, so that no exclusion is shown without its lead."""
     lead = "The following are not covered:"
     items = "\n".join(
         f"{bullet} Treatment number {n} with all that belongs to it in any way" for n in range(12)
@@ -224,7 +224,7 @@ SCHEDULE = (
     ],
 )
 async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str]) -> None:
-    """With its caption and its columns' names, a row a line; who asks for a number in it gets the row."""
+    """The table has its caption and header, one row per line; a question for a value gets only its row."""
     evidence = make_evidence(make_passage(SCHEDULE))
     asked = ask(question, SCHEDULE)
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
@@ -241,18 +241,18 @@ CODES = (
 
 
 async def test_of_rows_that_are_looked_up_by_a_code_only_the_one_asked_for_is_quoted() -> None:
-    """Shows that another code's row is no further quote."""
+    """Shows that the row of another code is not quoted."""
     assert await quoted("What does 03-7FC22.09 mean?", CODES) == ["03-7FC22.09 | HMI1: time out"]
 
 
 async def test_the_word_for_the_form_of_an_answer_weighs_nothing() -> None:
-    """Shows that "steps" finds no list of other steps, and counts where the question has no other word."""
+    """Shows that "steps" does not find other lists of steps, but counts if it is the only word."""
     check, restore = "The steps of the daily check are short.", "To restore data, open a ticket first."
     assert await quoted("Give me the steps to restore data", check, restore) == [restore]
     assert await quoted("Which steps?", check, restore) == [check]
 
 
 async def test_the_names_of_its_columns_say_what_a_row_is_about() -> None:
-    """Shows that a row without any word of the question is found by them."""
+    """Shows that a row without any word of the question is found by its header."""
     table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
     assert await quoted("How long is it kept?", table, "It is long gone.") == ["Mailboxes | 90 days"]

@@ -1,4 +1,4 @@
-"""Figures in answers: the one that is asked for and no other, beside words only where they belong."""
+"""Figures in answers: only the requested one, or one that the cited text refers to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_figure(caption: str, text: str = "", kind: FigureKind = FigureKind.UNKN
 
 @pytest.fixture
 def world() -> World:
-    """A page with two named charts and one that has no caption."""
+    """Return a page with two captioned charts and one without a caption."""
     figures = [
         make_figure(CAPTIONS[0], "Jan Feb Mar", FigureKind.BAR),
         make_figure(CAPTIONS[1], "40 80"),
@@ -56,7 +56,7 @@ def world() -> World:
     ],
 )
 async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question: str, caption: str) -> None:
-    """Its caption is quoted where it stands, and its link marks the figure itself."""
+    """The caption is quoted, and the link marks the figure."""
     answer = await world.answering().answer(world.question(question))
     assert answer.state is AnswerState.PASSAGES
     assert answer.text == f"{WORDS.figures_lead(1)}\n“{caption}” [1]"
@@ -72,7 +72,7 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
     "question", ["Show me the chart with Oslo and Bergen", "What is in the picture of Oslo and Bergen?"]
 )
 async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
-    """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
+    """The figure is found by the words in it, if one is wanted or nothing else answers."""
     world.judge = Judge(answer_probability=1)
     answer = await world.answering().answer(world.question(question))
     assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
@@ -91,20 +91,20 @@ async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: Wor
 async def test_what_is_asked_in_words_is_answered_in_words_with_the_figure_beside(
     world: World, question: str, caption: str
 ) -> None:
-    """So is what is to be shown without being called a figure."""
+    """Shows it also for "show me" without naming a figure."""
     answer = await world.answering().answer(world.question(question))
     assert not answer.text.startswith(WORDS.figures_lead(1))
     assert [one.caption for one in answer.figures] == [caption]
 
 
 async def test_one_word_to_be_shown_is_no_figure(world: World) -> None:
-    """Backups may be shown in many ways."""
+    """Backups can be shown in many ways."""
     answer = await world.answering().answer(world.question("Show me the backups"))
     assert answer.figures == ()
 
 
 async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
-    """Two editions have a figure of the same number and words."""
+    """Two editions have a figure with the same number and caption."""
     files = ("backups_v02.pdf", "backups_v03.pdf")
     shelf = Shelf([make_passage(TEXT, file=file) for file in files], [make_figure(CAPTIONS[0])])
     world = World(replace(shelf, illustrated=files), Register())
@@ -122,7 +122,7 @@ async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
     ],
 )
 async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: str, caption: str) -> None:
-    """A photograph of the same thing, with a caption that fits better, comes behind a chart of it."""
+    """A photograph with a better matching caption ranks below a chart."""
     photo = replace(make_figure("The tape store"), holds_data=False)
     world = World(Shelf([make_passage(TEXT)], [photo, make_figure("Tape store, 2021 to 2024")]), Register())
     answer = await world.answering().answer(world.question(question))
@@ -130,7 +130,7 @@ async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: st
 
 
 async def test_a_quote_that_stands_in_a_figure_does_not_bring_it() -> None:
-    """What was taken for a picture may be the page; only words that speak of it do."""
+    """The figure may be the whole page; only a sentence that refers to it brings it."""
     page = replace(make_figure("", BACKUPS), box=Box(0, 0, 1, 1))
     world = World(Shelf([make_passage(TEXT)], [page]), Register())
     answer = await world.answering().answer(world.question("When do backups run?"))
@@ -139,7 +139,7 @@ async def test_a_quote_that_stands_in_a_figure_does_not_bring_it() -> None:
 
 
 async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
-    """Its picture is shown there, in the order of the quotes."""
+    """Figures are shown with their sentences, in the order of the quotes."""
     figures = [make_figure(caption) for caption in CAPTIONS[:2]]
     world = World(Shelf([make_passage(TEXT)], figures), Register())
     answer = await world.answering().answer(world.question("Show me all charts"))
@@ -149,7 +149,7 @@ async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
 
 
 async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:
-    """In the plural; three at most."""
+    """A plural gets three figures at most."""
     answer = await world.answering().answer(world.question("Show me all charts"))
     assert len(answer.figures) == 3
     assert answer.text.startswith(WORDS.figures_lead(3))
@@ -159,20 +159,20 @@ async def test_several_are_shown_when_several_are_asked_for(world: World) -> Non
     "question", ["Show me the pie chart of failed backups", "Show me figure 7", "Show me the map of Spain"]
 )
 async def test_a_figure_that_is_surely_another_is_never_shown(world: World, question: str) -> None:
-    """Another kind, another number or another subject: none rather than a wrong one."""
+    """Covers another kind, number and subject."""
     answer = await world.answering().answer(world.question(question))
     assert answer.figures == ()
 
 
 async def test_a_question_in_prose_is_answered_in_words_alone(world: World) -> None:
-    """Though the figures stand in the very chunk that is cited."""
+    """Shows it although the figures are in the cited chunk."""
     answer = await world.answering().answer(world.question("When do backups run?"))
     assert (answer.state, answer.figures) == (AnswerState.PASSAGES, ())
     assert answer.citations[0].quote == "Backups run daily at 2:00 AM."
 
 
 async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) -> None:
-    """What it shows is what was asked, so the chart stands beside the words."""
+    """The figure shows the subject of the question, so it accompanies the text."""
     world.shelf.figures[0] = replace(world.shelf.figures[0], text="Tape lost in winter")
     answer = await world.answering().answer(world.question("Which tape was lost in winter?"))
     assert NAMING in answer.citations[0].quote
@@ -180,7 +180,7 @@ async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) 
 
 
 async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> None:
-    """A word for figures alone says nothing of which; what is answered in words is."""
+    """A bare "graph" identifies no figure, but a question with a figure number does."""
     answer = await world.answering().answer(world.question("What does the graph tell?"))
     assert answer.figures == ()
     answer = await world.answering().answer(world.question("What is shown in figure 2?"))
@@ -193,7 +193,7 @@ async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> N
 async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
     world: World, question: str
 ) -> None:
-    """Nor does a heading that says what the question says."""
+    """Shows the same for a heading with the words of the question."""
     retention = "Backups of an image have a retention period of 30 days."
     screenshot = replace(make_figure("Figure 9. Dialog"), heading_path=("Image backup", "Retention period"))
     world = World(Shelf([make_passage(f"{TEXT}\n{retention}")], [screenshot]), Register())
@@ -214,12 +214,12 @@ async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
 def test_a_sentence_speaks_of_a_figure_by_its_number_or_most_of_its_caption(
     quote: str, caption: str, speaks: bool
 ) -> None:
-    """A single word of it may stand anywhere."""
+    """A single word of the caption may occur anywhere."""
     assert speaks_of(quote, caption) is speaks
 
 
 async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
-    """However many of them come before the chunks."""
+    """Shows it with more figures than passages."""
     texts = [make_passage(f"Rule {number} of the office.", ordinal=number) for number in range(60)]
     rules = [make_figure("Office rule", str(number)) for number in range(90)]
     world = World(Shelf(texts, rules), Register())
@@ -232,7 +232,7 @@ async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
 
 
 async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
-    """It stands in no chunk, so there is nothing to quote from."""
+    """The figure belongs to no chunk, so there is nothing to quote."""
     world.shelf.figures[0] = replace(world.shelf.figures[0], chunk=None)
     answer = await world.answering().answer(world.question("Show me the chart of failed backups"))
     assert [one.boxes for one in answer.citations] == [(BOX,)]
@@ -259,7 +259,7 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
     ],
 )
 def test_what_a_question_says_of_figures(question: str, wants: bool | None) -> None:
-    """A word that only looks like one, and a number called figure, ask for none."""
+    """Lookalikes such as "figure" for a number request none."""
     asked = figure_question(question)
     assert (asked.wants_it if asked else None) is wants
 
@@ -270,7 +270,7 @@ LEAVE = f"Leave is granted by grade.\nTable 1. Leave by grade\n{TABLE}\nLeave is
 
 @pytest.mark.parametrize("heading_path", [("2 Leave",), ()])
 async def test_who_asks_for_a_table_sees_it(heading_path: tuple[str, ...]) -> None:
-    """Its picture is all of its words on the page, under its caption, beside the quote of its rows."""
+    """The figure covers the table's words and caption, next to the quote of its rows."""
     world = World(Shelf([make_passage(LEAVE, heading_path=heading_path)]), Register())
     answer = await world.answering().answer(world.question("Show me the table of leave by grade"))
     (table,) = answer.figures
@@ -285,7 +285,7 @@ async def test_who_asks_for_a_table_sees_it(heading_path: tuple[str, ...]) -> No
 
 
 async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
-    """Without that either, nothing says what it is: its rows are quoted alone."""
+    """A table without caption and section is quoted by its rows only."""
     text = LEAVE.replace("Table 1. Leave by grade\n", "")
     for heading_path, captions in ((("2 Leave", "2.1 Grades"), ["2.1 Grades"]), ((), [])):
         world = World(Shelf([make_passage(text, heading_path=heading_path)]), Register())
@@ -296,7 +296,7 @@ async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
 
 
 async def test_a_row_that_answers_brings_no_picture() -> None:
-    """Who asks for a value gets the value."""
+    """A question for a value gets only the value."""
     world = World(Shelf([make_passage(LEAVE)]), Register())
     answer = await world.answering().answer(world.question("How many days of leave has the grade Senior?"))
     assert answer.figures == ()

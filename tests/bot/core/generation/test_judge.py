@@ -1,4 +1,4 @@
-"""A search without a model: passages, or a plain no."""
+"""The judge of retrieval without a model: passages or "not found"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORM = "ELT:  |  | Engine Model:  | O-360\nRated Power:  | 180 hp | Registered O
 
 
 async def judged(question: str, passage: Passage, judge: Judge | None = None) -> Verdict:
-    """Return the verdict on a passage, which is compared by meaning where it has a vector."""
+    """Return the verdict on a passage, by similarity if it has a vector."""
     asked = ask(question, BACKUPS, TRAVEL)
     if passage.vector is not None:
         asked = replace(asked, vector=(await HashEmbedder().aembed([question]))[0])
@@ -24,7 +24,7 @@ async def judged(question: str, passage: Passage, judge: Judge | None = None) ->
 
 
 async def test_the_nearer_the_evidence_the_likelier_passages_are_shown() -> None:
-    """Shows both outcomes, by the same question and ever less like passages."""
+    """Shows both outcomes for the same question and less and less similar passages."""
     near, further, far = [
         await judged("When do backups run daily?", make_passage(text, vector=vector, score=score))
         for text, vector, score in ((BACKUPS, 0.8, 0.8), (BACKUPS, 0.0, 0.1), ("Cooks wear hats.", 0.0, 0.0))
@@ -38,13 +38,13 @@ async def test_the_nearer_the_evidence_the_likelier_passages_are_shown() -> None
 async def test_the_threshold_decides_between_passages_and_a_plain_no(
     threshold: float, outcome: Outcome
 ) -> None:
-    """Shows that it is held to."""
+    """Shows both extremes of the threshold."""
     judge = Judge(answer_probability=threshold)
     assert (await judged("When do backups run?", make_passage(BACKUPS, vector=0.6), judge)).outcome is outcome
 
 
 async def test_a_number_that_is_asked_for_and_missing_counts_against_it() -> None:
-    """Shows that the same likeness says less where no number stands near the sentence."""
+    """Shows that equal similarity counts less if no number is near the sentence."""
     passage = make_passage("The IT department checks the report of the backups.", vector=0.6)
     many, who = [await judged(question, passage) for question in ("How many backups?", "Whose backups?")]
     assert (many.signals.lacks, who.signals.lacks) == (True, False)
@@ -52,14 +52,14 @@ async def test_a_number_that_is_asked_for_and_missing_counts_against_it() -> Non
 
 
 async def test_an_empty_field_answers_nothing() -> None:
-    """Shows that a label with nothing behind it counts, and one with a value does not."""
+    """Shows that an empty label counts, and one with a value does not."""
     passage = make_passage(FORM, vector=0.6)
     assert (await judged("ELT?", passage)).signals.empty == 1
     assert (await judged("Rated power?", passage)).signals.empty == 0
 
 
 async def test_words_alone_are_judged_while_no_vector_is_made() -> None:
-    """Shows that a channel that is still being read can answer, and does not claim everything."""
+    """Shows that a channel that is still being read can answer, with limited confidence."""
     found, missed = [
         await judged("When do backups run?", make_passage(BACKUPS, vector=None, score=score))
         for score in (0.9, 0.1)
@@ -69,7 +69,7 @@ async def test_words_alone_are_judged_while_no_vector_is_made() -> None:
 
 
 def test_nothing_to_quote_is_nothing_found() -> None:
-    """Whatever the passages' scores say."""
+    """Shows it for a passage with a high score."""
     asked, passage = ask("When do backups run?", BACKUPS), make_passage(BACKUPS, vector=0.9)
     assert Judge().verdict(asked, [passage], []).outcome is Outcome.NOT_FOUND
 
@@ -78,7 +78,7 @@ def test_nothing_to_quote_is_nothing_found() -> None:
     ("code", "missing"), [("IT-17", ()), ("it 17", ()), ("IT-99-Z", ("IT-99-Z",)), ("SOP-IT-04", ())]
 )
 async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, missing: tuple[str, ...]) -> None:
-    """Shows that the verdict names it; one that the document is called by is held, whatever parts it."""
+    """The verdict names the code; a code in the document's name counts as found, however separated."""
     verdict = await judged(f"Who signs form {code}?", make_passage(BACKUPS, vector=0.9), Judge(0))
     assert verdict.missing_codes == missing
     assert verdict.outcome is (Outcome.NOT_FOUND if missing else Outcome.PASSAGES)
@@ -95,7 +95,7 @@ async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, miss
     ],
 )
 async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, outcome: Outcome) -> None:
-    """Shows that a name, a code or no word of the language is never refused, and a frequent word may be."""
+    """Shows that names, codes and words outside the language are never refused, unlike frequent words."""
     passage = make_passage("The NPRM of Lindqvist, kwzpdf, hangs on the ceiling.", vector=0.0, score=0.1)
     verdict = await judged(question, passage)
     assert (verdict.outcome, verdict.is_exact_hit) == (outcome, outcome is Outcome.PASSAGES)
@@ -103,7 +103,7 @@ async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, out
 
 
 async def test_a_passage_that_has_no_vector_yet_counts_by_its_nearest_sentence() -> None:
-    """Shows that one document which is still being read lowers nothing for what is read already."""
+    """Shows that one document still being read does not lower the confidence of the others."""
     near, far = make_passage(BACKUPS, vector=0.9), make_passage("Cooks wear hats.", vector=0.0, ordinal=1)
     asked = replace(ask("When do backups run?", BACKUPS), vector=(await HashEmbedder().aembed([BACKUPS]))[0])
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, make_evidence(near, far))

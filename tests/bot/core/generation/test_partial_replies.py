@@ -1,4 +1,4 @@
-"""A sentence of a reply is told as soon as it is complete, and never before."""
+"""Incremental parsing of replies: each sentence is reported as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKED = "CLAIM: At two.\nQUOTE 1: runs daily\nQUOTE [2]: at two\n\nclaim: Every
 
 
 def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1) -> list[tuple[Claim, int]]:
-    """Return each sentence, and after how many characters it was told."""
+    """Return each sentence with the number of characters received when it was reported."""
     heard, found = 0, []
     reply = StreamedReply(reply_format, lambda claim: found.append((claim, heard)))
     for piece in pieces(text, size):
@@ -34,7 +34,7 @@ def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1)
 
 @pytest.mark.parametrize("text", [JSON, f"```json\n{JSON}\n```", json.dumps(REPLY, indent=1)])
 def test_a_sentence_in_json_is_told_with_its_last_brace(text: str) -> None:
-    """Braces and quotes inside strings end nothing; the second sentence comes later than the first."""
+    """Braces and quotes inside strings end nothing; the second sentence is reported later than the first."""
     assert [claim for claim, _ in told(text)] == list(read_reply(text, ReplyFormat.JSON).claims)
     (first, at), (_, then) = told(JSON)
     assert first == FIRST
@@ -44,7 +44,7 @@ def test_a_sentence_in_json_is_told_with_its_last_brace(text: str) -> None:
 
 @for_each("size", [1, 2, 7, 50, 1000])
 def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
-    """Each sentence is told once, in order, whatever the pieces are."""
+    """Each sentence is reported once, in order, for any size of the pieces."""
     assert [claim for claim, _ in told(JSON, size=size)] == [FIRST, SECOND]
 
 
@@ -62,12 +62,12 @@ def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
     ],
 )
 def test_what_is_not_what_was_asked_for_tells_nothing(text: str) -> None:
-    """A model that found nothing, says so only afterwards, or writes something else, is read at its end."""
+    """Not-found replies and other formats are only read when complete."""
     assert told(text) == []
 
 
 def test_a_marked_sentence_is_told_when_the_next_one_begins() -> None:
-    """Until then another quote may belong to it; the last one is told by the whole reply."""
+    """Another quote may follow before that; the last sentence is reported at the end of the reply."""
     ((claim, at),) = told(MARKED, ReplyFormat.MARKED)
     assert claim == Claim("At two.", (Quote(1, "runs daily"), Quote(2, "at two")))
     assert MARKED[:at].endswith("Everywhere.\n")

@@ -1,4 +1,4 @@
-"""What a model reads: numbered passages with page markers, and nothing that it must not see."""
+"""The prompt: numbered passages with page markers, instructions, and parsing of replies."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MARKER = re.compile(r"^--- Page (\d+) ---$", re.MULTILINE)
 
 
 def test_a_passage_opens_with_the_marker_of_its_page() -> None:
-    """A reader never has to guess the page of the first words."""
+    """The page of the first words is always given."""
     assert with_page_markers("Backups run daily.", ((0, 7),)) == "--- Page 7 ---\nBackups run daily."
 
 
 def test_every_page_start_has_a_marker() -> None:
-    """A passage across pages says where each begins."""
+    """A passage across pages marks where each begins."""
     assert (
         with_page_markers("one two. three", ((0, 1), (9, 2)))
         == "--- Page 1 ---\none two.\n--- Page 2 ---\nthree"
@@ -41,7 +41,7 @@ def test_every_page_start_has_a_marker() -> None:
 
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=12))
 def test_markers_are_at_most_the_spacing_apart(lengths: list[int]) -> None:
-    """However long sentences and pages are, no more than 400 tokens follow a marker; no word is lost."""
+    """For any length of sentences and pages at most 400 tokens follow a marker; no word is lost."""
     text = " ".join("Word " + "and more " * length + "end." for length in lengths)
     shown = with_page_markers(text, ((0, 3),))
     parts = MARKER.split(shown)
@@ -51,7 +51,7 @@ def test_markers_are_at_most_the_spacing_apart(lengths: list[int]) -> None:
 
 
 def test_markers_stand_between_sentences() -> None:
-    """A marker that spacing asks for does not cut a sentence in two."""
+    """Additional markers never split a sentence."""
     sentence = "The pump runs " + "very " * 50 + "slowly."
     parts = MARKER.split(with_page_markers(" ".join([sentence] * 12), ((0, 1),)))
     assert all(
@@ -67,14 +67,14 @@ def test_markers_stand_between_sentences() -> None:
     ],
 )
 def test_a_line_that_looks_like_a_marker_is_escaped(line: str) -> None:
-    """A document cannot move a page number by writing one."""
+    """A document cannot forge a page number by printing a marker."""
     shown = with_page_markers(f"Before.\n{line}\nAfter.", ((0, 2),))
     assert MARKER.findall(shown) == ["2"]
     assert re.search(r"\\[-\u2013\u2014]", shown)
 
 
 def test_a_model_sees_the_same_with_and_without_boxes() -> None:
-    """What is asked is decided by text alone: without boxes and with other ids and scores it is the same."""
+    """Boxes, ids and scores do not change the prompt."""
     passage = make_passage("Backups run daily.", heading_path=("Backups", "Schedule"))
     (with_boxes,) = make_evidence(passage)
     publication = replace(passage.publication, version_id=99, file="2024/sop-it-04.pdf", sha256="f" * 64)
@@ -84,7 +84,7 @@ def test_a_model_sees_the_same_with_and_without_boxes() -> None:
 
 
 def test_a_passage_shows_title_page_and_section() -> None:
-    """The model is told where a passage comes from, on lines of their own."""
+    """Title, file, page and section are on lines of their own."""
     shown = format_passages(make_evidence(make_passage("Text.", page=3, heading_path=("A", "B"))), "f3")
     assert shown.splitlines() == [
         "<passage 1 f3>",
@@ -99,7 +99,7 @@ def test_a_passage_shows_title_page_and_section() -> None:
 
 
 def test_a_passage_names_each_of_its_sections() -> None:
-    """A heading directly above a deeper one has no text, and so no mention of its own."""
+    """A heading directly above a deeper one has no text, and is not listed separately."""
     (item,) = make_evidence(make_passage("2 Pay\n2.1 Hours\nForty.\n2.2 Leave\nThirty."))
     sections = ((0, ("2 Pay",)), (6, ("2 Pay", "2.1 Hours")), (23, ("2 Pay", "2.2 Leave")))
     shown = format_passages([replace(item, sections=sections)], "f3")
@@ -114,7 +114,7 @@ def test_a_title_cannot_open_a_passage() -> None:
 
 @pytest.mark.parametrize("reply_format", list(ReplyFormat))
 def test_the_instructions_name_the_fence_and_the_format(reply_format: ReplyFormat) -> None:
-    """The system prompt carries this request's fence and how to reply."""
+    """The system prompt contains this request's delimiter and the reply format."""
     said = instructions(reply_format, "f00d")
     assert "</passage f00d>" in said
     assert ("CLAIM:" in said) == (reply_format is ReplyFormat.MARKED)
@@ -130,18 +130,18 @@ def test_the_instructions_name_the_fence_and_the_format(reply_format: ReplyForma
     ],
 )
 def test_the_language_of_the_reply_is_named_to_the_model(text: str, named: str) -> None:
-    """Shows that a question in a language which is not known is not ordered to be answered in another."""
+    """Shows that for a question in an unknown language no reply language is ordered."""
     asked = replace(ask(text), language=Language.GERMAN)
     assert request(asked, [], "f3").splitlines()[-1] == named
 
 
 def test_faults_are_named_to_the_model() -> None:
-    """A retry says what was wrong."""
+    """A retry lists the faults of the previous reply."""
     assert "- Sentence 1: it is empty." in request(ask("When?"), [], "f3", ["Sentence 1: it is empty."])
 
 
 def test_a_json_reply_is_read() -> None:
-    """Claims and quotes come out of JSON, fenced in Markdown or not."""
+    """Claims and quotes are parsed from JSON, with or without a Markdown code fence."""
     claim = '{"text": "Daily.", "quotes": [{"passage": 2, "quote": "run daily"}]}'
     reply = f'{{"sufficient": true, "claims": [{claim}]}}'
     draft = read_reply(reply, ReplyFormat.JSON)
@@ -150,7 +150,7 @@ def test_a_json_reply_is_read() -> None:
 
 
 def test_a_marked_reply_is_read() -> None:
-    """Claims and quotes come out of marked lines, with or without brackets around the number."""
+    """Claims and quotes are parsed from marked lines, with or without brackets around the number."""
     draft = read_reply(
         "CLAIM: Daily.\nQUOTE 2: run daily\nquote [1]: at night\nCLAIM: No.", ReplyFormat.MARKED
     )
@@ -165,7 +165,7 @@ def test_a_marked_reply_is_read() -> None:
     [('{"sufficient": false, "claims": []}', ReplyFormat.JSON), ("NOT FOUND", ReplyFormat.MARKED)],
 )
 def test_not_found_is_an_empty_draft(reply: str, reply_format: ReplyFormat) -> None:
-    """A model may say that the passages do not answer."""
+    """The model may report that the passages do not answer."""
     assert read_reply(reply, reply_format).claims == ()
 
 
@@ -181,14 +181,14 @@ ENDLESS = '{"sufficient": true, "claims": [{"text": "x", "quotes": [{"passage": 
     ],
 )
 def test_other_replies_are_refused(reply: str) -> None:
-    """What is not the format asked for is no answer."""
+    """Replies in another format raise ReplyMisformatted."""
     for reply_format in ReplyFormat:
         with pytest.raises(ReplyMisformatted):
             read_reply(reply, reply_format)
 
 
 def test_what_was_searched_for_is_a_hint_behind_the_question_as_typed() -> None:
-    """Shows that a correction never replaces a word, and that it names the language of neither."""
+    """Shows that a correction replaces no word, and that the language is detected from the typed text."""
     asked = replace(ask("they can breathe"), typed="wieso konnen die they cant breathe")
     said = request(asked, [], "x")
     assert "Question: wieso konnen die they cant breathe\nSearched for (a hint" in said

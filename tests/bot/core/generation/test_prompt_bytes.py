@@ -1,6 +1,6 @@
-"""What the model receives is the same, byte by byte, whether the passages have boxes or none.
+"""The model's request is identical, byte by byte, with and without boxes in the passages.
 
-Asked through the whole core, from the question to the request on the wire.
+Tested through the whole core, from the question to the request on the wire.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ EVERYTHING = (SOP, LONG, POLICY)
 
 @dataclass
 class BoxedShelf(Shelf):
-    """A shelf that looks only where it is told, and whose boxes are as they are, elsewhere, or missing."""
+    """A shelf that applies document filters, and whose boxes are present, moved or absent."""
 
     boxes: str = "present"
 
@@ -88,7 +88,7 @@ def _document(passage: Passage) -> UUID:
 
 @dataclass
 class Book:
-    """A glossary in memory."""
+    """An in-memory glossary."""
 
     async def entries(self, channel: Channel) -> Collection[GlossaryEntry]:
         return [GlossaryEntry("backups", ("safety copies",))]
@@ -101,7 +101,7 @@ def reply(*quotes: str) -> str:
 
 DAILY, RECEIPT = "Backups run daily at 2:00 AM", "Keep every receipt"
 
-# Path -> what the channel holds, the question, the model's replies, and how many requests it gets.
+# For each path: the channel's passages, the question, the model's replies, the number of requests.
 PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     "one document": ((SOP,), "When do backups run?", [reply(DAILY)], 1),
     "several documents": (
@@ -125,7 +125,7 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
 
 
 def recording(requests: list[bytes], replies: Sequence[str]) -> Handler:
-    """An endpoint that gives the replies in turn; in the record of its requests the random fence is FENCE."""
+    """Return an endpoint with these replies that records requests, the random delimiter as FENCE."""
     left = list(replies)
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +141,7 @@ def recording(requests: list[bytes], replies: Sequence[str]) -> Handler:
 
 
 async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
-    """Return the answer, and every request that the model got for it."""
+    """Return the answer and all requests that the model got for it."""
     passages, text, replies, _ = PATHS[path]
     history = (Turn("Are there backups?", "Are there backups?", "Yes."),) if path == "a follow-up" else ()
     shelf = BoxedShelf(list(passages), boxes=boxes)
@@ -171,7 +171,7 @@ def _status(file: str) -> DocumentStatus:
 
 @for_each("path", PATHS)
 async def test_the_model_never_sees_a_box(path: str) -> None:
-    """Every request of a path is the same with boxes, with other ones, and without; only marks differ."""
+    """Every request is the same with, with moved and without boxes; only highlights differ."""
     answer, requests = await ask(path, "present")
     moved, with_others = await ask(path, "elsewhere")
     bare, without = await ask(path, "absent")
@@ -185,7 +185,7 @@ async def test_the_model_never_sees_a_box(path: str) -> None:
 
 
 async def test_each_path_asks_what_it_is_meant_to_ask() -> None:
-    """The paths differ in what the model reads: filtered, spanning, expanded, looked for twice."""
+    """The paths read different passages: filtered, from several documents, expanded, searched twice."""
     seen = {path: (await ask(path, "present"))[1] for path in PATHS}
     travel = b"Travel costs are refunded"
     assert travel in seen["several documents"][0]

@@ -1,4 +1,4 @@
-"""Which parts of the evidence are quoted: few, from one page where that is enough, none twice."""
+"""Selection of quotes: few, from one page if that suffices, and without duplicates."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BEST, NEAR, FURTHER = "Mats are best.", "Mats are near.", "Mats are further."
 
 
 def test_a_page_is_quoted_further_while_that_comes_near_its_best() -> None:
-    """Shows the margin of a page, and that its second quote stands behind it, before another page."""
+    """Shows the margin within a page, and that its second quote precedes those of other pages."""
     best, near, elsewhere = part(BEST, 9.0), part(NEAR, 8.2, start=90), part(FURTHER, 8.5, page=2)
     assert chosen(best, elsewhere, near) == [BEST, NEAR, FURTHER]
     assert chosen(best, part(NEAR, 7.5, start=90)) == [BEST]
 
 
 def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> None:
-    """Shows the margin between pages, also of two documents, the best first."""
+    """Shows the margin between pages, also across documents, best first."""
     pages = [part(f"Mats are on {page}.", 9.0 - page / 10, page=page) for page in range(1, 6)]
     assert chosen(*pages) == [f"Mats are on {page}." for page in (1, 2, 3)]
     assert chosen(part(BEST, 9.0), part(NEAR, 5.9, page=2)) == [BEST]
@@ -42,7 +42,7 @@ def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> No
 
 
 def test_a_further_place_is_quoted_shortly() -> None:
-    """Shows that a long quote of it gives way to a shorter one that comes near, and stays where none does."""
+    """Shows that a long quote is replaced by a shorter one with a close score, if there is one."""
     long, short = part(f"Mats {'are ' * 70}near.", 8.0, page=2), part(NEAR, 7.5, page=2)
     assert chosen(part(BEST, 9.0), long, short) == [BEST, NEAR]
     assert chosen(part(BEST, 9.0), long, replace(short, score=6.5)) == [BEST, long.unit.text]
@@ -54,7 +54,7 @@ def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
 
 
 def test_few_quotes_are_enough() -> None:
-    """Shows the most that is quoted of a place, and that further ones must fit beside the first."""
+    """Shows the maximum of quotes per page, and that later ones must fit next to the first."""
     assert (
         len(chosen(*(part(f"Mats are {number}.", 9.0, start=at) for at, number in enumerate("abcde")))) == 2
     )
@@ -63,13 +63,13 @@ def test_few_quotes_are_enough() -> None:
 
 
 def test_what_says_no_content_word_of_the_question_is_no_passage() -> None:
-    """Shows that likeness alone shows nothing."""
+    """Shows that similarity alone is not enough."""
     assert chosen(replace(part(BEST, 9.0), is_about=False), part(NEAR, 5.0)) == [NEAR]
     assert chosen(replace(part(BEST, 9.0), is_about=False)) == []
 
 
 def test_a_scrap_is_no_passage() -> None:
-    """Shows that neither a word with an end nor an introduction without its list is quoted."""
+    """Shows that neither a single word nor a list's lead without its items is quoted."""
     lead = part("The size limit is one of the following:", 8.0)
     assert chosen(part("(NPRM).", 9.0), part(NEAR, 7.5)) == [NEAR]
     ranked = RankedQuotes([lead, part(NEAR, 7.5)])
@@ -77,13 +77,13 @@ def test_a_scrap_is_no_passage() -> None:
 
 
 def test_a_sentence_is_none_the_less_one_in_another_script() -> None:
-    """Shows that it ends with its script's mark, and that words without spaces between them are counted."""
+    """Covers sentence marks of other scripts, and words without spaces between them."""
     for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون؟", "अवकाश बीस दिन है।"):
         assert chosen(part(text, 9.0), part("Mats", 8.0)) == [text]
 
 
 def test_a_label_answers_who_only_names_a_thing_that_no_sentence_tells_of() -> None:
-    """Shows a page of short lines, in a script that has no capitals, too."""
+    """Covers a page of short lines, also in a script without capitals."""
     for text, name, question in (
         ("عدد الأصوات", "الأصوات", "كم عدد الأصوات؟"),
         ("Zubrowka ledger", "Zubrowka", "What does the Zubrowka ledger cost?"),
@@ -96,7 +96,7 @@ def test_a_label_answers_who_only_names_a_thing_that_no_sentence_tells_of() -> N
 
 
 def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
-    """Sentences of one passage, each named by its first word, the best first."""
+    """Return sentences of a passage, each selected and scored by its first word, best first."""
     [item] = make_evidence(make_passage(text))
     units = [unit for unit in quotables(text) if unit.text.split()[0] in scores]
     parts = [QuoteCandidate(item, unit, score=scores[unit.text.split()[0]]) for unit in units]
@@ -104,7 +104,7 @@ def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
 
 
 def test_sentences_that_follow_each_other_are_one_quote() -> None:
-    """Shows that they stand in the order of their text, and behind a better one that stands alone."""
+    """Shows adjacent sentences in text order, after a better one on its own."""
     text = "Lock the door. Call security. Wait for them. Then leave it."
     assert chosen(*sentences(text, Then=9.0, Wait=8.5, Lock=8.1)) == [
         "Wait for them. Then leave it.",
@@ -113,7 +113,7 @@ def test_sentences_that_follow_each_other_are_one_quote() -> None:
 
 
 def test_steps_stand_in_their_order() -> None:
-    """Shows that items of one list are quoted as they follow each other, whichever is the best."""
+    """Shows list items in list order, whichever is the best."""
     steps = "1. Lock the door.\n2. Call security.\n3. Wait for them."
     [item] = make_evidence(make_passage(steps))
     first, _, third = (
@@ -124,12 +124,12 @@ def test_steps_stand_in_their_order() -> None:
 
 
 def test_nothing_is_quoted_twice() -> None:
-    """Shows that the same words, or a part of them, count as said."""
+    """Shows that equal or contained text is quoted once."""
     assert chosen(part("The fee is 5 EUR.", 1.0), part("the fee is 5 EUR.", 1.0)) == ["The fee is 5 EUR."]
 
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
-    """Shows that a comparison quotes one part of each document that comes close, and of seven at most."""
+    """Shows one part of each document with a close score, seven at most."""
     parts = [
         part(f"In {file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabcdefghi")
     ]
@@ -140,7 +140,7 @@ def test_a_question_over_documents_gets_the_best_of_each() -> None:
 
 
 def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
-    """Shows that the best of each is no limit where there is only one."""
+    """Shows that the limit of one per document does not apply to a single document."""
     assert chosen(part(BEST, 9.0), part(NEAR, 8.0), is_spanning=True) == [BEST, NEAR]
 
 
@@ -157,20 +157,20 @@ def test_a_heading_is_no_quote() -> None:
 
 
 def test_a_name_with_its_price_is_a_quote() -> None:
-    """Shows lines of menus, price lists and fees, which look like headings."""
+    """Covers lines of menus, price lists and fees, which look like headings."""
     for line in ("Ceviche de Autor 10 $", "Tea 2.50 EUR", "Express handling – 25 EUR", "Copy $0.30"):
         assert chosen(part(line, 1.0), part("Cubes of fish in lime.", 0.9))[0] == line
     assert chosen(part("Budget 2024", 1.0), part("It is small.", 0.9)) == ["It is small."]
 
 
 def test_a_list_is_a_quote_though_nothing_ends_it() -> None:
-    """Shows that what introduces a list makes sentences of its items, and of none of them a heading."""
+    """Shows that a lead makes sentences of its list items, not headings."""
     covered = "The plan covers:\n• Surfing lessons\n• Riding lessons"
     assert chosen(part(covered, 9.0), part("It is a good plan.", 6.0)) == [covered]
 
 
 def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
-    """Shows that rows are not run together, and that no section's or table's number is an answer."""
+    """Shows that rows are not joined, and that numbered section or table headings are no answer."""
     table = "| Ada | 12 |\n| Bob | 14 |"
     [item] = make_evidence(make_passage(table))
     ada, bob = (
@@ -183,12 +183,12 @@ def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
 
 
 def test_an_introduction_is_quoted_with_the_command_behind_it() -> None:
-    """Shows that it is a passage with it, and none without."""
+    """Shows that it is quoted with the command, and not alone."""
     text = "To restore it, use the command line:\n\n$ rdiff-backup -r now /home"
     ranked = RankedQuotes(sentences(text, To=9.0))
     assert [one.unit.text for one in ranked.chosen(ask("Can it be restored?"))] == [text]
 
 
 def test_a_bare_name_is_answered_by_no_scrap() -> None:
-    """Shows that a label which says nothing but the name is not shown for it."""
+    """Shows that a label with nothing but the name is not quoted."""
     assert RankedQuotes([part("(NPRM).", 9.0)]).chosen(ask("What is NPRM?")) == []

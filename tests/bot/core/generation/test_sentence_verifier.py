@@ -1,4 +1,4 @@
-"""Facts of a model's sentence are checked by the program, meaning by a judge, in one call for an answer."""
+"""Verification of a model's sentences: facts by rules, meaning by a judge in one call per answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUESTION = "What do I need to know about the ferry?"
 
 
 class LabelledJudge:
-    """Bears out every sentence that has one of its words, and notes what it was asked."""
+    """Accepts sentences that contain one of its words, and records the requests."""
 
     def __init__(self, *words: str, missing: str = "", error: Exception | None = None) -> None:
         self.words = words
@@ -66,7 +66,7 @@ BIKE = claim("Taking your bike along is four and a half dollars.", "Bicycles cos
 
 
 async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() -> None:
-    """All sentences go into one call, in their order, each with the sentence its quote stands in."""
+    """All sentences are in a single call, in order, each with the full sentences of its quotes."""
     judge = LabelledJudge("ride")
     verified = await verify(judge, RIDE, BIKE)
     assert [one.text for one in verified.claims] == [RIDE.text]
@@ -78,7 +78,7 @@ async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() 
 
 
 async def test_a_list_is_judged_whole_and_its_quotes_are_shown_whatever_comes_of_it() -> None:
-    """What introduces a list means nothing without its items."""
+    """A list's lead means nothing without its items."""
     judge = LabelledJudge("ride")
     quote = claim("Bicycles cost $4.50 each.", "Bicycles cost $4.50 each")
     verified = await verify(judge, RIDE, quote)
@@ -87,7 +87,7 @@ async def test_a_list_is_judged_whole_and_its_quotes_are_shown_whatever_comes_of
 
 
 async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
-    """It is shown at once, and nobody is asked."""
+    """A verbatim sentence is shown at once, without a judge call."""
     judge = LabelledJudge()
     quote = claim("Bicycles cost $4.50 each.", "Bicycles cost $4.50 each")
     verified = await verify(judge, quote)
@@ -114,7 +114,7 @@ async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
     ],
 )
 async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None:
-    """Other units, rounded numbers, plain arithmetic, days apart, and file names reach the judge."""
+    """Other units, rounding, arithmetic, date differences and file names are passed to the judge."""
     judge = LabelledJudge(text)
     assert (await verify(judge, claim(text, quote))).faults == ()
     assert judge.asked
@@ -142,21 +142,21 @@ async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None
     ],
 )
 async def test_a_false_fact_is_refused_whatever_a_judge_would_say(text: str, quote: str) -> None:
-    """Nobody is asked about it."""
+    """The judge is not called."""
     judge = LabelledJudge(text)
     assert (await verify(judge, claim(text, quote))).claims == ()
     assert judge.asked == []
 
 
 async def test_numbers_of_the_question_may_be_repeated() -> None:
-    """A person said them, so they are no facts of the answer's."""
+    """Numbers of the question are no claims of the answer."""
     judge = LabelledJudge("three")
     said = claim("For three bikes you pay for each.", "Bicycles cost $4.50 each")
     assert (await verify(judge, said, question="What do 3 bikes cost?")).claims
 
 
 async def test_every_quote_that_a_sentence_names_is_marked() -> None:
-    """Also when its own words would be held by one."""
+    """Shows it although one quote would support the sentence."""
     both = claim("A bike is extra, and you sail for 1.5 hours.", "Bicycles cost $4.50", "takes 90 minutes")
     verified = await verify(LabelledJudge("bike"), both)
     assert [one.quote for one in verified.claims[0].quotes] == [
@@ -174,7 +174,7 @@ async def test_where_the_judge_fails_the_words_decide() -> None:
 
 
 async def test_what_the_judge_finds_missing_is_told() -> None:
-    """It goes before what the answering model said of itself."""
+    """The judge's finding overrides the answering model's own."""
     judge = LabelledJudge("ride", missing="the price")
     verifier = SentenceVerifier(ask(QUESTION, TEXT), evidence(), judge)
     assert (await verifier.verify(Draft((RIDE,), missing="nothing"))).missing == "the price"
@@ -183,7 +183,7 @@ async def test_what_the_judge_finds_missing_is_told() -> None:
 
 
 async def test_a_code_of_another_place_is_refused() -> None:
-    """A code is a fact wherever it stands."""
+    """A code is a fact in any passage."""
     other = replace(make_passage("Deck code B-17 opens the door.", ordinal=1))
     found = make_evidence(make_passage(TEXT), other)
     said = Claim("Deck code B-18 opens it.", (Quote(2, "Deck code B-17 opens the door"),))
@@ -206,14 +206,14 @@ async def test_a_code_of_another_place_is_refused() -> None:
 async def test_a_judge_bears_out_nothing_that_is_beside_its_quotes(
     question: str, text: str, is_shown: bool
 ) -> None:
-    """Shows it for words of the instructions and a bare yes, as small models write them."""
+    """Covers words from the instructions and a bare "yes", as small models write them."""
     said = claim(text, "A crossing takes 90 minutes")
     verified = await verify(LabelledJudge(text), said, question=question)
     assert [one.text for one in verified.claims] == [text] * is_shown
 
 
 async def test_words_of_another_language_than_the_quotes_are_judged() -> None:
-    """Shows that a translation, which shares no word with its quote, is not taken for beside it."""
+    """Shows that a translation, which shares no word with its quote, is not rejected as unrelated."""
     asked = replace(ask("Wie lange dauert die Überfahrt?", TEXT), language=Language.GERMAN)
     said = claim("Sie ist ziemlich lang.", "A crossing takes 90 minutes")
     verified = await SentenceVerifier(asked, evidence(), LabelledJudge("lang")).verify(Draft((said,)))

@@ -1,4 +1,4 @@
-"""The list that a quoted step belongs to: whole, in order, and no further than it goes."""
+"""The list around a quoted step: complete, in order, and limited to the list."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ RESTORE = (
 
 
 def drafted(question: AnalyzedQuestion, *candidates: QuoteCandidate) -> Draft:
-    """What is quoted of the candidates."""
+    """Return the draft quoted from the candidates."""
     ranked = RankedQuotes(candidates)
     return ranked.draft(question, ranked.chosen(question))
 
 
 def listed(word: str, *items: Evidence) -> list[str]:
-    """Return the texts of the list that holds a word."""
+    """Return the texts of the list that contains a word."""
     (item,) = (one for one in items if word in one.passage.text)
     steps = whole_steps(item, item.passage.text.index(word), items)
     return [one.passage.text[start:end] for one, start, end in steps.parts] if steps else []
 
 
 def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() -> None:
-    """Shows that substeps and what stands between two steps come along, and neighbours do not."""
+    """Shows that substeps and text between steps are included, and neighbouring text is not."""
     [item] = make_evidence(make_passage(RESTORE))
     for word in ("ticket", "younger", "Copy"):
         assert listed(word, item) == [RESTORE[RESTORE.index("7.1") : RESTORE.index("\n\nNobody")]]
@@ -43,7 +43,7 @@ def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() ->
 
 
 def test_a_list_goes_on_in_the_next_passage_and_on_the_next_page() -> None:
-    """Shows one part for each page, and that a passage that was not read ends it."""
+    """Shows one part per page, and that a passage that was not retrieved ends the list."""
     first, second, far = make_evidence(
         make_passage("1. Stop.\n2. Wait.", ordinal=4),
         make_passage("3. Look.\n4. Go.", ordinal=5, page=2),
@@ -56,7 +56,7 @@ def test_a_list_goes_on_in_the_next_passage_and_on_the_next_page() -> None:
 
 
 def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
-    """Shows the most steps, and where they begin."""
+    """Shows the maximum number of steps, and the first one shown."""
     [item] = make_evidence(make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 31))))
     begun, asked = (listed(word, item)[0].splitlines() for word in ("thing2x", "thing20x"))
     assert (begun[0], len(begun)) == ("1. Do thing1x.", MAX_STEPS)
@@ -71,7 +71,7 @@ def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
     ],
 )
 def test_where_the_rest_of_a_long_list_stands_is_said(most: int, said: str) -> None:
-    """Shows that its steps are marked behind a source of their own, though not quoted."""
+    """Shows that remaining steps are cited by a source of their own without being quoted."""
     first, second = make_evidence(
         make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 13)), ordinal=0),
         make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(13, most + 1)), ordinal=1, page=2),
@@ -103,7 +103,7 @@ VALUES = (
 def test_who_asks_what_there_is_gets_the_whole_list(
     question: str, begin: str, end: str, listed: tuple[str, str]
 ) -> None:
-    """Shows that it comes with what introduces it, for numbers as for bullets, and for nobody else."""
+    """Shows the list with its lead, numbered or bulleted, and only for such questions."""
     [item] = make_evidence(make_passage(VALUES))
     start = VALUES.index(begin)
     stop = VALUES.index(end, start) + len(end)
@@ -114,7 +114,7 @@ def test_who_asks_what_there_is_gets_the_whole_list(
 
 
 def test_a_heading_with_a_number_is_no_step() -> None:
-    """Shows that the section behind a list does not end it."""
+    """Shows that the section after a list does not continue it."""
     list_, section = make_evidence(
         make_passage("1. Stop.\n2. Wait.", ordinal=0),
         make_passage("3. Duties\nEverybody waits.", ordinal=1, heading_path=("3. Duties",)),
@@ -123,7 +123,7 @@ def test_a_heading_with_a_number_is_no_step() -> None:
 
 
 def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> None:
-    """Shows that the list is quoted for questions about a way to do things."""
+    """Shows that the list is quoted for how-to questions."""
     [item] = make_evidence(make_passage(RESTORE))
     rule, step = (
         QuoteCandidate(item, Quotable(at, at + len(text), text, is_row=False), score=score)
@@ -148,7 +148,7 @@ BOXED = (
 
 
 async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
-    """Shows the box that stands before the first step, with its word on a line of its own."""
+    """Shows the warning box above the first step, with its label on a line of its own."""
     [item] = make_evidence(make_passage(BOXED, heading_path=("6. Restore procedure", "WARNING")))
     asked = ask("Give me the steps to restore it", BOXED)
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, [item])
@@ -159,7 +159,7 @@ async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
 
 
 def test_a_list_that_is_quoted_from_its_middle_says_which_steps_come_before() -> None:
-    """Shows it where the passages before were not read, and where the list is too long."""
+    """Covers earlier passages that were not retrieved, and a list that is too long."""
     cut = "\n".join(f"{n}. Switch off unit {n}." for n in range(26, 30))
     long = "\n".join(f"{n}. Switch off unit {n}." for n in range(1, 31))
     for text, word, before in ((cut, "unit 28.", "1–25"), (long, "unit 20.", "1–19")):

@@ -1,4 +1,4 @@
-"""What posted answers say of sources that changed: a real database, real readings, a fake platform."""
+"""Revision of posted answers after their sources change: a real database and readings, a fake platform."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REVOKE = AuditedAction("local", "revoke links", "", "citation")
 
 @dataclass
 class Platforms:
-    """Keeps what was written over messages, and fails as it is told to."""
+    """Records updates of messages, and fails on demand."""
 
     faults: list[Exception] = field(default_factory=list)
     revised: list[tuple[dict[str, Any], Sequence[SourceChange]]] = field(default_factory=list)
@@ -79,11 +79,11 @@ class World:
 
     @cached_property
     def reviser(self) -> AnswerReviser:
-        """As a process that begins now has it."""
+        """A reviser of a new process."""
         return self.reviser_of(AnswerSources(self.house.database))
 
     def reviser_of(self, sources: AnswerSources) -> AnswerReviser:
-        """One that keeps in ``sources`` what it did."""
+        """Return a reviser that stores its progress in ``sources``."""
         return AnswerReviser(
             sources,
             {Platform.SLACK: self.platform},  # type: ignore[dict-item]  # it only revises
@@ -95,7 +95,7 @@ class World:
         )
 
     async def replace(self, pdf: bytes, *headings: str) -> Shelved:
-        """Return a new version goes live, as a worker makes it."""
+        """Publish a new version, like a worker does."""
         newer = await self.house.shelve(
             self.channel, "sop.pdf", pdf, "Backups", replaces=self.shelved, headings=headings
         )
@@ -103,7 +103,7 @@ class World:
         return newer
 
     async def mark(self) -> None:
-        """What every transaction that changes the document does."""
+        """Mark the document as changed, as every transaction that changes it does."""
         async with self.house.database.transaction() as session:
             await mark_changed(session, [self.shelved.document])
 
@@ -115,7 +115,7 @@ class World:
         await self.mark()
 
     async def settle(self) -> int:
-        """Let the reviser look at all that waits; returns how many messages it looked at."""
+        """Run the reviser until idle; return the number of messages it checked."""
         count = 0
         while await self.reviser.tick() is not None:
             count += 1
@@ -124,7 +124,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """One answer is posted and was looked at once."""
+    """Yield a world with one posted answer, already checked once."""
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
@@ -138,7 +138,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def post(world: World, key: str, citation_id: int = 0) -> None:
-    """An answer that quotes page 2, as its channel sees it."""
+    """Post an answer that quotes page 2."""
     inbox = Inbox(world.house.database)
     message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
     await inbox.receive(world.channel, event_key=key, message_key=key, **message)
@@ -165,7 +165,7 @@ async def post(world: World, key: str, citation_id: int = 0) -> None:
 async def test_a_replaced_source_is_told_of_once_with_a_button(
     world: World, pdf: bytes, headings: Sequence[str], page: int, words: str
 ) -> None:
-    """Shows the line that says how the place was found, and a link that opens just that page."""
+    """Shows the line that says how the place was found, and a link to that page."""
     newer = await world.replace(pdf, *headings)
     await world.settle()
     ((message, (change,)),) = world.platform.revised
@@ -189,7 +189,7 @@ async def test_a_replaced_source_is_told_of_once_with_a_button(
 
 
 async def test_a_revised_answer_gets_no_fresh_link_for_a_revoked_one(world: World) -> None:
-    """What its button opens is made of what it cited, and is revoked with that."""
+    """The new link is derived from the original citation, and revoked with it."""
     cited = await world.house.cite(world.channel, world.shelved, 2, QUOTE)
     await world.house.citations.revoke([cited.id], REVOKE)
     await post(world, "m2", citation_id=cited.id)
@@ -208,7 +208,7 @@ async def test_a_revised_answer_gets_no_fresh_link_for_a_revoked_one(world: Worl
 
 
 async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world: World) -> None:
-    """Shows a line without a button, and the message as it first was once the document is back."""
+    """Shows a line without a button, and the original message once the document is back."""
     await world.set_state("deleted")
     await world.settle()
     await world.set_state("present")
@@ -222,7 +222,7 @@ async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world:
 
 
 async def test_a_busy_platform_is_asked_again_later_and_one_message_after_the_other(world: World) -> None:
-    """Shows that a rate limit loses nothing, and that every message is updated exactly once."""
+    """Shows that a rate limit loses no update, and that every message is updated exactly once."""
     for number in range(2, 5):
         await post(world, f"m{number}")
     await world.settle()
@@ -238,7 +238,7 @@ async def test_a_busy_platform_is_asked_again_later_and_one_message_after_the_ot
 async def test_a_message_that_is_gone_stays_and_the_log_says_so(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a deleted or forbidden message is dropped at once, one refused again and again in time."""
+    """Shows that deleted or forbidden messages are dropped at once, repeatedly refused ones after a while."""
     caplog.set_level(logging.WARNING)
     world.platform.faults = [ChannelClosed("Slack refused: message_not_found")]
     await world.replace(MOVED, "Cover", "Foreword", "Plan")
@@ -253,15 +253,15 @@ async def test_a_message_that_is_gone_stays_and_the_log_says_so(
 
 
 class LosingSources(AnswerSources):
-    """Of a process that dies before it keeps what it did."""
+    """Simulates a process that dies before it records its progress."""
 
     async def finish(self, *_: object, **__: object) -> None:
-        """Die."""
+        """Raise ConnectionError."""
         raise ConnectionError
 
 
 async def test_a_crash_between_update_and_note_repeats_the_same_text(world: World) -> None:
-    """Shows that whoever comes after the claim ends writes the very same line again."""
+    """Shows that after the claim expires the next process writes the same text."""
     await world.replace(REWORDED, "Cover", "2. Schedule")
     with pytest.raises(ConnectionError):
         await world.reviser_of(LosingSources(world.house.database)).tick()
@@ -274,7 +274,7 @@ async def test_a_crash_between_update_and_note_repeats_the_same_text(world: Worl
 async def test_an_erased_answer_says_so_once_in_its_language_and_a_new_one_takes_its_place(
     world: World,
 ) -> None:
-    """Shows the message written over through a refusal, with nothing of the answer, and never again."""
+    """Shows the message overwritten despite a refusal, with no text of the answer, and only once."""
     database = world.house.database
     rows = await quoted_rows(database, world.channel.id, [world.shelved.document])
     assert await rows.erase(database, told=True) == 1
@@ -288,7 +288,7 @@ async def test_an_erased_answer_says_so_once_in_its_language_and_a_new_one_takes
     assert (answer.citations, answer.state) == ((), AnswerState.CHAT)
     await world.mark()
     assert await world.settle() == 0
-    # The question is edited: what is written then is an answer like any other.
+    # The question is edited: its new answer is an ordinary one.
     assert await Inbox(database).ask_again(Platform.SLACK, "m1", "anew?")
     item = await Inbox(database).claim("w", 60, (Platform.SLACK,))
     assert item is not None

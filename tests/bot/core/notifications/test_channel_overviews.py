@@ -1,4 +1,4 @@
-"""What somebody who is in channels is shown of them."""
+"""Overviews of channels for their members."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def key(conversation: str) -> ChannelKey:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A fresh database."""
+    """Yield a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     yield database
     await database.aclose()
 
 
 async def test_only_the_channels_that_were_named_and_have_documents_are_shown(database: Database) -> None:
-    """Unknown ones are not made; what is new and what was tried are shown beside the list."""
+    """Unknown channels are not created; new documents and suggested questions are part of the overview."""
     shelf = await open_shelf(database, key("C0IT"))
     await shelf.publish(await shelf.add("backup.pdf"))
     hidden = await open_shelf(database, key("C0HR"))
@@ -54,7 +54,7 @@ async def test_only_the_channels_that_were_named_and_have_documents_are_shown(da
 
 
 async def test_a_direct_chat_is_offered_what_its_library_answers(database: Database) -> None:
-    """Nothing before an admin names a library, and nothing of a channel that is none."""
+    """The list is empty without a library, and never has documents of an ordinary channel."""
     shelf = await open_shelf(database, key("C0IT"))
     await shelf.publish(await shelf.add("backup.pdf"))
     (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
@@ -72,7 +72,7 @@ async def test_a_direct_chat_is_offered_what_its_library_answers(database: Datab
 
 
 async def test_a_home_does_not_grow_without_end(database: Database) -> None:
-    """Ten channels are shown."""
+    """Only the first ten channels are shown."""
     tenants: set[TenantName] = set()
     for number in range(MAX_CHANNELS + 2):
         shelf = await open_shelf(database, key(f"C0N{number}"))

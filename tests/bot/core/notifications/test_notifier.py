@@ -1,4 +1,4 @@
-"""When, where and how often channels are told of their files: a real database, a fake platform."""
+"""Announcements of files to channels, with a real database and a fake platform."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ HURRIED = NotificationTiming(quiet=0, hold=0)
 
 @dataclass
 class Platforms:
-    """A chat platform that keeps what is announced, and fails as it is told to."""
+    """A fake chat platform that records announcements, and fails on demand."""
 
     can_look: bool = True
     faults: list[Exception] = field(default_factory=list)
     posted: list[tuple[str, Announcement]] = field(default_factory=list)
-    # What each message was posted below; None of one that stands in its channel at large.
+    # Thread of each post; None for a post in the channel.
     below: list[Any] = field(default_factory=list)
-    # The next post arrives, and its sender never hears of it.
+    # The next post succeeds, but its response is lost.
     is_lost: bool = False
 
     def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -74,13 +74,13 @@ class Platforms:
         return stands if self.can_look else None
 
     def words(self, key: ChannelKey) -> list[str]:
-        """What one channel was told, a text a message."""
+        """Return the texts of all announcements to a channel."""
         return ["\n".join(announcement_paragraphs(one)) for where, one in self.posted if where == key.tenant]
 
 
 @dataclass
 class Oracle:
-    """Answers every question from the version it is told to, and keeps what was asked where."""
+    """Answers each question from a given version, and records the questions."""
 
     version: int = 0
     asked: list[Question] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Oracle:
 
 
 class OneText:
-    """Every chunk of every reading is the same text, each under a heading of its own."""
+    """Readings whose chunks all have the same text, each under its own heading."""
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
         words = place_words(TEXT, [(0, 1)])
@@ -101,7 +101,7 @@ class OneText:
 
 @dataclass
 class Office:
-    """An announcing on a real database."""
+    """Announcements on a real database."""
 
     database: Database
     inbox: Path
@@ -110,11 +110,11 @@ class Office:
     oracle: Oracle = field(default_factory=Oracle)
 
     async def shelf(self, key: ChannelKey = IT) -> NoticeShelf:
-        """One channel's documents."""
+        """Return the documents of a channel."""
         return await open_shelf(self.database, key)
 
     async def upload(self, shelf: NoticeShelf, name: str, **where: int) -> Upload:
-        """A file that somebody uploads in the thread of its name; ``where``: as the chat of a library's."""
+        """Add a file uploaded in the thread of its name; ``where``: the chat of an upload to a library."""
         async with self.database.transaction() as session:
             (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
         new = NewUpload(shelf.channel.id, name, "slack:T1:U1", name, 1, {"thread": name} | where)
@@ -125,7 +125,7 @@ class Office:
     async def announcing(
         self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
     ) -> Notifier:
-        """Return a process of its own on this database; it waits for nobody to be quiet."""
+        """Return a notifier of a new process, which waits for no quiet period."""
         channels, register = Channels(self.database), self.register
         shelf = NoticeShelf(self.database, await channels.ensure(IT), 0)
         receipt_builder = ReceiptBuilder(
@@ -151,7 +151,7 @@ class Office:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """An announcing on a fresh SQLite database."""
+    """Yield announcements on a fresh SQLite database."""
     database = await Database.open(make_sqlite(tmp_path / "home"))
     (tmp_path / "inbox").mkdir()
     yield Office(database, tmp_path / "inbox")
@@ -164,7 +164,7 @@ async def states(shelf: NoticeShelf) -> list[str]:
 
 
 async def test_a_new_file_is_told_once_in_its_channel_with_questions_that_were_tried(office: Office) -> None:
-    """Shows that looking again posts nothing more, and that the questions were asked in that channel."""
+    """Shows that a second tick posts nothing more, and that the questions were asked in that channel."""
     shelf = await office.shelf()
     office.oracle.version = await shelf.add("backup.pdf")
     await shelf.publish(office.oracle.version)
@@ -179,7 +179,7 @@ async def test_a_new_file_is_told_once_in_its_channel_with_questions_that_were_t
 
 
 async def test_a_question_that_another_document_answers_is_not_offered(office: Office) -> None:
-    """Shows that only answers which cite the new version count."""
+    """Shows that only answers that cite the new version count."""
     shelf = await office.shelf()
     office.oracle.version = -1
     await shelf.publish(await shelf.add("backup.pdf"))
@@ -208,7 +208,7 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
 
 
 async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
-    """Shows that two new files and their questions stand below five of seven failures."""
+    """Shows two new files and their questions below five of seven failures."""
     shelf = await office.shelf()
     for number in range(7):
         await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
@@ -223,7 +223,7 @@ async def test_files_that_answer_are_named_beside_any_number_of_failures(office:
 
 
 async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_long(office: Office) -> None:
-    """Shows that a batch waits for quiet, and not for ever."""
+    """Shows that a batch waits for a quiet period, with an upper limit."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     busy = await office.announcing(pace=NotificationTiming(quiet=3600, longest=7200))
@@ -235,7 +235,7 @@ async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_
 
 
 async def test_a_notice_that_a_wrong_clock_dated_is_not_late_by_hours(office: Office) -> None:
-    """Shows that nobody waits for quiet until a moment that lies two hours ahead."""
+    """Shows that a timestamp two hours in the future does not delay the batch."""
     shelf = await office.shelf()
     with clock_ahead(timedelta(hours=2)):
         await shelf.publish(await shelf.add("a.pdf"))
@@ -254,7 +254,7 @@ async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
 
 
 async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message(office: Office) -> None:
-    """Shows that the files' own channels hear nothing then, and that the message names the channels."""
+    """Shows that the files' own channels get no message, and that the message names the channels."""
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
         shelf = await office.shelf(key)
         await shelf.publish(await shelf.add(file))
@@ -268,7 +268,7 @@ async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message
 
 @pytest.mark.parametrize("receipts", ["off", "admin"])
 async def test_without_anybody_to_tell_the_console_has_it(office: Office, receipts: str) -> None:
-    """Shows that nothing is posted, and that nothing is lost."""
+    """Shows that notices are stored without being posted."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     await (await office.announcing(receipts)).tick()
@@ -278,7 +278,7 @@ async def test_without_anybody_to_tell_the_console_has_it(office: Office, receip
 
 
 async def test_a_local_channels_questions_are_tried_for_the_console(office: Office) -> None:
-    """Shows that the console can offer questions although nothing is posted."""
+    """Shows that the console can suggest questions although nothing is posted."""
     shelf = await office.shelf(ChannelKey(Platform.LOCAL, "", "it"))
     office.oracle.version = await shelf.add("a.pdf")
     await shelf.publish(office.oracle.version)
@@ -289,7 +289,7 @@ async def test_a_local_channels_questions_are_tried_for_the_console(office: Offi
 
 
 async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Office) -> None:
-    """Shows one message of both, the page's name and what is wrong, and nothing of a page off the list."""
+    """Shows a single message with page names and problems, without pages removed from the list."""
     shelf = await office.shelf()
     gone, other, off = (f"https://example.org/{name}" for name in ("gone", "other", "off"))
     async with shelf.database.transaction() as session:
@@ -313,7 +313,7 @@ async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Offi
 
 
 async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: Office) -> None:
-    """Shows where problems go, whatever the receipts' setting is."""
+    """Shows where problems are posted, independent of the receipts setting."""
     shelf = await office.shelf()
     await set_problem(shelf, "it is empty: is the share mounted?")
     await (await office.announcing("off", ADMINS)).tick()
@@ -335,7 +335,7 @@ async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: 
 async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
     office: Office, told: list[str | None], unseen: list[str | None], heard: list[str]
 ) -> None:
-    """Shows that what came and went between two messages is no news."""
+    """Shows that changes undone between two messages are not announced."""
     shelf = await office.shelf()
     announcing = await office.announcing("off", ADMINS)
     for problem in told:
@@ -352,20 +352,20 @@ async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
 
 
 async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
-    """A look at the folder finds this."""
+    """Record a problem of the folder, as a scan does."""
     async with shelf.database.transaction() as session:
         await record_folder(session, shelf.folder, problem)
         (await session.get_one(FolderRow, shelf.folder)).problem = problem
 
 
 async def test_a_post_that_nobody_heard_back_from_is_looked_for_and_not_repeated(office: Office) -> None:
-    """Shows that an unclear outcome ends in one message."""
+    """Shows that an unclear outcome leads to one message."""
     assert await states_after_a_lost_post(office) == ["posted"]
     assert len(office.slack.posted) == 1
 
 
 async def states_after_a_lost_post(office: Office) -> list[str]:
-    """Announce a file while the platform's reply gets lost; another process looks five minutes later."""
+    """Announce a file while the response gets lost; let another process check five minutes later."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.is_lost = True
@@ -376,7 +376,7 @@ async def states_after_a_lost_post(office: Office) -> list[str]:
 
 
 async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(office: Office) -> None:
-    """Shows that a batch marked as being posted, which stands nowhere, is posted once."""
+    """Shows that a batch marked as being posted, but found nowhere, is posted once."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), 60)
@@ -390,14 +390,14 @@ async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(o
 
 
 async def test_where_nobody_can_look_silence_is_better_than_the_same_message_twice(office: Office) -> None:
-    """Shows that a platform without a way to look gets no second message, and the console keeps it."""
+    """Shows that a platform without search gets no second message, and that the console shows the notice."""
     office.slack.can_look = False
     assert await states_after_a_lost_post(office) == ["kept"]
     assert len(office.slack.posted) == 1
 
 
 async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(office: Office) -> None:
-    """Shows that an hour without the platform ends in one batch."""
+    """Shows that after an outage all notices come in one batch."""
     shelf = await office.shelf()
     announcing = await office.announcing()
     office.slack.faults = [DeliveryError("Slack could not be reached") for _ in range(3)]
@@ -409,7 +409,7 @@ async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(o
 
 
 async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -> None:
-    """Shows that a closed channel is not asked for ever."""
+    """Shows that a closed channel is not retried forever."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.faults = [ChannelClosed("Slack refused: not_in_channel")]
@@ -418,7 +418,7 @@ async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -
 
 
 async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
-    """A receipt in somebody's chat with the bot is kept for the console; in the admins' own it is posted."""
+    """A receipt for a private chat is only shown in the console; one for the admins' own chat is posted."""
     key = ChannelKey(Platform.SLACK, "T1", "D1ALICE")
     shelf = await office.shelf(key)
     await Channels(office.database).ensure(key, is_direct=True)
@@ -436,7 +436,7 @@ async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
 
 
 async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own(office: Office) -> None:
-    """Shows list and tried questions beside a receipt, though receipts wait; joining again says nothing."""
+    """Shows document list and suggested questions without a quiet period; a second join posts nothing."""
     shelf = await office.shelf()
     office.oracle.version = await shelf.add("backup.pdf")
     await shelf.publish(office.oracle.version)
@@ -458,7 +458,7 @@ async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own
 async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
     office: Office, has_library: bool
 ) -> None:
-    """Shows the library's documents and tried questions, or the sentence; the chat gets no folder."""
+    """Shows the library's documents and questions, or a hint; the chat gets no folder."""
     channels, key = Channels(office.database), ChannelKey(Platform.SLACK, "T1", "D1ALICE")
     library = await channels.ensure_library("policies")
     shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
@@ -489,7 +489,7 @@ async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
 async def test_an_empty_channel_is_told_so_and_gets_a_folder(
     office: Office, is_mapped: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One of the inbox, which the log names and the chat does not; none where an admin mapped another."""
+    """A folder in the inbox, named in the log and not in the chat; none if an admin mapped another one."""
     caplog.set_level(logging.INFO, "bot.core.understanding.channel_folders")
     channel = await Channels(office.database).ensure(HR, "#hr")
     mapped = "s3://company/hr"
@@ -506,7 +506,7 @@ async def test_an_empty_channel_is_told_so_and_gets_a_folder(
 
 
 async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
-    """Shows that without its inbox the channel is told all the same; the log says so."""
+    """Shows that a missing inbox is logged and does not prevent the welcome."""
     office.inbox.rmdir()
     await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
     await (await office.announcing()).tick()
@@ -515,7 +515,7 @@ async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
 
 
 async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: Office) -> None:
-    """Shows that a channel which we had left before the message gets it later, and only once."""
+    """Shows that a channel we had left before the message gets it on rejoining, and only once."""
     onboarding = Onboarding(Channels(office.database), Notices(office.database))
     office.slack.faults = [ChannelClosed("not_in_channel")]
     for _ in range(4):
@@ -525,7 +525,7 @@ async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: O
 
 
 async def test_a_welcome_that_nobody_heard_back_from_is_found_and_not_repeated(office: Office) -> None:
-    """Shows that the process which posted it may die without knowing."""
+    """Shows that the process may die after posting without recording it."""
     office.slack.is_lost = True
     onboarding = Onboarding(Channels(office.database), Notices(office.database))
     await onboarding.join(HR)
@@ -538,7 +538,7 @@ async def test_a_welcome_that_nobody_heard_back_from_is_found_and_not_repeated(o
 
 
 async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFixture) -> None:
-    """Shows that a posted announcement leaves ids in the log and nothing else."""
+    """Shows that the log of a posted announcement contains only ids."""
     caplog.set_level("INFO")
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("Zanzibarium.pdf"))
@@ -551,7 +551,7 @@ async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFi
 async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_hear(
     office: Office, receipts: str
 ) -> None:
-    """Shows two uploads and a dropped file: the first two alone, each in its thread, without waiting."""
+    """Shows two uploads, each announced in its thread at once, and a dropped file that waits."""
     shelf = await office.shelf()
     for name in ("a.pdf", "b.pdf"):
         await office.upload(shelf, name)
@@ -568,7 +568,7 @@ async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_
 
 
 async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_in(office: Office) -> None:
-    """Shows that a direct chat hears of its own file, and of no other; the library belongs to no chat."""
+    """Shows that a direct chat gets receipts of its own uploads only; the library belongs to no chat."""
     channels = Channels(office.database)
     direct = ChannelKey(Platform.SLACK, "T1", "D1")
     chat = await channels.ensure(direct, is_direct=True)
@@ -589,7 +589,7 @@ async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_i
 
 
 async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_once(office: Office) -> None:
-    """Shows that a post whose outcome nobody saw is found; one that did not arrive comes below the upload."""
+    """Shows that an unclear post is found, and that one that did not arrive is posted again in the thread."""
     shelf = await office.shelf()
     await office.upload(shelf, "a.pdf")
     await shelf.publish(await shelf.add("uploads/a.pdf"))
@@ -608,7 +608,7 @@ async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_
 
 
 async def test_an_upload_that_was_removed_gets_no_receipt(office: Office) -> None:
-    """Shows that nothing is posted of a document that is gone."""
+    """Shows that a deleted document is not announced."""
     shelf = await office.shelf()
     upload = await office.upload(shelf, "a.pdf")
     version = await shelf.add("uploads/a.pdf")

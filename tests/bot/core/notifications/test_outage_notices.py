@@ -1,4 +1,4 @@
-"""Admins are told once of a part that does not work for a minute, and once that it works again."""
+"""Outage notices: admins get one after a minute of failure, and one after recovery."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from storage.sql.leases import own_name
 
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 MINUTE = timedelta(seconds=LASTING_SECONDS)
-# No process of this machine, so nobody knows whether it lives.
+# A process of another machine, whose liveness is unknown.
 LONG_AGO = "machine-of-another:1:dead"
 
 
 @dataclass
 class Bot:
-    """One process: what it is told of its parts, and what it keeps of that."""
+    """A process with its outage watch."""
 
     watch: OutageWatch
-    # Parts that do not work.
+    # Parts that fail for this process.
     away: set[str]
 
 
 @dataclass
 class House:
-    """Several bots on one database, and what its admins were told."""
+    """Several bots on one database, and the notices to their admins."""
 
     database: Database
     channel: int
-    # Parts that no bot finds well.
+    # Parts that fail for every bot.
     away: set[str] = field(default_factory=set)
     is_sql_away: bool = False
 
@@ -70,7 +70,7 @@ class House:
         return Bot(OutageWatch(Readiness(checks), keep), mine)
 
     async def told(self) -> list[str]:
-        """What one message says of all that waits; it waits no more."""
+        """Return and clear the texts of all pending notices."""
         notices = Notices(self.database)
         groups = await notices.waiting()
         assert {group.audience for group in groups} <= {NoticeAudience.ADMINS}
@@ -82,14 +82,14 @@ class House:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    """Where all is well."""
+    """Yield a world without outages."""
     database = await Database.open(make_sqlite(tmp_path))
     async with aclosing(database):
         yield House(database, (await Channels(database).ensure(ADMINS)).id)
 
 
 async def test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end(house: House) -> None:
-    """Shows that a short fault is told to nobody, and that neither message holds an error's words."""
+    """Shows that a short outage is not announced, and that no notice contains an error's text."""
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
@@ -118,7 +118,7 @@ async def test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end(h
 async def test_several_bots_tell_of_one_outage_once_and_of_its_end_when_the_last_is_well(
     house: House,
 ) -> None:
-    """Shows that what one bot alone sees is not over while it does, and both together are one message."""
+    """Shows that an outage lasts while any bot sees it, and that several outages are one message."""
     first, second, third = house.bot(), house.bot(), house.bot()
     for bot in (first, second):
         bot.away.add("slack")
@@ -141,7 +141,7 @@ async def test_several_bots_tell_of_one_outage_once_and_of_its_end_when_the_last
 
 
 async def test_a_bot_that_is_started_again_tells_nothing_twice(house: House) -> None:
-    """Shows that an outage outlives the process that saw it, and ends with the first that finds all well."""
+    """Shows that an outage outlives its process, and ends with the first one that finds all parts healthy."""
     bot = house.bot(LONG_AGO)
     house.away.add("index")
     await bot.watch.tick()
@@ -163,7 +163,7 @@ async def test_a_bot_that_is_started_again_tells_nothing_twice(house: House) -> 
 
 
 async def test_while_sql_is_away_it_is_told_afterwards_once_by_all_bots(house: House) -> None:
-    """Shows that an outage that could not be kept is told when it is over, from its beginning to its end."""
+    """Shows that an outage that could not be stored is announced afterwards, with its start and end."""
     first, second = house.bot(), house.bot()
     house.is_sql_away = True
     for wait in (timedelta(), MINUTE):
@@ -182,7 +182,7 @@ async def test_while_sql_is_away_it_is_told_afterwards_once_by_all_bots(house: H
 
 
 async def test_an_outage_that_ended_before_it_was_posted_is_one_message(house: House) -> None:
-    """Shows that nobody reads of a fault that is over as if it lasted."""
+    """Shows that an outage that is over is not announced as ongoing."""
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
@@ -195,7 +195,7 @@ async def test_an_outage_that_ended_before_it_was_posted_is_one_message(house: H
 
 
 async def test_a_clock_that_jumps_makes_no_outage_and_ends_none(house: House) -> None:
-    """Shows that a minute is measured by a clock that nobody sets, and a bot that is gone counts no more."""
+    """Shows that a minute is measured by the monotonic clock, and that a dead bot no longer counts."""
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
@@ -210,6 +210,6 @@ async def test_a_clock_that_jumps_makes_no_outage_and_ends_none(house: House) ->
         with time_passed(MINUTE):
             await gone.watch.tick()
             assert len(await house.told()) == 1
-    await bot.watch.tick()  # the clock is right again: what counts for two hours more comes from a wrong one
+    await bot.watch.tick()  # with the correct clock, timestamps up to two hours ahead are from a wrong one
     (over,) = await house.told()
     assert over.startswith("Ready again: the connection to Slack")

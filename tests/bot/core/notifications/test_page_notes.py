@@ -1,4 +1,4 @@
-"""A thread that follows a page is told once what its new version says there: a real database and readings."""
+"""Notes to threads that follow a page, one per new version: a real database and readings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER = make_pdf([["Something else entirely."]])
 
 @dataclass
 class World:
-    """A channel with a document of which page 2 was cited in a thread."""
+    """A channel with a document whose page 2 was cited in a thread."""
 
     house: House
     channel: Channel
@@ -42,7 +42,7 @@ class World:
     inbox: Inbox
 
     async def replace(self, pdf: bytes, before: Shelved, *headings: str) -> Shelved:
-        """Return a new version goes live, as a worker makes it."""
+        """Publish a new version, like a worker does."""
         newer = await self.house.shelve(
             self.channel, "sop.pdf", pdf, "Backups", replaces=before, headings=headings
         )
@@ -52,7 +52,7 @@ class World:
         return newer
 
     async def claimed(self) -> list[InboxItem]:
-        """Return the notes that wait, each taken up."""
+        """Claim and return all pending notes."""
         found = []
         while item := await self.inbox.claim("w", 60, (Platform.SLACK,)):
             found.append(item)
@@ -61,7 +61,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """Nobody follows anything yet; the question of the thread was answered."""
+    """Yield a world without subscriptions, in which the thread's question was answered."""
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
@@ -94,20 +94,22 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def follow(world: World) -> bool:
-    """Return the thread subscribes to the page."""
+    """Subscribe the thread to the page."""
     return await world.subscriptions.add("1", Shown(world.shelved.version, 2, RULE), "en")
 
 
 async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: World) -> None:
-    """Shows what is gone and new with a link to the page, and the next version compared with this one; the
-    same subscription twice is one."""
+    """Shows removed and added text with a link, and the next version compared with this one.
+
+    A repeated subscription counts once.
+    """
     assert await follow(world)
     assert await follow(world)
     newer = await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
     (item,) = await world.claimed()
     assert (item.thread, item.address["thread"], "asker" in item.address) == ("17.1", "17.1", False)
     assert await world.notes.due(item.address[NOTE])
-    for _ in range(2):  # as after a crash between writing and keeping it
+    for _ in range(2):  # as after a crash between writing and recording it
         answer = await world.notes.write(item.address[NOTE])
         assert answer.text.splitlines() == [
             "“Backups” has a new version. The passage this thread follows is now on page 3. [1]",
@@ -126,7 +128,7 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
 
 
 async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None:
-    """Its link is made of what the thread was shown, and is revoked with that; the next note's likewise."""
+    """The link of a note is derived from the thread's citation and revoked with it; so is the next one."""
     cited = await world.house.cite(world.channel, world.shelved, 2, RULE)
     await world.house.citations.revoke([cited.id], AuditedAction("local", "revoke links", "", "citation"))
     await follow(world)
@@ -147,7 +149,7 @@ async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None
 async def test_a_note_in_a_chat_that_asks_several_channels_names_that_of_its_page(
     world: World, name: str
 ) -> None:
-    """Shows it of a channel whose name only its platform knows; elsewhere no channel is named."""
+    """Shows it for a channel whose name only its platform knows; other notes name no channel."""
     shown = Shown(world.shelved.version, 2, RULE)
     assert await world.subscriptions.add("1", shown, "en", name)
     await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
@@ -158,7 +160,7 @@ async def test_a_note_in_a_chat_that_asks_several_channels_names_that_of_its_pag
 
 
 async def test_who_ended_it_is_told_nothing(world: World) -> None:
-    """Shows it of a note that waits already, and that nobody can follow a page without a thread in a chat."""
+    """Covers pending notes, and shows that a page can only be followed in a chat thread."""
     assert not await world.subscriptions.add("0a1b", Shown(world.shelved.version, 2, RULE), "en")
     assert not await world.subscriptions.add("99", Shown(world.shelved.version, 2, RULE), "en")
     await follow(world)

@@ -1,4 +1,4 @@
-"""What was asked in vain: like questions together, closed by a later answer, told of once a week."""
+"""Question gaps: unanswered questions, grouped, closed by a later answer, with a weekly digest."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def asked(
     question: str, state: str = "not_found", *verdicts: str, day: int = 0, unknown: tuple[str, ...] = ()
 ) -> AskedQuestion:
-    """Return a question of some day."""
+    """Return a question asked on a given day."""
     return AskedQuestion(f"{question} {day}", START + timedelta(days=day), state, question, unknown, verdicts)
 
 
 def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
-    """Shows the newest wording, how the answers ended, what people doubted, and the words of no document."""
+    """Shows the latest wording, outcomes, negative feedback, and words found in no document."""
     gaps = find_gaps(
         [
             asked("Who repairs the espresso machine?", unknown=("espresso",)),
@@ -65,7 +65,7 @@ def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
 
 
 def test_a_later_good_answer_closes_a_gap_and_a_doubted_one_does_not() -> None:
-    """Shows that only what was asked after the last good answer counts, and that "right so" is no gap."""
+    """Shows that only questions after the last good answer count, and that a confirmed "no" is no gap."""
     first, answered = asked("When is payday?"), asked("When is payday?", "grounded", day=1)
     assert find_gaps([first, answered]) == []
     assert [gap.count for gap in find_gaps([first, answered, asked("When is payday?", day=2)])] == [1]
@@ -76,7 +76,7 @@ def test_a_later_good_answer_closes_a_gap_and_a_doubted_one_does_not() -> None:
 
 @dataclass
 class Slack:
-    """Keeps what is announced, by channel."""
+    """Records announcements by channel."""
 
     faults: list[Exception] = field(default_factory=list)
     posted: list[tuple[str, str]] = field(default_factory=list)
@@ -102,14 +102,14 @@ class Office:
     slack: Slack = field(default_factory=Slack)
 
     async def ask(self, key: ChannelKey, id: str, question: str, state: str = "not_found") -> None:
-        """A question that left its record."""
+        """Store the record of a question."""
         channel = await Channels(self.database).ensure(key)
         record = {"searched": question, "state": state, "looks": [{"unknown": ["espresso"]}]}
         records = QuestionRecords(self.database, 30)
         await records.keep(id, channel.id, utc_now() - timedelta(hours=1), state, record)
 
     async def notifier(self, to: str) -> Notifier:
-        """Return a process of its own."""
+        """Return a notifier of a new process."""
         channels, notices = Channels(self.database), Notices(self.database)
         digest = GapDigest(
             partial(record_digests, self.database),
@@ -137,14 +137,14 @@ class Office:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """A fresh database, on a Monday morning."""
+    """Yield a fresh database on a Monday morning."""
     database = await Database.open(make_sqlite(tmp_path / "home"))
     yield Office(database, datetime(2026, 3, 2, 7, 1, tzinfo=UTC))
     await database.aclose()
 
 
 async def test_a_channel_gets_its_digest_once_a_week_through_restarts(office: Office) -> None:
-    """Shows one message however many processes tick, again a week later, and none where all was answered."""
+    """Shows one message per week from any number of processes, and none if all was answered."""
     await office.ask(IT, "1", "Who repairs the espresso machine?")
     await office.ask(ChannelKey(Platform.SLACK, "T1", "C0HR"), "2", "When is payday?", "grounded")
     office.slack.faults = [DeliveryError("slow down", retry_after=0)]
@@ -173,7 +173,7 @@ async def test_nobody_gets_a_digest_unless_it_is_set(office: Office) -> None:
 async def test_admins_get_one_for_each_channel_and_what_was_asked_privately_stays_there(
     office: Office,
 ) -> None:
-    """Shows the channel named, and that its own digest leaves out what only the asker saw."""
+    """Shows the channel's name, and that its own digest leaves out private questions."""
     channel = await Channels(office.database).ensure(IT, "it-ops")
     await Inbox(office.database).receive(
         channel, event_key="e", message_key="m", thread="private 17", text="?", address={}

@@ -1,4 +1,4 @@
-"""What a search says of itself: a document that is still being read, and once how a model is set."""
+"""Notes below a search result: documents still being read, and once a hint on configuring a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASKED = AnalyzedQuestion("When?", (), {}, None)
 
 
 class Recorded:
-    """Says of each channel whether a question of it is on record."""
+    """Reports if a channel's question is the first on record."""
 
     def __init__(self, *, is_first: bool) -> None:
         self.first = is_first
@@ -31,7 +31,7 @@ def found(rung: Rung) -> Retrieval:
 
 
 async def test_a_document_that_is_read_by_words_only_is_named(world: World) -> None:
-    """Not one that is read as far as it will be."""
+    """A fully read document is not listed."""
     asked = world.question("When do backups run?")
     assert await SearchNotes().write(asked, found(Rung.QUICK)) == [WORDS.partly_read(1, files="policy.pdf")]
     assert await SearchNotes().write(asked, found(Rung.FULL)) == []
@@ -39,7 +39,7 @@ async def test_a_document_that_is_read_by_words_only_is_named(world: World) -> N
 
 
 async def test_the_first_search_of_a_channel_says_how_a_model_is_set(world: World) -> None:
-    """Once, and not where a question is on record; a question that nobody asked is none."""
+    """The hint is shown once, and not if a question is on record; trial questions do not count."""
     asked, never = world.question("When?"), Recorded(is_first=True)
     notes = SearchNotes(never)  # type: ignore[arg-type]
     assert await notes.write(replace(asked, is_trial=True), found(Rung.FULL)) == []
@@ -51,7 +51,7 @@ async def test_the_first_search_of_a_channel_says_how_a_model_is_set(world: Worl
 
 
 async def test_an_answer_ends_with_its_notes(world: World) -> None:
-    """Below an empty line, in passages as in a plain no."""
+    """The notes follow an empty line, for passages and for "not found"."""
     for text, end in (("When do backups run?", f"\n\n{WORDS.first_search}"), ("unicorn", WORDS.first_search)):
         notes = SearchNotes(Recorded(is_first=True))  # type: ignore[arg-type]
         answer = await world.answering(notes=notes).answer(world.question(text))

@@ -1,4 +1,4 @@
-"""Questions that are offered of a new document: a model's, or headings that ask, where it answers them."""
+"""Suggested questions for a new document: a model's, or question headings, if the document answers them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reading:
 
 @dataclass
 class Author:
-    """A model that writes what a test told it to."""
+    """A model with a scripted reply."""
 
     reply: str | Exception
     requests: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ def cites(version: int, state: AnswerState = AnswerState.GROUNDED) -> Answer:
 
 
 async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Chunk) -> tuple[str, ...]:
-    """What is offered of a document of these chunks, where questions are answered so."""
+    """Return the questions suggested for a document of these chunks, with scripted answers."""
     suggested = SuggestedQuestions(
         ScriptedAnswering(dict(answers)),
         cast(RepairingReadings, Reading(list(chunks) or [chunk()])),
@@ -76,7 +76,7 @@ async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Ch
 
 
 async def test_a_models_questions_are_offered_where_the_document_answers_them() -> None:
-    """Shows that another document's answer, and none, do not count; and what the model reads."""
+    """Shows that other documents' answers do not count; also the model's prompt."""
     author = Author("1. When do backups run?\n- Who keeps the tapes?\nHow long are tapes kept?\n")
     answers = {"When do backups run?": cites(VERSION), "Who keeps the tapes?": cites(VERSION + 1)}
     assert await offered(answers, author) == ("When do backups run?",)
@@ -84,7 +84,7 @@ async def test_a_models_questions_are_offered_where_the_document_answers_them() 
 
 
 async def test_without_a_model_only_headings_that_ask_are_offered() -> None:
-    """Shows that no question is made of a heading that names something."""
+    """Shows that no question is made from an ordinary heading."""
     heading = "How do I reset my password?"
     chunks = (chunk("Daily check of the tapes"), chunk("Contents"), chunk(heading))
     assert await offered({heading: cites(VERSION, AnswerState.PASSAGES)}, None, *chunks) == (heading,)
@@ -92,14 +92,14 @@ async def test_without_a_model_only_headings_that_ask_are_offered() -> None:
 
 
 async def test_a_model_that_fails_leaves_the_headings() -> None:
-    """Shows that a receipt does not fail with it."""
+    """Shows that a receipt does not fail with the model."""
     heading = "How do I reset my password?"
     author = Author(ModelUnavailable("late"))
     assert await offered({heading: cites(VERSION)}, author, chunk(heading)) == (heading,)
 
 
 async def test_few_are_tried_and_fewer_offered() -> None:
-    """Shows the bounds of what a document costs."""
+    """Shows limits on the cost per document."""
     texts = [
         f"How long is the {word} part kept?"
         for word in "first second third fourth fifth sixth seventh".split()
@@ -127,5 +127,5 @@ async def test_few_are_tried_and_fewer_offered() -> None:
     ],
 )
 def test_nothing_but_a_plain_question_is_offered(text: str) -> None:
-    """Shows that nothing a chat could take for a link, a mention or markup gets into a message."""
+    """Shows that text which a chat could take for a link, mention or markup is never suggested."""
     assert plain_questions([text]) == []

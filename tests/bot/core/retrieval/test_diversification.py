@@ -1,4 +1,4 @@
-"""Several documents take turns when a question spans them, and only then."""
+"""Diversification: passages alternate between documents if a question spans several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.core.understanding.answer_types import spans_documents
 
 
 def found(*scores: tuple[str, float]) -> list[Passage]:
-    """Passages by file and score, as a ranking has them."""
+    """Return passages by file and score, as in a ranking."""
     return [
         make_passage(f"{file} {number}", file=file, ordinal=number, score=score)
         for number, (file, score) in enumerate(scores)
@@ -35,7 +35,7 @@ def files(passages: list[Passage]) -> list[str]:
     ],
 )
 def test_comparisons_span_documents(question: str) -> None:
-    """Their words say so."""
+    """Comparison questions are detected by their wording."""
     assert spans_documents(question)
 
 
@@ -44,25 +44,25 @@ def test_comparisons_span_documents(question: str) -> None:
     ["How much is the copay?", "What must I wear in the field?", "When was the pilot's last flight?"],
 )
 def test_a_question_about_one_thing_spans_none(question: str) -> None:
-    """Its passages stay in the order of their scores."""
+    """Passages stay ordered by score."""
     assert not spans_documents(question)
 
 
 def test_every_document_that_has_something_to_say_comes_among_the_first() -> None:
-    """Three documents: the best passage of each, then the second best, then those that hardly fit."""
+    """The best passage of each document, then the second best, then poorly matching ones."""
     passages = found(("a", 0.9), ("a", 0.8), ("a", 0.7), ("b", 0.6), ("c", 0.5), ("b", 0.45), ("d", 0.1))
     assert files(diversify(passages)) == ["a", "b", "c", "a", "b", "a", "d"]
 
 
 def test_two_named_documents_leave_the_others_for_the_end() -> None:
-    """However well a third one fits."""
+    """Shows it although a third document matches better."""
     passages = found(("a", 0.9), ("c", 0.8), ("c", 0.7), ("b", 0.3), ("a", 0.2))
     named = {one.publication.document_id for one in passages if one.publication.file in ("a", "b")}
     assert files(diversify(passages, named)) == ["a", "b", "a", "c", "c"]
 
 
 def test_nothing_is_lost_and_nothing_comes_twice() -> None:
-    """Turns change the order alone."""
+    """Only the order changes."""
     passages = found(("a", 0.9), ("b", 0.8), ("a", 0.7), ("b", 0.1), ("c", 0.05))
     assert sorted(diversify(passages), key=passages.index) == passages
     assert diversify([]) == []

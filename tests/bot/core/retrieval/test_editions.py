@@ -1,4 +1,4 @@
-"""Two editions of one procedure in a channel: the newest one in force is believed."""
+"""Editions of a procedure in a channel: the newest one in force wins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODAY = date(2026, 11, 21)
 
 
 def edition(name: str, **said: str) -> LivePublication:
-    """Return a document that says this of itself; days are days."""
+    """Return a document with this metadata."""
     fields = {
         field: MetadataField(field, value, 1, (), value if field in ("effective", "last_updated") else None)
         for field, value in said.items()
@@ -36,7 +36,7 @@ def edition(name: str, **said: str) -> LivePublication:
     ],
 )
 def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], new: dict[str, str]) -> None:
-    """Shows days, version numbers part by part, and one that is not in force yet."""
+    """Covers dates, version numbers compared part by part, and an edition not yet in force."""
     before, after = edition("a", sop_id="SOP-IT-04", **old), edition("b", sop_id="sop\u2011it\u201104", **new)
     assert outdated([before, after], TODAY) == {before.id}
 
@@ -56,7 +56,7 @@ def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], ne
     ],
 )
 def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[str, str]) -> None:
-    """Shows other procedures, procedures without a number, equal ones, and those of others."""
+    """Covers other procedures, missing numbers, equal editions, and other organisations."""
     assert outdated([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
 
 
@@ -70,5 +70,5 @@ def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[
     ],
 )
 def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
-    """Shows number and version beside the title, each said once."""
+    """Shows number and version next to the title, each once."""
     assert channel_documents.edition(replace(edition("a", **said), title=title)) == name

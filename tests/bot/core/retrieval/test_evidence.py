@@ -1,4 +1,4 @@
-"""Which passages are read, what is read around them, and how near they are before an answer is written."""
+"""Evidence: selected passages and context expansion within a token budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECTION = ("Backups",)
 
 
 async def grown(texts: list[tuple[str, tuple[str, ...]]], *found: int, tokens: int = 100) -> list[Evidence]:
-    """Return the evidence that comes of the chunks ``found`` of a document of these texts and headings."""
+    """Return the evidence for the chunks ``found`` of a document with these texts and headings."""
     publication = replace(make_publication(), chunks=len(texts))
     passages = [
         replace(make_passage(text, ordinal=at, heading_path=path), publication=publication)
@@ -28,21 +28,21 @@ def ordinals(evidence: list[Evidence]) -> list[int]:
 
 
 async def test_a_passage_brings_its_neighbours_in_its_section() -> None:
-    """Shows one chunk on, one back, and none of another section."""
+    """Shows the next and the previous chunk, and none of another section."""
     texts = [("zero", ("Intro",)), *((f"text {number}", SECTION) for number in range(5))]
     assert ordinals(await grown(texts, 3)) == [3, 4, 2]
     assert ordinals(await grown(texts, 1)) == [1, 2]
 
 
 async def test_what_is_added_has_a_number_of_its_own() -> None:
-    """Shows that numbers go on behind those of the passages found, and that nothing is read twice."""
+    """Shows that numbers continue after those of the found passages, and that no chunk is read twice."""
     evidence = await grown([(f"text {number}", SECTION) for number in range(4)], 1, 2)
     assert ordinals(evidence) == [1, 2, 0, 3]
     assert [item.number for item in evidence] == [1, 2, 3, 4]
 
 
 async def test_a_table_is_followed_to_its_end() -> None:
-    """Shows that rows go on over chunks whatever their headings, and stop where the table does."""
+    """Shows that table rows continue over chunks with any heading, until the table ends."""
     rows = [(f"| row {number} | x |", (str(number),)) for number in range(3)]
     texts = [("Before.", ("a",)), *rows, ("After.", ("b",)), ("Later.", ("b",))]
     assert ordinals(await grown(texts, 2)) == [2, 3, 1]
@@ -50,14 +50,14 @@ async def test_a_table_is_followed_to_its_end() -> None:
 
 
 async def test_the_budget_is_kept() -> None:
-    """Shows that no token too many is added, and that a budget of 0 adds nothing."""
+    """Shows that the budget is never exceeded, and that 0 disables expansion."""
     texts = [("one", SECTION), ("two", SECTION), ("three", SECTION)]
     assert ordinals(await grown(texts, 1, tokens=1)) == [1, 2]
     assert ordinals(await grown(texts, 1, tokens=0)) == [1]
 
 
 async def test_evidence_keeps_to_the_budget() -> None:
-    """Passages are taken in order while they fit; the best one always is."""
+    """Passages are taken in order while they fit; the best one is always taken."""
     passages = [make_passage("word " * 100, ordinal=number) for number in range(5)]
     shelf = Shelf(passages)
     taken = await gather_evidence(passages, shelf, most=4, tokens=250)

@@ -1,4 +1,4 @@
-"""Words and meaning make one ranking, in which exact hits and live copies keep their place."""
+"""Hybrid retrieval: BM25 and vectors in one ranking, with exact hits and without duplicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def question(text: str) -> Question:
 
 
 def test_scores_are_mixed_after_normalising() -> None:
-    """Each leg is stretched to 0-1 and counts with its share; the raw scores are kept."""
+    """Scores of each leg are normalized to 0-1 and weighted; the raw scores are preserved."""
     found = Found(
         [hit(1, 12.0), hit(2, 8.0), hit(3, 4.0)], [hit(2, 0.9), hit(1, 0.5), hit(4, 0.1)], PUBLICATIONS
     )
@@ -67,14 +67,14 @@ def test_scores_are_mixed_after_normalising() -> None:
 
 @pytest.mark.parametrize("empty", ["words", "vectors"])
 def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
-    """While only words are live, or when no word occurs, the other leg counts whole."""
+    """Without vectors, or without any matching word, the other leg has full weight."""
     hits = [hit(1, 9.0), hit(2, 1.0)]
     found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
     assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
 
 
 def test_a_document_without_vectors_has_all_compared_by_words() -> None:
-    """While one is among the best by words, likeness counts for none of them."""
+    """While such a document is among the best by words, similarity is ignored for all."""
     found = Found(
         [hit(1, 12.0), hit(2, 4.0)], [hit(2, 0.9)], PUBLICATIONS, words_only=frozenset({PUBLICATION.id})
     )
@@ -82,7 +82,7 @@ def test_a_document_without_vectors_has_all_compared_by_words() -> None:
 
 
 def test_tiny_differences_are_not_stretched() -> None:
-    """Seven pages that say the same in other words stay near one another, in both legs."""
+    """Seven paraphrased pages stay close to one another in both legs."""
     found = Found([hit(1, 1.5), hit(2, 0.9)], [hit(1, 0.71), hit(2, 0.66)], PUBLICATIONS)
     assert [round(passage.score, 2) for passage in fuse(found, 0.5)] == [1.0, 0.85]
     unfound = Found([hit(1, 1.5)], [hit(1, 0.71), hit(2, 0.66)], PUBLICATIONS)
@@ -92,14 +92,14 @@ def test_tiny_differences_are_not_stretched() -> None:
 
 
 def test_an_exact_hit_is_never_cut() -> None:
-    """A late passage that holds the code takes the place of the last one that does not."""
+    """A low-ranked passage with the code replaces the last one without it."""
     passages = [make_passage(f"text {number}", ordinal=number) for number in range(5)]
     kept = cut(passages, 3, lambda passage: passage.ordinal in {0, 4})
     assert [passage.ordinal for passage in kept] == [0, 1, 4]
 
 
 def test_codes_numbers_and_names_are_exact() -> None:
-    """What a person writes as a code, number, acronym or name is asked for literally."""
+    """Codes, numbers, acronyms and names in a question require literal matches."""
     assert exact_words("What does SOP-IT-04 say to Anna on 1,204.5 kg? The IT team knows.") == [
         "SOP-IT-04",
         "Anna",
@@ -109,7 +109,7 @@ def test_codes_numbers_and_names_are_exact() -> None:
 
 
 def test_only_rare_words_are_kept_exactly() -> None:
-    """A name that every chunk holds singles out none of them."""
+    """A name that occurs in every chunk distinguishes none of them."""
     asked = ask("What did Contoso buy under SOP-IT-04?", "contoso a", "contoso b", "contoso sop-it-04")
     holds = holds_exactly(rare_words(asked, rarity=0.5))
     assert holds(make_passage("see SOP‑IT‑04"))
@@ -118,7 +118,7 @@ def test_only_rare_words_are_kept_exactly() -> None:
 
 
 def test_copies_collapse_and_twins_do_not() -> None:
-    """The same words in two files are shown once; the same words with another number are two things."""
+    """Equal text in two files is shown once; with another number it is different."""
     text = "The deductible of this plan is {} dollars a year for each member of the family covered by it."
     passages = [
         make_passage(text.format(500)),
@@ -132,14 +132,14 @@ def test_copies_collapse_and_twins_do_not() -> None:
 
 
 def test_numbers_of_the_same_digits_are_not_the_same() -> None:
-    """A limit of 1 in 20 pages and one of 12 in 0 are told apart, however long the rest of the page is."""
+    """A page with "1 of 20" and one with "12 of 0" differ, however long the rest of the page is."""
     rest = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(120))
     passages = [make_passage(f"{rest} limit 1 of 20"), make_passage(f"{rest} limit 12 of 0", ordinal=1)]
     assert len(without_duplicates(passages)) == 2
 
 
 def test_nearly_equal_pages_collapse() -> None:
-    """One changed word in a long page makes no second passage."""
+    """A single changed word in a long page makes no second passage."""
     words = [f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(200)]
     changed = [*words[:100], "other", *words[101:]]
     passages = [make_passage(" ".join(words)), make_passage(" ".join(changed), ordinal=1)]
@@ -147,7 +147,7 @@ def test_nearly_equal_pages_collapse() -> None:
 
 
 def test_a_named_document_is_preferred() -> None:
-    """The title or file that a question names sets its document apart; shared words of names do not."""
+    """A title or file named in the question is boosted; words shared by several names are not."""
     standard = make_publication("Northwind_Standard.pdf", "Northwind Standard")
     plus = make_publication("Northwind_Plus.pdf", "Northwind Health Plus")
     shares = named_documents(analyze("deductible of Northwind Health Plus"), [standard, plus])
@@ -157,7 +157,7 @@ def test_a_named_document_is_preferred() -> None:
 
 
 def test_a_document_that_holds_the_code_is_singled_out() -> None:
-    """A report is meant when its number is named, though only its first page states it."""
+    """A report is identified by its number, although only its first page contains it."""
     first = make_passage("Report NYC08CA055 of Tallahassee", file="a.pdf")
     cause = make_passage("The probable cause was the wind.", file="a.pdf", ordinal=1)
     other = make_passage("The probable cause was fuel.", file="b.pdf")
@@ -168,7 +168,7 @@ def test_a_document_that_holds_the_code_is_singled_out() -> None:
 
 
 async def test_the_named_document_leads() -> None:
-    """Of two equal passages the one of the document that was named comes first."""
+    """Two equal passages: that of the named document ranks first."""
     text = "The yearly deductible is {} dollars."
     shelf = Shelf(
         [
@@ -182,7 +182,7 @@ async def test_the_named_document_leads() -> None:
 
 
 async def test_at_least_twenty_candidates_when_there_are_that_many() -> None:
-    """The candidates are many, distinct and in order of score."""
+    """Candidates are numerous, distinct and sorted by score."""
     passages: list[Passage] = [
         make_passage(f"Rule {number} of the office says something on item {number}.", ordinal=number)
         for number in range(60)
@@ -194,7 +194,7 @@ async def test_at_least_twenty_candidates_when_there_are_that_many() -> None:
 
 
 async def test_without_vectors_words_alone_decide() -> None:
-    """While only the quick rung is live, the answerer learns that there is no vector to compare with."""
+    """While only the quick reading is live, the question has no vector."""
     shelf = Shelf([make_passage("Backups run daily.")], has_vectors=False)
     retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question("When do backups run?"))
     assert retrieval.question.vector is None
@@ -203,7 +203,7 @@ async def test_without_vectors_words_alone_decide() -> None:
 
 
 async def test_rare_terms_weigh_more() -> None:
-    """The question's terms come back with what they weigh in this channel."""
+    """The result contains the IDF weights of the question's terms in this channel."""
     shelf = Shelf([make_passage("office backup"), make_passage("office chair", ordinal=1)])
     idf = (
         await HybridRetriever(shelf, HashEmbedder()).retrieve(question("office backup zebra"))
@@ -221,20 +221,20 @@ async def test_rare_terms_weigh_more() -> None:
     ],
 )
 async def test_function_words_weigh_nothing_beside_others(text: str, weighed: set[str]) -> None:
-    """They are not even counted; but where there is nothing else, or one is written as a name is."""
+    """Function words are not counted, unless there is no other word or one is written like a name."""
     shelf = Shelf([make_passage("What is it? It is the office of IT.")])
     retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))
     assert retrieval.question.idf.keys() == shelf.counted == weighed
 
 
 async def test_an_index_that_is_down_is_no_empty_result() -> None:
-    """The failure reaches the caller, who says "try again" and not "not in your documents"."""
+    """The error is raised, so that the reply is "try again" and not "not in your documents"."""
     with pytest.raises(IndexUnavailable):
         await HybridRetriever(Shelf(error=IndexUnavailable("x")), HashEmbedder()).retrieve(question("a?"))
 
 
 class SlowEmbedder(HashEmbedder):
-    """Begins when it is asked, and ends when it is told."""
+    """Starts at once and ends on demand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ class SlowEmbedder(HashEmbedder):
 
 
 class PatientShelf(Shelf):
-    """Lets the embedder end once it was asked to search."""
+    """Lets the embedder finish once a search was requested."""
 
     def __init__(self, passages: list[Passage], embedder: SlowEmbedder) -> None:
         super().__init__(passages)
@@ -258,7 +258,7 @@ class PatientShelf(Shelf):
 
 
 async def test_the_search_begins_before_the_question_is_embedded() -> None:
-    """Shows that one waits for the other only where it must: a search that came after would never come."""
+    """Shows that search and embedding are concurrent: a sequential search would never return."""
     embedder = SlowEmbedder()
     retriever = HybridRetriever(PatientShelf([make_passage("Backups run daily.")], embedder), embedder)
     async with asyncio.timeout(PATIENCE):

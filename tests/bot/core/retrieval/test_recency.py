@@ -1,4 +1,4 @@
-"""Of passages that answer about equally well, the newer document's comes first; relevance still decides."""
+"""Recency: among similarly relevant passages those of newer documents rank first."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def dated(file: str, score: float, day: str | None, field: str = "effective") ->
 
 
 def order(passages: Sequence[Passage], recency: Recency = USUAL.recency) -> list[Passage]:
-    """Return the passages by their relevance, which is their score, and by age."""
+    """Return the passages ranked by relevance, which is their score, and age."""
     ranking = Ranking(coverage_weight=0, named_weight=0, document_weight=0, recency=recency)
     publications = {passage.publication.id: passage.publication for passage in passages}
     return ranking.order(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
 
 
 def test_of_five_old_and_two_new_documents_a_new_one_is_among_the_first_three() -> None:
-    """All seven say nearly the same; the two of this year were found last."""
+    """All seven say nearly the same; the two of this year have the lowest scores."""
     old = [dated(f"old-{number}.pdf", 0.82 - number / 100, f"201{number}-03-01") for number in range(5)]
     new = [dated(f"new-{number}.pdf", 0.76 - number / 100, "2026-05-01") for number in range(2)]
     ranked = order([*old, *new])
@@ -39,7 +39,7 @@ def test_of_five_old_and_two_new_documents_a_new_one_is_among_the_first_three() 
 
 
 def test_a_clearly_better_old_passage_stays_first() -> None:
-    """Age moves a score by a tenth at most."""
+    """Age changes a score by a tenth at most."""
     ranked = order([dated("old.pdf", 0.95, "2010-01-01"), dated("new.pdf", 0.7, "2026-11-01")])
     assert [one.publication.file for one in ranked] == ["old.pdf", "new.pdf"]
 
@@ -55,13 +55,13 @@ def test_a_clearly_better_old_passage_stays_first() -> None:
     ],
 )
 def test_age_counts_from_the_day_a_document_says(day: str | None, score: float) -> None:
-    """A coming day counts as today, and two years count half; without any day relevance is all there is."""
+    """A future date counts as today, and two years count half; without a date only relevance counts."""
     (aged,) = order([dated("one.pdf", 0.5, day)])
     assert aged.score == pytest.approx(score, abs=0.001)
 
 
 def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
-    """Not one whose date can be read in two ways: it counts from the earlier of the two."""
+    """An ambiguous date counts as the earlier of its two readings instead."""
     undated = dated("one.pdf", 0.5, None)
     arrived = replace(undated.publication, arrived_at=datetime(2026, 11, 22, 12, tzinfo=UTC))
     unclear = {"effective": MetadataField("effective", "5/10/23", 1, ())}
@@ -72,13 +72,13 @@ def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
 
 
 def test_the_last_update_stands_in_for_an_effective_day() -> None:
-    """A document that says only when it was updated is as old as that."""
+    """A document with only a last-updated date is as old as that."""
     (aged,) = order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], Recency(weight=0.2))
     assert aged.score == pytest.approx(0.6)
 
 
 def test_without_weight_nothing_moves() -> None:
-    """The setting switches it off."""
+    """A weight of 0 disables recency."""
     passages = [dated("old.pdf", 0.8, "2010-01-01"), dated("new.pdf", 0.79, "2026-11-01")]
     ranked = order(passages, Recency(weight=0))
     assert [(one.publication, one.score) for one in ranked] == [

@@ -1,4 +1,4 @@
-"""Whatever reranks: a good one leads, a bad one costs nothing but its time."""
+"""Reranking with any reranker: a good one decides the order, a failing one only costs time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOUND = tuple(make_passage(f"passage {number}", ordinal=number, score=1 - number
 
 
 class Fixed:
-    """A retriever that always finds the same."""
+    """A retriever with a fixed result."""
 
     def __init__(self, passages: Sequence[Passage] = FOUND) -> None:
         self._retrieval = Retrieval(ask("which passage?"), tuple(passages))
@@ -29,7 +29,7 @@ class Fixed:
 
 
 class Scoring:
-    """A reranker with prepared scores, or a prepared error."""
+    """A reranker with scripted scores or a scripted error."""
 
     def __init__(self, scores: Sequence[float] | Exception) -> None:
         self._scores = scores
@@ -54,19 +54,19 @@ async def reranked(
 
 
 async def test_the_best_judged_comes_first_on_any_scale() -> None:
-    """Shows that logits, percentages and points all give the same order."""
+    """Shows that logits, percentages and points give the same order."""
     for scores in ([0, 1, 2, 3, 4, 5], [-9.0, -8, -7, -6, -5, -4], [0.1, 0.11, 0.12, 0.13, 0.14, 0.15]):
         assert await reranked(Scoring(scores)) == [5, 4, 3, 2, 1, 0]
 
 
 async def test_the_search_keeps_its_share() -> None:
-    """Shows that with a small weight only what was close changes places, and equal scores change nothing."""
+    """Shows that a small weight only swaps close passages, and that equal scores change nothing."""
     assert await reranked(Scoring([0, 1, 0, 0, 0, 0]), weight=0.2) == [1, 0, 2, 3, 4, 5]
     assert await reranked(Scoring([3] * 6), weight=0.9) == [0, 1, 2, 3, 4, 5]
 
 
 async def test_what_is_not_judged_comes_last_but_stays() -> None:
-    """Shows that a reranker sees as many as it may, and that no candidate is lost."""
+    """Shows that the reranker gets a limited number, and that no candidate is lost."""
     reranker = Scoring([0, 2, 1])
     assert await reranked(reranker, weight=0.7, most=3) == [1, 2, 0, 3, 4, 5]
     assert reranker.judged == [0, 1, 2]
@@ -85,14 +85,14 @@ async def test_what_is_not_judged_comes_last_but_stays() -> None:
 async def test_a_reranker_that_fails_leaves_the_order_and_is_said_in_the_log(
     reranker: Scoring, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that an answer is never lost to it; the log names the question by its id."""
+    """Shows that no answer is lost; the log has the question's id."""
     with caplog.at_level(logging.WARNING):
         assert await reranked(reranker) == [0, 1, 2, 3, 4, 5]
     assert "question=q7 keeps the order of the search" in caplog.text
 
 
 async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.LogCaptureFixture) -> None:
-    """Shows that a question waits for no longer than was set."""
+    """Shows that a question waits no longer than the timeout."""
 
     class Slow:
         async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
@@ -106,7 +106,7 @@ async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.L
 
 
 async def test_documents_keep_their_turns() -> None:
-    """Shows that a comparison still brings passages of each document, each with its best judged first."""
+    """Shows that a comparison still alternates between documents, each with its best passage first."""
     files = "aaabab"
     found = [
         replace(passage, publication=make_publication(file, file))

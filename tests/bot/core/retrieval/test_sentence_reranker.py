@@ -1,4 +1,4 @@
-"""A passage is as near to a question as the nearest of its sentences, where reading gave these vectors."""
+"""Sentence reranking: a passage scores as its most similar sentence, with vectors stored at reading."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FAR = "Filters of the kitchen are in stock. Nobody is on duty."
 
 
 class Kept:
-    """The vectors of all passages but those of the files named."""
+    """Stored vectors of all passages except those of one file."""
 
     def __init__(self, passages: Sequence[Passage], *, without: str = "") -> None:
         self._known = {one.publication.reading_id for one in passages if one.publication.file != without}
 
     async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Vectors]:
-        """Of everything quotable."""
+        """Return the vectors of all quotable units."""
         return [await self._of(text) if reading_id in self._known else {} for reading_id, _, text in chunks]
 
     async def _of(self, text: str) -> Vectors:
@@ -55,31 +55,31 @@ async def judged(kept: Kept | NoBlobs, passages: Sequence[Passage] = PASSAGES) -
 
 
 async def test_the_nearest_sentence_speaks_for_its_passage() -> None:
-    """Shows that what stands around a sentence does not blur it."""
+    """Shows that surrounding text does not dilute a sentence's similarity."""
     far, near = await judged(Kept(PASSAGES))
     assert near > far
 
 
 async def test_a_passage_without_vectors_counts_as_an_average_one() -> None:
-    """Shows that a document that was just dropped loses nothing by not being read in full yet."""
+    """Shows that a new document loses no rank for not being fully read yet."""
     fresh = make_passage(FAR, file="fresh.pdf")
     far, near, unknown = await judged(Kept([*PASSAGES, fresh], without="fresh.pdf"), [*PASSAGES, fresh])
     assert far < unknown < near
 
 
 async def test_words_alone_leave_the_order_of_the_search() -> None:
-    """Shows that a question without a vector judges nothing."""
+    """Shows that without a question vector all scores are 0."""
     assert await SentenceReranker(Kept(PASSAGES)).relevance(ask(QUESTION), PASSAGES) == [0.0, 0.0]
 
 
 async def test_readings_out_of_reach_are_a_reranker_that_failed() -> None:
-    """Shows that the error becomes one that costs no answer."""
+    """Shows that the error becomes a RerankerError, which costs no answer."""
     with pytest.raises(RerankerError):
         await judged(NoBlobs())
 
 
 async def test_another_text_of_the_same_reading_is_not_mixed_up() -> None:
-    """Shows that each passage is judged by its own chunk."""
+    """Shows that each passage is scored by its own chunk."""
     passages = [replace(PASSAGES[1], ordinal=number, text=text) for number, text in enumerate((FAR, NEAR))]
     far, near = await judged(Kept(passages), passages)
     assert near > far

@@ -1,4 +1,4 @@
-"""Approved web pages beside documents: when they take part, which part of them, and at what place."""
+"""Approved web pages next to documents: keyword gate, snippets and ranking."""
 
 from __future__ import annotations
 
@@ -64,22 +64,22 @@ ASKED = "When must my landlord protect the deposit?"
 
 
 class UntouchedStore(WebPageStore):
-    """Pages that nobody may ask for."""
+    """A store that must not be used."""
 
     def __getattribute__(self, name: str) -> object:
-        """Fail whatever is wanted."""
+        """Raise AssertionError for any access."""
         raise AssertionError(f"the web part was touched: {name}")
 
 
 @dataclass
 class Web:
-    """A home with two pages, beside documents."""
+    """A home with two pages, next to documents."""
 
     path: Path
     store: WebPageStore
     index: WebPageIndex
     documents: tuple[Passage, ...]
-    # Of the question.
+    # Vector of the question.
     vector: Sequence[float] | None = None
 
     def search(
@@ -89,17 +89,17 @@ class Web:
         fetch: FetchPages | None = None,
         sources: WebSourcesFile | None = None,
     ) -> WebSearch:
-        """What is tested."""
+        """Return the web search under test."""
         sources = sources or WebSourcesFile(self.path)
         return WebSearch(sources, store or self.store, self.index, policy=policy, fetch=fetch)
 
     def answering(self, **options: Any) -> Answering:
-        """A channel with the documents, whose questions may open the web; ``options``: as of ``search``."""
+        """Return answering for a channel with the documents and the web; ``options`` as for ``search``."""
         world = World(Shelf(list(self.documents)), Register([make_status("sop-it-04.pdf")]))
         return world.answering(web=self.search(**options))
 
     async def beside(self, text: str = ASKED, channel: str = "it", **options: Any) -> Retrieval:
-        """What a question finds that opens its domains."""
+        """Return the result of a question that opens its domains."""
         search, asked = self.search(**options), question(text, channel)
         sources = await search.sources.current()
         opened = opened_domains(text, sources.of(asked.channel))
@@ -120,13 +120,13 @@ class Web:
 
 
 def question(text: str, channel: str = "it") -> Question:
-    """Return a question of a channel."""
+    """Return a question in a channel."""
     return Question("q", text, make_channel(channel), ASKED_AT)
 
 
 @pytest.fixture
 async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    """Two pages that were fetched, and one document."""
+    """Yield two fetched pages and one document."""
     database = await Database.open(make_sqlite(tmp_path))
     (tmp_path / "web_sources.toml").write_text(FILE)
     store = WebPageStore(database)
@@ -142,12 +142,12 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
 
 
 def files(found: Retrieval) -> list[str]:
-    """Where the candidates come from, best first."""
+    """Return the files and URLs of the candidates, best first."""
     return [one.publication.file for one in found.passages]
 
 
 async def test_a_question_with_two_keywords_gets_the_domains_passages(web: Web) -> None:
-    """Shows a web page's passage before a worse document's, with where it comes from, and what opened it."""
+    """Shows a web passage ahead of a worse document's, with its origin and the matched keywords."""
     found = await web.beside()
     assert files(found)[0] == DEPOSITS
     assert "sop-it-04.pdf" in files(found)
@@ -169,13 +169,13 @@ async def test_a_question_with_two_keywords_gets_the_domains_passages(web: Web) 
     ],
 )
 async def test_a_question_that_opens_nothing_never_touches_the_pages(web: Web, asked: Question) -> None:
-    """Shows that too few keywords, a filter of documents and trials of receipts leave the pages alone."""
+    """Covers too few keywords, a document filter, and trial questions for receipts."""
     answering = web.answering(store=UntouchedStore.__new__(UntouchedStore))
     assert not any(one.publication.web for one in (await answering.answer(asked)).passages)
 
 
 async def test_a_question_with_two_keywords_reads_the_pages(web: Web) -> None:
-    """Shows that the way of a question leads to them."""
+    """Shows it through the whole answering pipeline."""
     answer = await web.answering().answer(question(ASKED))
     assert answer.passages[0].publication.file == DEPOSITS
 
@@ -193,7 +193,7 @@ async def test_a_question_with_two_keywords_reads_the_pages(web: Web) -> None:
 async def test_filters_are_said_of_documents_and_leave_the_web_out(
     web: Web, text: str, is_open: bool
 ) -> None:
-    """Shows that what asks for certain documents gets no page, and what only excludes some keeps them."""
+    """Shows that a filter for certain documents excludes pages, and that an exclusion keeps them."""
     kinds = [("sop-it-04.pdf", "Backup"), ("leave.pdf", "Leave Policy v2"), ("draft.pdf", "Draft of it")]
     documents = [replace(make_status(file), title=title, arrived_at=ASKED_AT) for file, title in kinds]
     documents[1] = replace(documents[1], file="leave_v2.pdf")
@@ -205,7 +205,7 @@ async def test_filters_are_said_of_documents_and_leave_the_web_out(
 
 
 async def test_what_is_taken_off_the_list_while_the_documents_are_searched_is_not_found(web: Web) -> None:
-    """Shows that the list is read when the pages are searched, and not when the question comes."""
+    """Shows that the list is read when the pages are searched, not when the question arrives."""
 
     class SlowShelf(Shelf):
         async def find(self, *args: Any, **options: Any) -> SearchHits:
@@ -220,19 +220,19 @@ async def test_what_is_taken_off_the_list_while_the_documents_are_searched_is_no
 
 
 class CountingSources(WebSourcesFile):
-    """Counts how often the file is looked at."""
+    """Counts reads of the file."""
 
     looks = 0
 
     async def current(self) -> WebSources:
-        """Look at it."""
+        """Count and read."""
         self.looks += 1
         return await super().current()
 
 
 @pytest.mark.parametrize("text", ["", FILE])
 async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, text: str) -> None:
-    """Shows that a question costs no look, with a list or without one, and a new list is known by a job's."""
+    """Shows that a question reads no file, with or without a list; a background job notices a new list."""
     (web.path / "web_sources.toml").unlink()
     sources = CountingSources(web.path)
     answering = web.answering(sources=sources)
@@ -249,7 +249,7 @@ async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, tex
 
 
 async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web: Web) -> None:
-    """Shows a slow endpoint, a list that changes meanwhile, and an answer that is written anew."""
+    """Shows a slow endpoint, a list that changes during the request, and an answer that is regenerated."""
     is_asked, may_answer = asyncio.Event(), asyncio.Event()
     prompts: list[str] = []
     sentences = (
@@ -287,7 +287,7 @@ async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web:
 
 
 async def test_a_record_tells_a_web_citation_as_json_does(web: Web) -> None:
-    """Shows kind, address, host and time of a web citation in its record, and a page nowhere."""
+    """Shows kind, URL, host and time of a web citation in its record, and no page number."""
     kept: list[dict[str, Any]] = []
 
     class Kept(QuestionRecords):
@@ -315,7 +315,7 @@ async def test_a_record_tells_a_web_citation_as_json_does(web: Web) -> None:
 
 
 async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> None:
-    """Shows that a word that only the web knows is not corrected towards a document's word."""
+    """Shows that a word that occurs only on the web is not corrected to a document's word."""
     (web.path / "web_sources.toml").write_text(FILE.replace('"deposit"', '"databasis"'))
     vocabulary = Vocabulary({1: {"databases": 3, "reports": 2}})
     corrector = SpellingCorrector(vocabulary, web_sources=WebSourcesFile(web.path))
@@ -324,7 +324,7 @@ async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> N
 
 
 async def test_a_domain_is_opened_in_its_channels_only(web: Web) -> None:
-    """Shows that another channel's domain stays shut, however many keywords hit."""
+    """Shows that another channel's domain stays closed, however many keywords match."""
     asked = "Must the landlord repair the boiler, and who holds the deposit?"
     assert [one.domain for one in (await web.beside(asked)).web] == ["tenancy"]
     assert [one.domain for one in (await web.beside(asked, "housing")).web] == ["repairs", "tenancy"]
@@ -332,7 +332,7 @@ async def test_a_domain_is_opened_in_its_channels_only(web: Web) -> None:
 
 
 async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
-    """Shows that an equal score is a document's place, and that a setting may turn that round."""
+    """Shows that a document wins a tie, unless a setting changes that."""
     (best, *_) = [one for one in (await web.beside()).passages if one.publication.web]
     equal = best.score / WebPolicy().share
     web.documents = (make_passage("A landlord protects it within 30 days.", score=equal),)
@@ -341,7 +341,7 @@ async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
 
 
 async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> None:
-    """Shows that a copy of a document on the web stays behind it, whatever its score among its own kind."""
+    """Shows that a web copy of a document ranks below it, whatever its score among web pages."""
     nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=0.1, vector=nearest.vector)
     web.documents = (copy,)
@@ -351,7 +351,7 @@ async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> No
 
 
 async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
-    """Shows that there a page comes before documents as near in meaning, and behind nearer ones."""
+    """Shows a page ahead of documents of equal similarity, and behind more similar ones."""
     nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=1.0, vector=nearest.vector)
     web.documents = (copy,)
@@ -364,7 +364,7 @@ async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
 
 
 async def test_before_there_are_vectors_what_covers_as_much_of_the_question_is_equal(web: Web) -> None:
-    """Shows that the order holds, too, for documents that were only read quickly."""
+    """Shows the same order for documents that were only read quickly."""
     (page, *_) = [one for one in (await web.beside()).passages if one.publication.web]
     web.documents = (make_passage("A copy of it.", score=0.3),)
     assert files(await web.beside())[0] == DEPOSITS
@@ -375,7 +375,7 @@ async def test_before_there_are_vectors_what_covers_as_much_of_the_question_is_e
 
 
 async def test_words_of_a_page_are_not_told_as_unknown(web: Web) -> None:
-    """Shows that a reply names only words that stand in no document and on no page found."""
+    """Shows that a reply names only words that occur in no document and on no found page."""
     found = await web.beside("When must my landlord protect the deposit from flooding?")
     documents = replace(found, question=replace(found.question, unknown=("landlord", "flooding")))
     search = web.search()
@@ -386,14 +386,14 @@ async def test_words_of_a_page_are_not_told_as_unknown(web: Web) -> None:
 
 @dataclass
 class Fetching:
-    """Fetches one page when a test lets it."""
+    """Fetches a page on demand."""
 
     store: WebPageStore
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[str] = field(default_factory=list)
 
     def __call__(self, domain: WebDomain) -> asyncio.Task[None]:
-        """Begin."""
+        """Start the fetch."""
         self.asked.append(domain.name)
         return asyncio.create_task(self._fetch())
 
@@ -407,14 +407,14 @@ NEW = "https://example.org/new"
 
 
 async def with_new_page(web: Web) -> Fetching:
-    """List a page that nobody has fetched."""
+    """Add an unfetched page to the list."""
     (web.path / "web_sources.toml").write_text(FILE.replace(f'["{DEPOSITS}"]', f'["{DEPOSITS}", "{NEW}"]'))
     await web.store.approve([DEPOSITS, REPAIRS, NEW])
     return Fetching(web.store)
 
 
 async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None:
-    """Shows that with the preset no question waits, and that what opened says which page was missing."""
+    """Shows that by default no question waits, and that the result names the missing page."""
     fetching = await with_new_page(web)
     found = await web.beside(fetch=fetching)
     assert NEW not in files(found)
@@ -429,7 +429,7 @@ async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None
 
 
 async def test_a_question_waits_for_a_missing_page_as_long_as_a_setting_says(web: Web) -> None:
-    """Shows the page in the very answer where it comes in time, and the answer without it where not."""
+    """Shows the page in the answer if it arrives in time, and an answer without it if not."""
     fetching = await with_new_page(web)
     late = await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=0.01))
     assert NEW not in files(late)
@@ -438,7 +438,7 @@ async def test_a_question_waits_for_a_missing_page_as_long_as_a_setting_says(web
 
 
 async def test_a_page_that_failed_just_now_is_not_asked_for_again(web: Web) -> None:
-    """Shows that a failure rests for its minutes, however many questions come."""
+    """Shows that a failed page is not retried for some minutes, however many questions come."""
     fetching = await with_new_page(web)
     assert await web.store.claim(NEW)
     await web.store.keep_failure(NEW, "the server answers 404")
@@ -447,7 +447,7 @@ async def test_a_page_that_failed_just_now_is_not_asked_for_again(web: Web) -> N
 
 
 async def test_what_was_taken_off_the_list_is_not_found_any_more(web: Web) -> None:
-    """Shows that the file decides at the time of the question, whatever was fetched before."""
+    """Shows that the file is read for each question, whatever was fetched before."""
     (web.path / "web_sources.toml").write_text(FILE.replace(DEPOSITS, "https://example.org/other"))
     found = await web.beside()
     assert found.web != ()
@@ -455,7 +455,7 @@ async def test_what_was_taken_off_the_list_is_not_found_any_more(web: Web) -> No
 
 
 async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
-    """Shows that a text of the day before is not remembered."""
+    """Shows that the old text is not cached."""
     await web.beside()
     text = WebText("Tenancy deposits", "", (WebTextChunk("A landlord protects a deposit in 14 days.", 9),))
     await web.store.keep_text(DEPOSITS, text, {})
@@ -467,7 +467,7 @@ async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
     [("https://example.org/a/fees.pdf", "fees.pdf"), ("https://example.org/", "example.org")],
 )
 async def test_a_page_without_a_title_is_called_by_its_name(web: Web, url: str, title: str) -> None:
-    """Shows that no address stands where a model would read it."""
+    """Shows that no URL is part of the model's prompt."""
     await web.store.approve([url])
     chunk = WebTextChunk("A landlord keeps a deposit.", 6)
     await web.store.keep_text(url, WebText("", "", (chunk,)), {})
@@ -476,7 +476,7 @@ async def test_a_page_without_a_title_is_called_by_its_name(web: Web, url: str, 
 
 
 async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
-    """Shows that a web passage is read as it was found: one page, no boxes, no neighbours."""
+    """Shows that a web passage is used as found: one page, no boxes, no expansion."""
 
     class NoReadings:
         async def chunks_at(self, places: object) -> list[object]:
@@ -490,7 +490,7 @@ async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
 
 
 async def test_pages_are_found_by_meaning_once_they_have_vectors(web: Web) -> None:
-    """Shows that vectors of the question's space are compared, and a page without them found by words."""
+    """Shows that pages with vectors are compared in the question's space, and others found by words."""
     embedder = TermEmbedder("terms")
     asked = "Must the landlord repair the boiler, and who holds the deposit?"
     vector = (await embedder.aembed([asked]))[0]
@@ -507,7 +507,7 @@ async def test_pages_are_found_by_meaning_once_they_have_vectors(web: Web) -> No
 
 
 def test_a_snippet_is_the_best_whole_sentences() -> None:
-    """Shows that what holds most of the question is chosen, and never half a sentence or too many words."""
+    """Shows that the best matching sentences are chosen, never partial ones or too many words."""
     text = "One two three. The deposit is protected. The landlord pays it back. Four five six seven eight."
     assert snippet(text, {"deposit": 1.0, "landlord": 2.0}, 100) == text
     assert (

@@ -1,4 +1,4 @@
-"""A question is searched for in other words, too, and once more before a refusal."""
+"""Query expansion: glossary and reworded queries, and a second search before "not found"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARKING = "Parking permits are sold at the front desk every Monday."
 
 @dataclass
 class Reworder:
-    """A model with prepared wordings, or a prepared error."""
+    """A model with scripted rewordings or a scripted error."""
 
     said: Sequence[str] | Exception
     asked: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Reworder:
 
 @dataclass
 class Watched:
-    """A retriever that remembers what it was asked."""
+    """A retriever that records its questions."""
 
     retriever: HybridRetriever
     asked: list[Question] = field(default_factory=list)
@@ -69,7 +69,7 @@ def watched(shelf: Shelf | None = None) -> Watched:
 
 
 async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None:
-    """Shows that without glossary and model nothing changes, neither order nor scores."""
+    """Shows that without glossary and model neither order nor scores change."""
     inner = watched()
     asked = question("who sells parking permits?")
     found, plain = (
@@ -81,7 +81,7 @@ async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None
 
 
 async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> None:
-    """Shows that what another wording finds stands beside what the question finds, and each once."""
+    """Shows that results of all wordings are merged without duplicates."""
     reworder = Reworder(["duration of parental leave"])
     retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=MultiQueryMode.ALWAYS)
     retrieval = await retriever.retrieve(question("time with a baby, sold at desks"))
@@ -93,7 +93,7 @@ async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> No
 
 
 async def test_a_model_is_asked_only_when_the_setting_says_so() -> None:
-    """Shows that by default no model hears a question, and under "missed" only after a miss."""
+    """Shows that by default no model gets a question, and under "missed" only after a miss."""
     for rewords, is_wide, calls in [
         (MultiQueryMode.NEVER, True, 0),
         (MultiQueryMode.MISSED, False, 0),
@@ -107,7 +107,7 @@ async def test_a_model_is_asked_only_when_the_setting_says_so() -> None:
 
 
 async def test_a_model_that_fails_leaves_the_questions_own_words(caplog: pytest.LogCaptureFixture) -> None:
-    """Shows that a question is answered without it, and the log says so by the question's id."""
+    """Shows that the question is answered without it, and that the log has the question's id."""
     inner = watched()
     reworder = Reworder(ModelUnavailable("down"))
     retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.ALWAYS)
@@ -120,7 +120,7 @@ async def test_a_model_that_fails_leaves_the_questions_own_words(caplog: pytest.
 
 
 async def test_each_wording_has_the_glossary_of_its_own_words() -> None:
-    """Shows that a term which only a model's wording holds is followed, too."""
+    """Shows that a glossary term that occurs only in a reworded query is expanded, too."""
     inner = watched()
     book = Book((GlossaryEntry("maternity", ("parental",)),))
     retriever = QueryExpansionRetriever(
@@ -131,13 +131,13 @@ async def test_each_wording_has_the_glossary_of_its_own_words() -> None:
 
 
 def test_words_that_only_ask_are_left_out_of_a_wide_search() -> None:
-    """Shows what is left of a question, and that one of nothing else stays whole."""
+    """Shows the remaining words, and that a question of only such words stays unchanged."""
     assert content_words("How long is the Parental-Leave, please?") == "Parental-Leave,"
     assert content_words("what is it?") == "what is it?"
 
 
 async def test_a_wide_search_answers_the_same_question() -> None:
-    """Shows that fewer words are searched for, the glossary counts in both directions, the text stays."""
+    """Shows fewer search terms, a bidirectional glossary, and an unchanged question text."""
     inner = watched()
     book = Book((GlossaryEntry("parental leave", ("baby break",)),))
     retriever = QueryExpansionRetriever(inner, book)
@@ -162,7 +162,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
 
 
 async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: World) -> None:
-    """Shows that what the first search missed is answered when a wider one finds it, with its passages."""
+    """Shows that a miss is answered with the passages of a wider search."""
     inner = watched(replace(world.shelf, passages=make_shelf().passages))
     world.shelf.passages = make_shelf().passages
     book = Book((GlossaryEntry("parental leave", ("baby break",)),))
@@ -174,7 +174,7 @@ async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: 
 
 
 async def test_a_second_search_is_judged_like_the_first(world: World) -> None:
-    """Shows that a wide search answers nothing by being wide, and that there is no third one."""
+    """Shows that a wide search has the same threshold, and that there is no third one."""
     inner = watched(world.shelf)
     answer = await answering(world, QueryExpansionRetriever(inner, Book())).answer(
         question("capital of Peru?")
@@ -185,7 +185,7 @@ async def test_a_second_search_is_judged_like_the_first(world: World) -> None:
 
 
 async def test_a_models_wording_can_open_the_gate(world: World) -> None:
-    """Shows that the words of the documents count as the question's own when a model found them."""
+    """Shows that words of a reworded query count as the question's own."""
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])
     retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)

@@ -1,4 +1,4 @@
-"""A follow-up question is searched for as typed and as one would ask it alone; the judge chooses."""
+"""Follow-up questions: searched as typed and as a standalone question; the judge chooses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def reworded(
     rewriter: ModelRewriter | None = None,
     language: Language = Language.ENGLISH,
 ) -> str:
-    """What a question is understood as after these turns; itself when it stands alone."""
+    """Return the standalone question after these turns, or the question if it stands alone."""
     asked = Question("q", question, make_channel(), ASKED_AT, history=history, language=language)
     follow_ups = FollowUps(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
     readings = await follow_ups.readings(asked, ChannelView(register or Register(), asked.channel))
@@ -77,7 +77,7 @@ LEANING = [
 
 @for_each(("last", "question", "words"), LEANING)
 async def test_a_follow_up_takes_along_what_it_leans_on(last: Turn, question: str, words: str) -> None:
-    """Shows that its own words and those of the question before it are searched for."""
+    """Shows that its own words and those of the previous question are searched."""
     text = await reworded(question, last)
     assert set(analyze(words)) <= set(analyze(text)), text
     assert text.endswith("?")
@@ -105,12 +105,12 @@ async def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> N
 
 
 async def test_without_history_nothing_is_changed() -> None:
-    """Shows that the first question of a thread is searched for as typed, whatever it says."""
+    """Shows that the first question of a thread is searched as typed, whatever it says."""
     assert await reworded("and for contractors?") == "and for contractors?"
 
 
 async def test_a_subject_is_carried_on_over_several_turns() -> None:
-    """Shows that a follow-up to a follow-up means the same subject, without what was asked in between."""
+    """Shows that a follow-up to a follow-up keeps the subject, without the question in between."""
     first = await reworded("how long does that take?", REMOTE)
     second = await reworded(
         "and who approves it?", REMOTE, Turn("how long does that take?", first, "A week.")
@@ -120,7 +120,7 @@ async def test_a_subject_is_carried_on_over_several_turns() -> None:
 
 
 class Late(HashEmbedder):
-    """An embedder that is not there."""
+    """An embedder that is unavailable."""
 
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
         raise EmbedderUnavailable("late")
@@ -136,12 +136,12 @@ EXCHANGED = [
 
 @pytest.mark.parametrize(("question", "text"), EXCHANGED)
 async def test_a_new_noun_replaces_the_old_one(question: str, text: str) -> None:
-    """Shows that it stands in the place of the noun that is most like it, unless more is asked of it."""
+    """Shows that it replaces the most similar noun, unless more is asked."""
     assert await reworded(question, VACATION) == text
 
 
 async def test_what_is_no_question_as_typed_is_asked_alone() -> None:
-    """Shows that neither a mere noun behind an opener nor a mere pronoun is searched for by itself."""
+    """Shows that a bare noun after an opener, or a bare pronoun, is not searched alone."""
     asked_twice = (
         ("And what about sick days?", 1),
         ("who approves it?", 1),
@@ -155,14 +155,14 @@ async def test_what_is_no_question_as_typed_is_asked_alone() -> None:
 
 
 class Suggested:
-    """Questions that a document was seen to answer."""
+    """Suggested questions that a document has answered."""
 
     async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
         return [(Notice(1, "live", ASKED_AT, channel_id, "it", None), "Who may ask?")]
 
 
 async def test_a_suggested_question_is_never_reworded() -> None:
-    """Shows that what a person was offered is searched for as it was tried, wherever it is asked."""
+    """Shows that suggested questions are searched unchanged in any thread."""
     follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), notices=cast(Notices, Suggested()))
     for question, count in (("Who may ask?", 1), ("Who may?", 2)):
         asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
@@ -191,19 +191,19 @@ SHARED = [
 async def test_a_noun_replaces_one_that_shares_a_word_with_it(
     last: str, question: str, language: Language, text: str
 ) -> None:
-    """Shows that the rest of the question stays, verb and all, in any language and without an embedder."""
+    """Shows that the rest of the question stays, in any language and without an embedder."""
     assert await reworded(question, turn(last), language=language, embedder=Late()) == text
 
 
 async def test_nouns_of_other_languages_are_not_compared_by_meaning() -> None:
-    """Shows that the subject is put behind where the embedder cannot compare."""
+    """Shows that the subject is appended if the embedder cannot compare."""
     last = turn("Wie viele Urlaubstage haben Angestellte?")
     text = await reworded("und Praktikanten?", last, language=Language.GERMAN)
     assert text == "Praktikanten (Urlaubstage haben Angestellte)?"
 
 
 async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
-    """Shows that subjects do not pile up."""
+    """Shows that subjects do not accumulate."""
     paris = turn("What is the travel allowance in the Paris office?")
     munich = await reworded("and the Munich office?", paris)
     london = await reworded("and in the London office?", paris, replace(paris, standalone=munich))
@@ -211,7 +211,7 @@ async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
 
 
 async def test_without_an_embedder_the_subject_is_put_behind() -> None:
-    """Shows that no noun is exchanged by guess."""
+    """Shows that no noun is replaced by guessing."""
     text = await reworded("and for part-time employees?", VACATION, embedder=Late())
     assert text == "for part-time employees (vacation days do employees)?"
 
@@ -224,7 +224,7 @@ PLANS = [
 
 
 async def test_the_other_plan_is_the_sibling_of_the_one_spoken_of() -> None:
-    """Shows that the documents' names tell which one is meant, named or cited before."""
+    """Shows that document names identify it, whether named or cited before."""
     register = Register(PLANS)
     named = turn("What is the deductible of the Northwind Standard plan?")
     for question in ("and for the other plan?", "what about the other one?", "and in Health Plus?"):
@@ -237,7 +237,7 @@ async def test_the_other_plan_is_the_sibling_of_the_one_spoken_of() -> None:
 
 
 async def test_no_sibling_is_made_up() -> None:
-    """Shows that without a family, or with a large one, the words are searched for as they were typed."""
+    """Shows that without siblings, or with several, the words are searched as typed."""
     last = turn("What is the deductible of the Northwind Standard plan?")
     for files in ([], PLANS[1:], [*PLANS, make_status("Northwind_Gold_Benefits_Details.pdf")]):
         text = await reworded("and the other plan?", last, register=Register(list(files)))
@@ -247,13 +247,13 @@ async def test_no_sibling_is_made_up() -> None:
 
 @for_each("question", ["it", "that?", "???", "", "é", "and", "what about", "one " * 2000])
 async def test_whatever_is_typed_has_a_wording(question: str) -> None:
-    """Shows that no text is too odd to be understood somehow."""
+    """Shows that any text has a standalone form."""
     for last in (VACATION, turn("?"), turn("why?"), turn("(((")):
         assert isinstance(await reworded(question, last), str)
 
 
 class Model:
-    """A language model that writes what a test told it to."""
+    """A language model with scripted replies."""
 
     def __init__(self, *replies: str | Exception) -> None:
         self.replies = list(replies)
@@ -269,12 +269,12 @@ class Model:
 
 
 async def reword(question: str, *replies: str | Exception, history: Sequence[Turn] = (VACATION,)) -> str:
-    """How a question is searched for when a model may word it."""
+    """Return the standalone question written by a model."""
     return await reworded(question, *history, rewriter=ModelRewriter(Model(*replies)))
 
 
 async def test_a_model_words_a_follow_up() -> None:
-    """Shows that its sentence is searched for, without the dress it may come in."""
+    """Shows that quotes and labels around its sentence are removed."""
     wanted = "How many vacation days do contractors get?"
     for reply in (wanted, f'"{wanted}"', f"Question: {wanted}\n"):
         assert await reword("and for contractors?", reply) == wanted
@@ -295,12 +295,12 @@ FAULTS = [
 
 @for_each("reply", FAULTS)
 async def test_a_model_that_fails_or_makes_things_up_is_not_believed(reply: str | Exception) -> None:
-    """Shows that the rules word the question then."""
+    """Shows that the rules are used instead."""
     assert await reword("and for contractors?", reply) == "for contractors (vacation days do employees)?"
 
 
 async def test_a_model_is_not_asked_about_a_question_that_stands_alone() -> None:
-    """Shows that a clear question costs no call, and that a short one stays when the model repeats it."""
+    """Shows that a clear question costs no call, and that a short one stays if the model repeats it."""
     assert await reword("What is the deductible of the Northwind Standard plan?") == (
         "What is the deductible of the Northwind Standard plan?"
     )
@@ -310,7 +310,7 @@ async def test_a_model_is_not_asked_about_a_question_that_stands_alone() -> None
 
 
 def test_a_model_reads_the_newest_turns_and_not_more_than_fits() -> None:
-    """Shows the bound of what a thread costs."""
+    """Shows the limit on the cost of a thread."""
     history = [turn(f"Question {number}?", "word " * 150) for number in range(9)]
     shown = format_history(history)
     assert "Question 8?" in shown
@@ -320,14 +320,14 @@ def test_a_model_reads_the_newest_turns_and_not_more_than_fits() -> None:
 
 
 def test_what_the_thread_says_may_be_said_again() -> None:
-    """Shows that numbers, codes and names of earlier answers are no inventions."""
+    """Shows that numbers, codes and names of earlier answers count as given."""
     history = [turn("How do I request remote work?", "Submit form HR-02 to Dana Lee within 5 days.")]
     assert is_faithful("Why must form HR-02 reach Dana Lee within 5 days?", "why?", history)
     assert not is_faithful("Why must form HR-03 reach Dana Lee?", "why?", history)
 
 
 async def test_an_answer_says_what_was_searched_for_when_that_was_not_what_was_typed(world: World) -> None:
-    """Shows the whole way: the follow-up finds the page that its own words name nothing of."""
+    """Shows the whole pipeline: the follow-up finds a page that shares no word with it."""
     history = (turn("When do backups run?", "Daily at 2:00 AM."),)
     asked = replace(world.question("how soon is it repeated when that fails?"), history=history)
     answer = await world.answering().answer(asked)
@@ -348,7 +348,7 @@ INDEPENDENT = (
 async def test_a_question_that_is_answered_as_typed_does_not_suffer_from_its_thread(
     world: World, question: str
 ) -> None:
-    """Shows that the judge takes the rewording only where it is answered better."""
+    """Shows that the judge takes the standalone question only if it is answered better."""
     asked = replace(world.question(question), history=THREAD)
     assert await reworded(question, *THREAD) != question
     answer = await world.answering().answer(asked)
@@ -361,14 +361,14 @@ async def test_a_question_that_is_answered_as_typed_does_not_suffer_from_its_thr
 
 
 class OffTopic:
-    """A model that words every question as one about travel."""
+    """A model that turns every question into one about travel."""
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
         return "Is there a receipt?"
 
 
 async def test_a_rewording_by_a_model_is_judged_like_any_other(world: World) -> None:
-    """Shows that a model which loses the question does no harm."""
+    """Shows that a model that loses the question does no harm."""
     asked = replace(world.question(INDEPENDENT[0]), history=THREAD)
     answer = await world.answering(rewriter=cast(ModelRewriter, OffTopic())).answer(asked)
     assert "checks the report every morning" in answer.text
@@ -377,7 +377,7 @@ async def test_a_rewording_by_a_model_is_judged_like_any_other(world: World) -> 
 
 @pytest.mark.parametrize("said", ["why?", "ok", "Ok, thanks!", "bye", "great", "tell me more"])
 async def test_what_asks_nothing_is_glued_to_nothing(world: World, said: str) -> None:
-    """Shows that it gets a reply of its own, and no search."""
+    """Shows that it gets a chat reply and no search."""
     world.shelf.error = IndexUnavailable("down")
     answer = await world.answering().answer(replace(world.question(said), history=THREAD))
     assert (answer.state, answer.standalone, answer.citations) == (AnswerState.CHAT, "", ())

@@ -1,4 +1,4 @@
-"""Follow-up questions go to a real language model's server, and are worded by rules when that fails."""
+"""Query rewriting of follow-ups with a real language model server, and by rules if that fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterato
 
 
 async def reword(model: ModelGenerator) -> str:
-    """How a follow-up is searched for with this model."""
+    """Return the standalone form of a follow-up with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
     follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), ModelRewriter(model))
     return (await follow_ups.readings(question, ChannelView(Register(), question.channel)))[-1].text
@@ -44,7 +44,7 @@ async def reword(model: ModelGenerator) -> str:
 async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
     language_model: LanguageModel,
 ) -> None:
-    """Shows that the words come whole or not at all, within their time."""
+    """Shows that the reply is complete or refused, within the timeout."""
     async with model_at(language_model.url, language_model.key, language_model.name) as model:
         assert await model.write("Reply with the word yes.", "Say yes.", seconds=60, tokens=60)
         with pytest.raises(ModelReplyUnusable, match="ended by length"):
@@ -60,14 +60,14 @@ async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
 async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
     language_model: LanguageModel,
 ) -> None:
-    """Shows that whatever it writes, what is searched for comes from the thread."""
+    """Shows that the standalone question contains only facts of the thread."""
     async with model_at(language_model.url, language_model.key, language_model.name) as model:
         text = await reword(model)
     assert is_faithful(text, "and for contractors?", HISTORY)
 
 
 async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> None:
-    """Shows the prompt of a rewriting that is believed, and of one that is not."""
+    """Shows the prompts of an accepted rewriting and of a refused one."""
     llmock.reply("How many vacation days do contractors get?").reply("How much is a day of Mr Smith?")
     async with model_at(llmock.base_url()) as model:
         trace = Trace(8)

@@ -1,4 +1,4 @@
-"""A question in another language than the documents is searched for in theirs, too, if a model is set."""
+"""Question translation: with a model, questions are also searched in the documents' language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGLISH = "When do the backups run?"
 
 
 class Translator(Scripted):
-    """A model that translates as a test says, and answers by prepared drafts."""
+    """A model with scripted translations and drafts."""
 
     def __init__(self, reply: str | Exception, *turns: Draft) -> None:
         super().__init__(*turns)
@@ -40,14 +40,14 @@ def english() -> Register:
 
 
 async def translated(model: Translator, question: Question = GERMAN, register: Register | None = None) -> str:
-    """What is searched for beside the question; '' for nothing."""
+    """Return the translated query, or '' for none."""
     view = ChannelView(register or english(), question.channel)
     reading = await QuestionTranslator(model).reading(question, view)
     return reading.text if reading else ""
 
 
 async def test_a_question_is_translated_into_the_language_of_the_documents_once() -> None:
-    """Shows the request, and that the same question costs no second call."""
+    """Shows the prompt, and that the same question costs no second call."""
     model = Translator(f" {ENGLISH}\n")
     translator, view = QuestionTranslator(model), ChannelView(english(), GERMAN.channel)
     readings = [await translator.reading(GERMAN, view) for _ in range(2)]
@@ -56,7 +56,7 @@ async def test_a_question_is_translated_into_the_language_of_the_documents_once(
 
 
 async def test_a_question_in_the_documents_language_costs_no_call() -> None:
-    """Shows it for one in their language, and where they have none in common."""
+    """Covers a question in their language, and documents without a common language."""
     model = Translator(ENGLISH)
     assert await translated(model, replace(GERMAN, language=Language.ENGLISH)) == ""
     assert await translated(model, register=Register([make_status("a.pdf")])) == ""
@@ -65,12 +65,12 @@ async def test_a_question_in_the_documents_language_costs_no_call() -> None:
 
 @for_each("reply", [ModelUnavailable("late"), "", "When do the 3 backups run?", "backups " * 90])
 async def test_a_translation_that_fails_or_adds_a_number_is_not_searched_for(reply: str | Exception) -> None:
-    """Shows that the question is searched for as typed alone."""
+    """Shows that the question is then searched only as typed."""
     assert await translated(Translator(reply)) == ""
 
 
 async def test_a_german_question_is_answered_from_english_documents(world: World) -> None:
-    """Shows the whole way: the translation finds the page, and the model reads the question as typed."""
+    """Shows the whole pipeline: the translation finds the page, and the model gets the typed question."""
     world.register.statuses = list(english().statuses)
     said = Draft((Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),)),))
     model = Translator(ENGLISH, said)

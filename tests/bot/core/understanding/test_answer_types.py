@@ -1,4 +1,4 @@
-"""What an answer must hold by the kind of thing that is asked for."""
+"""Answer types: the kind of value that an answer must contain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
     ],
 )
 def test_only_something_of_that_kind_answers(question: str, answer: str, other: str) -> None:
-    """Though the other sentence speaks of the very thing."""
+    """Shows it although the other sentence is on the same subject."""
     assert RequiredAnswer(question).is_held_by(other, answer)
     assert not RequiredAnswer(question).is_held_by(other)
 
@@ -40,12 +40,12 @@ def test_only_something_of_that_kind_answers(question: str, answer: str, other: 
     "question", ["Who restores a backup?", "What does the plan cover?", "Is the number on my card enough?"]
 )
 def test_other_questions_require_nothing(question: str) -> None:
-    """Any words may answer them."""
+    """Any text may answer them."""
     assert RequiredAnswer(question).is_held_by("Anything at all.")
 
 
 def test_a_number_of_the_question_is_no_answer() -> None:
-    """Nor is the number of a step or a section."""
+    """The number of a step or section is no answer either."""
     assert not RequiredAnswer("How old was the pilot of the Cessna 210?").is_held_by(
         "The Cessna 210 was destroyed."
     )
@@ -74,7 +74,7 @@ SAFETY = (
     ],
 )
 def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: bool) -> None:
-    """In the ways that texts write them."""
+    """Shows each in its common notations."""
     assert RequiredAnswer(question).is_held_by(SAFETY) is not lacks
 
 
@@ -91,5 +91,5 @@ def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: 
     ],
 )
 def test_a_way_to_do_things_is_asked_for_and_no_number(question: str, *, wants: bool) -> None:
-    """Shows who gets a whole list of steps, and that a follow-up to such a question does not by itself."""
+    """Shows which questions get a whole list of steps; a follow-up to one need not."""
     assert wants_steps(question) is wants

@@ -1,4 +1,4 @@
-"""A filter that a person says is one; a name that merely occurs is not."""
+"""Document filters by name: an explicit filter counts, a mere mention does not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def said(question: str) -> list[str]:
     ],
 )
 def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None:
-    """By SOP id, file, department, or a name that ends in a word for a document."""
+    """Covers SOP id, file, department, and a name followed by a word for a document."""
     assert said(question) == files
 
 
@@ -66,17 +66,17 @@ def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None
     ],
 )
 def test_a_name_that_merely_occurs_is_none(question: str) -> None:
-    """Nor is a place that no document is called by."""
+    """Shows the same for a place that is no document's name."""
     assert said(question) == []
 
 
 def test_a_filter_that_leaves_nothing_out_is_none() -> None:
-    """A channel of one handbook is searched whole."""
+    """A channel with a single handbook is searched as a whole."""
     assert not filtered_documents("in the handbook, what about leave?", [NEW])
 
 
 async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
-    """Shows that a deleted one is none, that a given filter holds too, and that SQL is read once."""
+    """Excludes deleted documents, respects a given filter, and reads SQL once."""
     gone = document("old/backup.pdf", "Backup and Restore", state="deleted", sop_id="SOP-IT-04")
     register = Register([*DOCUMENTS, gone])
     view = ChannelView(register, make_channel())
@@ -108,7 +108,7 @@ def test_documents_that_are_named_beside_one_another_are_compared(question: str,
 
 
 async def test_a_comparison_keeps_to_the_documents_that_it_names() -> None:
-    """Shows that they are a filter, within one that a person set."""
+    """Shows that they form a filter, within one set by a person."""
     view = ChannelView(Register(DOCUMENTS), make_channel())
     question = Question("q", "Compare parental leave with backup and restore", make_channel(), ASKED_AT)
     narrowed = await view.narrow(question)

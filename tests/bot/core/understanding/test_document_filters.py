@@ -1,4 +1,4 @@
-"""Filters that are said of documents narrow a search; the same words about anything else do not."""
+"""Document filters in questions: they narrow a search if said about documents, not otherwise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARRIVED = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def document(file: str, title: str, **said: str) -> DocumentStatus:
-    """Dates are days."""
+    """Return a document with this metadata; dates are ISO days."""
     days = {"effective", "last_updated"}
     fields = {
         name: MetadataField(name, value, 1, (), value if name in days and len(value) == 10 else None)
@@ -48,13 +48,13 @@ DOCUMENTS = [SPILLS, FLOORS, HIRING, LEAVE, DRAFT, REPORT]
 
 
 async def narrowed(text: str, language: Language = Language.ENGLISH) -> Question:
-    """Return the question as it is searched for."""
+    """Return the question as it is searched."""
     question = Question("q", text, make_channel(), ASKED_AT, language=language)
     return await ChannelView(Register(DOCUMENTS), make_channel()).narrow(question)
 
 
 async def files(text: str) -> str:
-    """Return the first letters of the files that may answer; '' for all."""
+    """Return the first letters of the files in scope; '' for all."""
     chosen = (await narrowed(text)).documents
     return "" if chosen is None else "".join(one.file[0] for one in DOCUMENTS if one.document in chosen)
 
@@ -84,7 +84,7 @@ async def files(text: str) -> str:
     ],
 )
 async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str) -> None:
-    """By kind, department, day and version, in all languages; an undated one counts as of its arrival."""
+    """Covers kind, department, date and version in all languages; an undated one counts from its arrival."""
     assert await files(question) == chosen
 
 
@@ -103,13 +103,13 @@ async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str)
     ],
 )
 async def test_what_is_said_of_anything_else_is_none(question: str) -> None:
-    """Nothing is narrowed, and no word is taken away."""
+    """No document is excluded, and no word is removed."""
     narrow = await narrowed(question)
     assert (narrow.text, narrow.documents, narrow.filter) == (question, None, None)
 
 
 async def test_what_was_applied_is_told() -> None:
-    """In the language of the reply, with what counts by its arrival; the search is spared these words."""
+    """The notice is in the reply's language; the filter's words are removed from the query."""
     found = await narrowed("Wer unterschreibt? Nur Dokumente seit 2024.", Language.GERMAN)
     assert found.text == "Wer unterschreibt?"
     assert found.filter == AppliedFilter(("Dokumente, ab 2024-01-01",), 3, by_arrival=1)
@@ -119,13 +119,13 @@ async def test_what_was_applied_is_told() -> None:
 
 
 async def test_where_no_document_fits_all_are_searched_and_it_is_told() -> None:
-    """Shows that a filter never ends in silence."""
+    """Shows that a filter without a match is reported."""
     found = await narrowed("only SOPs since 2030: who signs?")
     assert (found.documents, found.filter) == (None, AppliedFilter(("SOPs, from 2030-01-01 on",), 0))
 
 
 async def test_a_given_filter_holds_beside_what_is_said() -> None:
-    """What a person set is never widened."""
+    """A filter set by a person is never widened."""
     question = replace(
         await narrowed("who"), text="only SOPs: who?", documents=frozenset({SPILLS.document, LEAVE.document})
     )
@@ -134,7 +134,7 @@ async def test_a_given_filter_holds_beside_what_is_said() -> None:
 
 
 def test_a_question_of_filters_alone_keeps_its_words() -> None:
-    """There would be nothing to search for."""
+    """The filter words are kept, since there would be nothing else to search."""
     text = "only documents since 2023"
     assert without_filters(text, read_filters(text)) == text
 
@@ -158,7 +158,7 @@ def test_a_question_of_filters_alone_keeps_its_words() -> None:
     ],
 )
 def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> None:
-    """Days, months, years and versions, both ends included; ``!`` asks for the contrary."""
+    """Days, months, years and versions, both ends inclusive; ``!`` negates."""
     fits = where_filter(field, value)
     assert "".join(one.file[0] for one in DOCUMENTS if fits(one)) == chosen
 
@@ -176,14 +176,14 @@ def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> No
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_and_says_what_can(field: str, value: str, told: str) -> None:
-    """Whoever mistypes learns the form."""
+    """The error shows the accepted form."""
     with pytest.raises(SettingsError, match="--where") as refused:
         where_filter(field, value)
     assert told in str(refused.value)
 
 
 def test_both_forms_of_a_notice() -> None:
-    """Each language has them."""
+    """Shows a filter with and without matching documents."""
     for language in Language:
         words = reply_words(language)
         assert "SOPs" in words.searched_only(2, filter="SOPs")

@@ -1,4 +1,4 @@
-"""Which language a question is in, and which one its reply is written in."""
+"""Language detection of questions, and the language of replies."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SHORT = tomllib.loads((Path(__file__).parent / "short_questions.toml").read_text
 
 
 def labelled_questions() -> list[str]:
-    """Every question of the evaluation but the misspelt ones: a typing error may be another language."""
+    """Return all evaluation questions except the misspelt ones: a typo may look like another language."""
     lines = [line for file in LABELLED.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
     return [question["question"] for question in map(json.loads, lines) if "spelt" not in question]
 
 
 def pieces(question: str) -> Iterator[str]:
-    """Two to six words of a question in a row."""
+    """Yield all sequences of two to six words of a question."""
     words = question.split()
     for count in range(2, 7):
         yield from (" ".join(words[at : at + count]) for at in range(len(words) - count + 1))
@@ -41,12 +41,12 @@ def pieces(question: str) -> Iterator[str]:
 
 @for_each(("text", "language"), [(text, language) for language, texts in SHORT.items() for text in texts])
 def test_a_short_question_shows_its_language_or_none(text: str, language: str) -> None:
-    """Shows what a few words tell, without capitals, accents or a whole sentence."""
+    """Shows detection from a few words, without capitals, accents or a whole sentence."""
     assert (language_of(text) or "unsure") == language
 
 
 def test_no_english_question_is_taken_for_another_language() -> None:
-    """Shows it with the labelled questions, and with every piece of two to six words of them."""
+    """Shows it for all labelled questions, and all sequences of two to six words in them."""
     questions = labelled_questions()
     told = [language_of(question) for question in questions]
     assert len(questions) > 400
@@ -57,7 +57,7 @@ def test_no_english_question_is_taken_for_another_language() -> None:
 
 
 def test_a_passage_shows_its_language_and_a_list_of_names_none() -> None:
-    """Shows that longer texts are told, too, and that a text in an unknown language is not guessed at."""
+    """Shows detection of longer texts, and none for a text in an unknown language."""
     german = "Die Sicherung läuft täglich um 2:00 Uhr. Die IT prüft den Bericht an jedem Morgen."
     assert language_of(german) is Language.GERMAN
     assert language_of("Kovács, Novák, Nowak; Budapest, Praha, Warszawa 2024") is None
@@ -65,7 +65,7 @@ def test_a_passage_shows_its_language_and_a_list_of_names_none() -> None:
 
 
 def test_foreign_small_words_weigh_nothing_and_english_ones_keep_their_weight() -> None:
-    """Shows that "wie viele ... habe" asks for nothing, and that an English word still does."""
+    """Shows that "wie viele ... habe" matches nothing, while English words of the same spelling do."""
     assert (
         set(analyze("wieviel viele habe welches combien quelle cuantos quanti onde hoeveel"))
         <= FUNCTION_TERMS
@@ -80,7 +80,7 @@ def question(text: str, *asked_before: str) -> Question:
 
 
 def document(language: str) -> DocumentStatus:
-    """Return a document that is in a language; '' for one of which nobody knows."""
+    """Return a document in a language; '' for an unknown one."""
     metadata = {"language": MetadataField("language", language, 1, ())} if language else {}
     return replace(make_status(f"{language}.pdf"), metadata=metadata)
 
@@ -99,13 +99,13 @@ def document(language: str) -> DocumentStatus:
 async def test_the_question_decides_then_its_thread_then_the_documents_here(
     asked: Question, documents: list[str], language: Language
 ) -> None:
-    """Shows the order, and that it ends with English."""
+    """Shows the order, with English as the fallback."""
     view = ChannelView(Register(list(map(document, documents))), make_channel())
     assert (spoken_language(asked) or await view.language() or Language.ENGLISH) is language
 
 
 async def test_a_database_that_is_down_costs_no_question() -> None:
-    """Shows that a language is nothing to fail for."""
+    """Shows that language detection never fails a question."""
 
     class Down(Register):
         async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
@@ -116,7 +116,7 @@ async def test_a_database_that_is_down_costs_no_question() -> None:
 
 @pytest.mark.parametrize("language", list(Language))
 async def test_a_reply_speaks_the_questions_language(world: World, language: Language) -> None:
-    """Shows the plain no; a quote stays English."""
+    """Shows the not-found reply; a quote stays English."""
     words = reply_words(language)
     world.register.statuses = [document(language), document(language)]
     asked = world.question("backups daily 2:00")
@@ -146,20 +146,20 @@ async def test_a_reply_speaks_the_questions_language(world: World, language: Lan
     ],
 )
 async def test_small_talk_is_answered_in_its_language(world: World, said: str, reply: str | None) -> None:
-    """Shows that greetings, thanks and calls for help need no English, and nothing else is taken for one."""
+    """Shows that greetings, thanks and help are recognized in each language, and nothing else is."""
     answer = await world.answering().answer(world.question(said))
     assert (answer.state is AnswerState.CHAT) == (reply is not None)
     assert reply is None or answer.text == reply
 
 
 async def test_a_word_of_two_languages_is_answered_in_the_threads(world: World) -> None:
-    """Shows that "hallo" is Dutch where Dutch is spoken."""
+    """Shows that "hallo" is Dutch in a Dutch thread."""
     asked = replace(world.question("hallo"), history=question("", "hoe lang duurt het").history)
     assert (await world.answering().answer(asked)).text == reply_words(Language.DUTCH).greeting
 
 
 async def test_failures_are_told_in_the_questions_language(world: World) -> None:
-    """Shows a model that is down, a question that is too long, and an engine that is down."""
+    """Covers a failed model, a question that is too long, and an index outage."""
 
     class DownModel:
         async def draft(self, *_: object, **__: object) -> None:
@@ -189,7 +189,7 @@ async def test_failures_are_told_in_the_questions_language(world: World) -> None
     ],
 )
 async def test_accents_umlauts_and_elisions_hide_nothing(world: World, asked: str, printed: str) -> None:
-    """Shows that a question finds its words however they are typed, here and in the document."""
+    """Shows that a question finds its words with or without accents, in the question and the document."""
     world.shelf.passages.append(make_passage(printed, file="other.pdf", title="", ordinal=7))
     answer = await world.answering().answer(world.question(asked))
     assert [citation.quote for citation in answer.citations] == [printed]

@@ -1,4 +1,4 @@
-"""What a plain no names of a question: the words that say what it is about."""
+"""Subject words of a question, named in a not-found reply."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ SUBJECTS = [
 
 @for_each(("language", "text", "named"), SUBJECTS)
 def test_a_plain_no_names_names_nouns_and_codes(language: Language, text: str, named: str) -> None:
-    """Shows verbs, prepositions, small words and words of the form left out, and that nouns stay."""
+    """Shows that verbs, prepositions, function words and words for the answer's form are left out."""
     words = [word for word in re.findall(r"\w+", text) if len(word) > 3]
     assert subject_words(text, words, language) == named.split()

@@ -1,4 +1,4 @@
-"""Misspelt words are corrected towards the words of their own channel; correctly spelt ones never are."""
+"""Spelling correction: misspelt words are corrected to words of their channel, correct ones never are."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def corrected(typed: str, vocabulary: Mapping[str, int] = WORDS) -> list[str]:
 def test_unknown_words_are_content_words_that_no_chunk_holds_in_any_form(
     text: str, words: tuple[str, ...]
 ) -> None:
-    """Shows which words count: letters alone, four at least, none of whose terms stands in a chunk."""
+    """Covers which words count: only letters, at least four, none of whose terms occurs in a chunk."""
     assert unknown(text) == words
 
 
 def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None:
-    """Shows that words whose frequency was not asked for, and terms of the glossary, do not count."""
+    """Shows that words without a looked-up frequency, and glossary terms, do not count."""
     assert unknown_words("which overtime", {"overtim": 0}) == ("overtime",)
     assert unknown_words("which overtime", {"overtim": 0}, {"overtim"}) == ()
 
@@ -78,7 +78,7 @@ def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None
     ],
 )
 def test_the_nearest_word_within_the_distance_for_its_length_is_meant(typed: str, word: str | None) -> None:
-    """Shows one error below eight letters, two from there on, and that the first letter counts."""
+    """Shows a distance of one below eight letters and two from there on; the first letter must match."""
     assert corrected(typed)[:1] == ([word] if word else [])
 
 
@@ -93,13 +93,13 @@ def test_the_nearest_word_within_the_distance_for_its_length_is_meant(typed: str
     ],
 )
 def test_no_word_is_corrected_to_another_meaning(typed: str, vocabulary: Mapping[str, int]) -> None:
-    """Shows that no negation comes or goes, that short words stay, and no document's error is searched."""
+    """Shows that negations are preserved, short words stay, and misspellings in documents are not used."""
     assert not {"never", "updated", "come", "microsope", "exlamation"} & set(corrected(typed, vocabulary))
 
 
 @for_each("word", ["Arteaga", "encrypted", "urlaubsantrag"])
 def test_a_word_that_a_document_has_once_is_corrected_to_unless_it_looks_misspelt(word: str) -> None:
-    """Shows that names, frequent words and words like no other are words, however seldom."""
+    """Shows that names, frequent words and words unlike any other count, however rare."""
     typed = word[:-3] + word[-2:]
     assert corrected(typed, {word.lower(): 1})[:1] == [word if word[0].isupper() else word.lower()]
 
@@ -116,19 +116,19 @@ def test_a_word_that_a_document_has_once_is_corrected_to_unless_it_looks_misspel
     ],
 )
 async def test_contractions_negations_and_common_words_are_no_errors(word: str, language: Language) -> None:
-    """Shows that none is corrected, however near a word of the documents is."""
+    """Shows that none is corrected, however similar a word of the documents is."""
     near = {word.lower()[:-1]: 9, word.lower() + "s": 9, word.lower()[:-1] + "x": 9}
     corrector = SpellingCorrector(Vocabulary({1: near}))
     assert await corrector.correct(make_channel(), [word], language) == ()
 
 
 def test_a_contraction_weighs_nothing() -> None:
-    """Shows that no reply says of "cant" that no document mentions it."""
+    """Shows that "cant" is never reported as a word in no document."""
     assert weighted_terms("they cant, shouldnt or wont breathe") == set(analyze("breathe"))
 
 
 def test_the_likelier_of_equally_near_words_comes_first() -> None:
-    """Shows distance before swapped letters before count, and at most two words of different stems."""
+    """Shows distance before transpositions before frequency, and at most two words with different stems."""
     assert corrected("intergal", {"internal": 9, "integral": 1}) == ["integral"]
     assert corrected("documnet", {"document": 1, "documents": 50}) == ["document"]
     assert corrected("vally", {"valle": 1, "valley": 3, "valiy": 2}) == ["valley", "valiy"]
@@ -136,7 +136,7 @@ def test_the_likelier_of_equally_near_words_comes_first() -> None:
 
 
 def test_accents_make_no_difference_and_are_kept() -> None:
-    """Shows that a word is corrected to how the documents write it."""
+    """Shows that a word is corrected to its spelling in the documents."""
     assert corrected("Kundigugn", {"kündigung": 1}) == ["Kündigung"]
 
 
@@ -145,12 +145,12 @@ def test_accents_make_no_difference_and_are_kept() -> None:
     [("overtime", True), ("planes", True), ("Dads", True), ("harnes", False), ("encyrpted", False)],
 )
 def test_frequent_words_are_those_of_the_bundled_vocabulary(word: str, is_frequent: bool) -> None:
-    """Shows that a singular in it is enough, and that no typing error stands in it."""
+    """Shows that a singular in it suffices, and that it contains no typo."""
     assert is_frequent_word(word) is is_frequent
 
 
 async def test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary() -> None:
-    """Shows that "planes" stays, though "plans" is near, and so does an abbreviation."""
+    """Shows that "planes" stays although "plans" is close, and so does an abbreviation."""
     vocabulary = Vocabulary({1: {"plans": 9, "oshe": 1}})
     corrector = SpellingCorrector(vocabulary)
     assert await corrector.correct(make_channel(), ["planes", "OSHA"]) == ()
@@ -159,13 +159,13 @@ async def test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary() -> N
 
 
 async def test_a_word_of_another_channel_is_no_correction() -> None:
-    """Shows that the vocabulary asked for is the channel's own."""
+    """Shows that only the channel's own vocabulary is used."""
     corrector = SpellingCorrector(Vocabulary({2: WORDS}))
     assert await corrector.correct(make_channel(), ["polcy"]) == ()
 
 
 async def test_a_language_without_a_list_of_its_words_is_corrected_with_care() -> None:
-    """Shows that there swapped letters, or one error in a long word, are corrected, and nothing else."""
+    """Shows that only transpositions, or one error in a long word, are corrected there."""
     words = {"urlaub": 1, "kasten": 1, "reisekosten": 1}
     typed = ["Urluab", "Kosten", "Reisekostne", "Reisekosen", "Rieskosten"]
     corrector = SpellingCorrector(Vocabulary({1: words}))
@@ -175,7 +175,7 @@ async def test_a_language_without_a_list_of_its_words_is_corrected_with_care() -
 
 
 async def test_without_a_vocabulary_words_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
-    """Shows that a question outlives it, and that the log does not tell the word."""
+    """Shows that the question continues, and that the log does not contain the word."""
     corrector = SpellingCorrector(Vocabulary({}, DatabaseUnavailable("down")))
     with caplog.at_level(logging.WARNING):
         assert await corrector.correct(make_channel(), ["polcy"]) == ()
@@ -184,7 +184,7 @@ async def test_without_a_vocabulary_words_stay_as_they_are(caplog: pytest.LogCap
 
 
 def test_a_text_gets_the_best_words_and_the_second_ones_as_synonyms() -> None:
-    """Shows that words are replaced whole, in each place, and nothing else of the text is."""
+    """Shows that whole words are replaced in each place, and nothing else."""
     corrections = [
         Correction("vally", "valley"),
         Correction("vally", "valle"),
@@ -205,7 +205,7 @@ async def retrieved(text: str, vocabulary: Vocabulary, *entries: GlossaryEntry) 
 
 
 async def test_a_misspelt_question_is_judged_as_the_correct_one() -> None:
-    """Shows terms, weights, scores and order of the correctly spelt question, and what was corrected."""
+    """Shows equal terms, weights, scores and order, and the list of corrections."""
     misspelt = await retrieved("who checks the databsaes for overtime?", Vocabulary({1: WORDS}))
     correct = await retrieved("who checks the databases for overtime?", Vocabulary({1: WORDS}))
     assert misspelt.passages == correct.passages
@@ -217,7 +217,7 @@ async def test_a_misspelt_question_is_judged_as_the_correct_one() -> None:
 
 
 async def test_the_glossary_hears_of_a_corrected_word() -> None:
-    """Shows that a misspelt term of the glossary is followed, and one that it explains is not corrected."""
+    """Shows that a misspelt glossary term is expanded, and a term of the glossary is not corrected."""
     entry = GlossaryEntry("databases", ("backup",))
     misspelt = await retrieved("databsaes", Vocabulary({1: WORDS}), entry)
     assert [one.text for one in misspelt.question.synonyms] == ["backup"]
@@ -234,14 +234,14 @@ async def test_both_of_two_equally_near_words_are_searched_for() -> None:
 
 
 async def test_a_question_whose_words_all_stand_here_asks_for_no_vocabulary() -> None:
-    """Shows that the usual question costs nothing."""
+    """Shows that an ordinary question needs no vocabulary."""
     vocabulary = Vocabulary({1: WORDS})
     found = await retrieved("who checks the databases?", vocabulary)
     assert (found.question.unknown, vocabulary.asked) == ((), 0)
 
 
 async def test_nothing_is_unknown_in_an_empty_channel() -> None:
-    """Shows that where no document is, none is said to lack a word."""
+    """Shows that in an empty channel no word is reported as missing."""
     found = await HybridRetriever(Shelf(), HashEmbedder()).retrieve(
         Question("q", "overtime?", make_channel(), ASKED_AT)
     )

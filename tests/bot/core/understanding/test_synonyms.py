@@ -1,4 +1,4 @@
-"""A glossary lets people ask in their own words: both legs search for more, and the gate knows of it."""
+"""Glossary synonyms: both search legs are expanded, and coverage counts them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def said(question: str, *entries: GlossaryEntry, is_wide: bool = False) -> list[
 
 
 def test_a_term_is_found_whatever_its_case_and_form() -> None:
-    """Shows that the analyzer's terms are compared, word after word, and whole."""
+    """Shows that whole sequences of analyzer terms are compared."""
     assert said("How much pto do I get?", PTO) == ["paid time off", "vacation"]
     assert said("the top lines of 2023", REVENUE) == ["revenue"]
     assert said("is the top of the line drawn?", REVENUE) == []
@@ -33,19 +33,19 @@ def test_a_term_is_found_whatever_its_case_and_form() -> None:
 
 
 def test_an_entry_counts_in_one_direction_unless_it_says_both() -> None:
-    """Shows that documents' words lead back to the term only where an admin wants it, or in a wide search."""
+    """Shows that the reverse direction applies only if mutual, or in a wide search."""
     assert said("vacation days", PTO) == []
     assert said("revenue of 2023", REVENUE) == ["top line"]
     assert said("vacation days", PTO, is_wide=True) == ["PTO", "paid time off"]
 
 
 def test_what_the_question_says_already_is_not_added() -> None:
-    """Shows that a person who writes both asks for both as it is."""
+    """Shows that a synonym already in the question is not added again."""
     assert said("PTO (vacation)", PTO) == ["paid time off"]
 
 
 def test_the_questions_own_terms_weigh_more() -> None:
-    """Shows that each term of the question is searched for twice, and each other one once."""
+    """Shows that each term of the question is searched twice, and each synonym once."""
     terms = analyze("PTO in 2024")
     searched = searched_terms(terms, find_synonyms("PTO in 2024", [PTO]))
     counts = {term: searched.count(term) for term in searched}
@@ -56,7 +56,7 @@ def test_the_questions_own_terms_weigh_more() -> None:
 
 
 def test_a_greedy_glossary_is_bounded() -> None:
-    """Shows that a question of a hundred known words is not searched for in two thousand others."""
+    """Shows that a question of a hundred glossary terms is not expanded without limit."""
     entries = [GlossaryEntry(f"term{n}", tuple(f"word{n}x{m}" for m in range(20))) for n in range(100)]
     question = " ".join(entry.term for entry in entries)
     assert len(find_synonyms(question, entries)) == MAX_SYNONYMS
@@ -69,7 +69,7 @@ def with_synonyms(question: AnalyzedQuestion, entry: GlossaryEntry) -> AnalyzedQ
 
 
 def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
-    """Shows that the other word counts when it is there whole, and not for a part of it."""
+    """Shows that the synonym must occur as a whole."""
     vacation, time = "You get 30 days of vacation.", "Overtime is paid at all times."
     plain = ask("How much PTO?", vacation, time)
     known = with_synonyms(plain, PTO)
@@ -79,7 +79,7 @@ def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
 
 
 async def test_both_legs_search_for_the_other_words() -> None:
-    """Shows that a page without any of the question's words comes first when it has a synonym."""
+    """Shows that a page with only a synonym of the question's words ranks first."""
     shelf = Shelf(
         [
             make_passage("Parking costs 5 dollars.", title="a", ordinal=0),

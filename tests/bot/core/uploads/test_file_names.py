@@ -1,4 +1,4 @@
-"""Whatever people call what they upload, the file's name is safe, visible, and can be said in a message."""
+"""File names of uploads: sanitized, visible to scans, and usable in chat commands."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from ingestion.sources.scan_report import safe_name, why_passed_over
     ],
 )
 def test_a_hostile_name_becomes_a_safe_one(name: str, safe: str) -> None:
-    """Shows folders, controls, turned writing, hidden and unfinished files, devices and long names."""
+    """Covers folders, control characters, bidi overrides, hidden and temporary files, devices, long names."""
     assert safe_file_name(name) == safe
 
 
 @given(st.one_of(st.text(), st.text(alphabet="./\\~$#: \u202e\0aCON", max_size=12)))
 def test_every_name_is_one_that_a_scan_sees_and_shows_as_it_is(name: str) -> None:
-    """Shows it with ingestion's own rules: not passed over, not escaped, one part, short enough."""
+    """Shows it with ingestion's own rules: not ignored, not escaped, one path part, short enough."""
     safe = safe_file_name(name)
     assert why_passed_over(safe) is None
     assert safe_name((safe,)) == safe
@@ -61,7 +61,7 @@ def test_every_name_is_one_that_a_scan_sees_and_shows_as_it_is(name: str) -> Non
 
 @given(st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs")), min_size=1, max_size=90))
 def test_every_name_can_be_said_to_remove_the_file(name: str) -> None:
-    """Shows that the command is recognised with whatever a file is called that has letters."""
+    """Shows that the command is recognized for any file name with letters."""
     safe = safe_file_name(name)
     command = recognize(f"remove upload {safe}", Language.ENGLISH)
     assert command is not None
@@ -70,7 +70,7 @@ def test_every_name_can_be_said_to_remove_the_file(name: str) -> None:
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
-    """Shows that case, and how letters are composed, make no other file."""
+    """Shows that case and Unicode composition make no distinct name."""
     assert free_file_name("a.pdf", []) == "a.pdf"
     assert free_file_name("a.pdf", ["A.PDF", "b.pdf"]) == "a (2).pdf"
     assert free_file_name("é.pdf", [unicodedata.normalize("NFD", "É.pdf"), "é (2).pdf"]) == "é (3).pdf"
@@ -87,5 +87,5 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
     ],
 )
 def test_a_pdf_is_known_by_its_name_or_its_kind(name: str, media_type: str, is_pdf: bool) -> None:
-    """Shows both; what a file holds is looked at when it is there."""
+    """Shows both; the content is checked after the download."""
     assert is_named_pdf(name, media_type) is is_pdf

@@ -1,4 +1,4 @@
-"""Uploads are whole when a scan sees them, leave nothing behind, and go where no link leads."""
+"""The upload folder: files appear atomically, leave nothing behind, and follow no symlink."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ingestion.sources import open_source
 
 @pytest.fixture
 def channel(tmp_path: Path) -> Path:
-    """The channel's folder in the inbox, which is not there yet."""
+    """Return the channel's folder in the inbox, which does not exist yet."""
     (tmp_path / "inbox").mkdir()
     return tmp_path / "inbox" / "sl_T1_C1"
 
 
 def test_a_scan_sees_a_file_when_it_is_whole_and_not_before(channel: Path) -> None:
-    """Shows the file with ingestion's own eyes, its bytes, and that nothing else is left."""
+    """Shows that ingestion sees the file only when complete, and no temporary file."""
     folder = UploadFolder(channel)
     file = folder.begin("key")
     file.write(b"%PDF-1.7\n")
@@ -34,7 +34,7 @@ def test_a_scan_sees_a_file_when_it_is_whole_and_not_before(channel: Path) -> No
 
 
 def test_a_try_that_ended_early_leaves_nothing_to_the_next(channel: Path) -> None:
-    """Shows that the file of a crash goes with the next try for it, and that of another upload stays."""
+    """Shows that a retry deletes its own leftover file, and not that of another upload."""
     folder = UploadFolder(channel)
     for key in ("one", "two"):
         left = folder.begin(key)
@@ -48,7 +48,7 @@ def test_a_try_that_ended_early_leaves_nothing_to_the_next(channel: Path) -> Non
 
 
 def test_a_file_that_is_there_is_not_written_over(channel: Path) -> None:
-    """Shows that of two workers with the same upload the second leaves the first one's file alone."""
+    """Shows that of two workers with the same upload the second leaves the first one's file unchanged."""
     folder = UploadFolder(channel)
     for text in (b"first", b"second"):
         file = folder.begin(text.decode())
@@ -59,7 +59,7 @@ def test_a_file_that_is_there_is_not_written_over(channel: Path) -> None:
 
 
 def test_what_is_discarded_or_removed_is_gone(channel: Path) -> None:
-    """Shows both, and that doing it again does nothing."""
+    """Shows both, and that repeating them has no effect."""
     folder = UploadFolder(channel)
     assert folder.names() == []
     folder.remove("a.pdf")
@@ -77,7 +77,7 @@ def test_what_is_discarded_or_removed_is_gone(channel: Path) -> None:
 
 @pytest.mark.parametrize("which", ["channel", "uploads"])
 def test_no_link_leads_an_upload_elsewhere(channel: Path, tmp_path: Path, which: str) -> None:
-    """Shows that whoever may write into the inbox cannot have us write, or remove, anywhere else."""
+    """Shows that write access to the inbox cannot redirect our writes or deletions."""
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "uploads").mkdir(parents=True)
     (elsewhere / "uploads" / "a.pdf").write_bytes(b"theirs")
@@ -95,7 +95,7 @@ def test_no_link_leads_an_upload_elsewhere(channel: Path, tmp_path: Path, which:
 
 
 def test_an_inbox_that_is_away_is_not_made(tmp_path: Path) -> None:
-    """Shows that a share that is not mounted gets no folder in its place."""
+    """Shows that an unmounted share is not replaced with a folder."""
     with pytest.raises(FileNotFoundError):
         UploadFolder(tmp_path / "away" / "sl_T1_C1").begin("key")
     assert not (tmp_path / "away").exists()
@@ -111,7 +111,7 @@ def test_an_inbox_that_is_away_is_not_made(tmp_path: Path) -> None:
     ],
 )
 def test_a_pdf_is_known_by_how_it_begins(channel: Path, head: bytes, is_pdf: bool) -> None:
-    """Shows that it is looked for in the first kilobyte, also where that comes in pieces."""
+    """Shows that the signature is searched in the first kilobyte, in chunks of any size."""
     file = UploadFolder(channel).begin("key")
     for byte in head:
         file.write(bytes([byte]))

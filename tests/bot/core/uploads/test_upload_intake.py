@@ -1,4 +1,4 @@
-"""What becomes of a file that somebody uploads: a document, or one clear sentence, whatever crashes."""
+"""Intake of uploaded files: a document or a clear refusal, whatever crashes."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ MEGABYTE = 1 << 20
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Simulates a crash of the process."""
 
 
 class MortalUploads(Uploads):
-    """Lets the process die around the moment at which an upload is kept."""
+    """Can crash before and after an upload is stored."""
 
     def __init__(self, database: Database, die: Callable[[str], None]) -> None:
         super().__init__(database)
         self._die = die
 
     async def keep(self, *given: Any) -> Upload | tuple[UploadRefusal, str]:
-        """Keep it."""
+        """Store the upload."""
         self._die("before it is kept")
         kept = await super().keep(*given)
         self._die("before it has its name")
@@ -56,7 +56,7 @@ class MortalUploads(Uploads):
 
 
 class KnowingCatalog(Catalog):
-    """Knows of further files what became of them."""
+    """A catalog with additional files in given states."""
 
     def __init__(self, database: Database, states: Mapping[str, str]) -> None:
         super().__init__(database)
@@ -70,14 +70,14 @@ class KnowingCatalog(Catalog):
 
 @dataclass
 class Host:
-    """A platform that gives out files by their ids, in small pieces."""
+    """A platform that serves files by id, in small chunks."""
 
     files: dict[str, bytes | Exception] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/pdf"
     fetched: list[str] = field(default_factory=list)
     breaks_off: bool = False
-    # Pieces, of all files.
+    # Number of chunks served.
     given: int = 0
     die: Callable[[str], None] = lambda _: None
 
@@ -112,14 +112,14 @@ class Counter:
     quota: UploadQuota = field(default_factory=lambda: UploadQuota(3, MEGABYTE))
     policy: str = "all"
     hosts: dict[Platform, FileHost] = field(default_factory=dict)
-    # Platforms where anybody may install the bot.
+    # Platforms with public installation of the bot.
     shared: tuple[Platform, ...] = ()
-    # What became of files, beside what the catalogue knows.
+    # States of files, in addition to the catalog's.
     states: dict[str, str] = field(default_factory=dict)
     dies_at: str = ""
 
     def die(self, step: str) -> None:
-        """End the process at one step, so that nobody tidies up after it."""
+        """Crash at a given step, so that no cleanup follows."""
         if step == self.dies_at:
             for left in self.folder.glob(".*"):
                 os.link(left, f"{left}-left")
@@ -127,7 +127,7 @@ class Counter:
 
     @property
     def intake(self) -> UploadIntake:
-        """As a process that begins now has it."""
+        """The intake of a new process."""
         return UploadIntake(
             MortalUploads(self.database, self.die),
             Channels(self.database),
@@ -140,7 +140,7 @@ class Counter:
 
     @property
     def folder(self) -> Path:
-        """Where uploads of the channel lie."""
+        """The channel's upload folder."""
         return self.inbox / self.channel.tenant / "uploads"
 
     def item(self, file: str, text: str = "", **upload: str) -> InboxItem:
@@ -159,23 +159,23 @@ class Counter:
         )
 
     async def said(self, item: InboxItem) -> str:
-        """What the uploader reads."""
+        """Return the reply to the uploader."""
         answer = await self.intake.take(item)
         assert answer is not None
         return answer.text
 
     async def names(self) -> list[str]:
-        """Of the uploads that count."""
+        """Return the names of the stored uploads."""
         return [one.name for one in await Uploads(self.database).of_channel(self.channel.id)]
 
     def files(self) -> list[str]:
-        """What lies in the folder, hidden files too."""
+        """Return all files in the folder, including hidden ones."""
         return sorted(one.name for one in self.folder.iterdir()) if self.folder.exists() else []
 
 
 @pytest.fixture
 async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
-    """An intake that takes files of every channel."""
+    """Yield an intake that accepts files in every channel."""
     database = await Database.open(make_sqlite(tmp_path / "home"))
     inbox = tmp_path / "inbox"
     inbox.mkdir()
@@ -185,7 +185,7 @@ async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
 
 
 async def test_an_uploaded_pdf_lies_whole_in_the_channels_own_folder(counter: Counter) -> None:
-    """Shows bytes, sentence and row; the same message again fetches nothing and says the same."""
+    """Shows bytes, reply and row; a repeated message downloads nothing and gets the same reply."""
     counter.host.files["a"] = PDF
     sentence = WORDS.upload_taken(file="a.pdf")
     assert await counter.said(counter.item("a")) == sentence
@@ -204,7 +204,7 @@ async def test_an_uploaded_pdf_lies_whole_in_the_channels_own_folder(counter: Co
 async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dropped(
     counter: Counter,
 ) -> None:
-    """Shows that neither an upload nor a person's file in the folder is written over."""
+    """Shows that neither an upload nor a dropped file is overwritten."""
     counter.host.files = {one: pdf(f"Document {one}.") for one in ("a", "b")}
     counter.host.names = {"a": "Plan.pdf", "b": "plan.PDF"}
     counter.folder.mkdir(parents=True)
@@ -218,7 +218,7 @@ async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dro
 async def test_a_refusal_is_one_sentence_in_the_language_of_the_words_beside_it(
     counter: Counter, language: Language
 ) -> None:
-    """Shows each reason in seven languages, and that nothing is left of what was refused."""
+    """Shows each reason in seven languages, and that refused files leave nothing behind."""
     words = reply_words(language)
     counter.host.files = {"empty": b"", "page": b"<html>", "large": PDF.ljust(MEGABYTE + 1)}
     counter.host.files["gone"] = FileUnavailable("file_deleted")
@@ -236,7 +236,7 @@ async def test_a_refusal_is_one_sentence_in_the_language_of_the_words_beside_it(
 
 
 async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Counter) -> None:
-    """Shows that no byte of a film is asked for; nor of a PDF that says that it is too large."""
+    """Shows that no byte of a video, or of a PDF with too large a declared size, is downloaded."""
     counter.host.files, counter.host.names = {"a": PDF, "b": PDF.ljust(MEGABYTE + 1)}, {"a": "film.mp4"}
     assert await counter.said(counter.item("b")) == WORDS.upload_too_large(file="b.pdf", limit=1)
     counter.host.media_type = "video/mp4"
@@ -258,14 +258,14 @@ async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Coun
 async def test_a_channel_takes_files_only_where_the_setting_names_it(
     counter: Counter, policy: str, is_taken: bool
 ) -> None:
-    """Shows the setting's forms."""
+    """Covers the forms of the setting."""
     counter.policy, counter.host.files["a"] = policy, PDF
     assert ((await counter.said(counter.item("a"))) == WORDS.uploads_off) is not is_taken
     assert bool(counter.files()) is is_taken
 
 
 async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
-    """Shows that the uploader is told where it belongs; where nothing is taken, that."""
+    """Shows that the uploader is told to use a channel, or that uploads are disabled."""
     counter.channel = await Channels(counter.database).ensure(
         ChannelKey(Platform.SLACK, "T1", "D1"), is_direct=True
     )
@@ -278,7 +278,7 @@ async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
 async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_it(
     counter: Counter, platform: Platform
 ) -> None:
-    """Shows whose document it is, what its uploader is told, where its receipt goes; `all` is not enough."""
+    """Shows the document's channel, the reply and the place of its receipt; `all` does not include this."""
     channels = Channels(counter.database)
     counter.hosts, counter.host.files["a"] = {platform: counter.host}, PDF
     home = "T1" if platform is Platform.SLACK else "tenant"
@@ -301,7 +301,7 @@ async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_
 
 
 async def test_a_stranger_adds_nothing_to_the_library(counter: Counter) -> None:
-    """Where anybody may install the bot, a file of a workspace that no admin named is refused."""
+    """With public installation, files of a workspace that no admin named are refused."""
     channels = Channels(counter.database)
     counter.host.files["a"] = PDF
     counter.shared, counter.policy = (Platform.SLACK,), "library"
@@ -315,14 +315,14 @@ async def test_a_stranger_adds_nothing_to_the_library(counter: Counter) -> None:
 
 
 async def test_a_platform_whose_files_cannot_be_had_takes_none(counter: Counter) -> None:
-    """Shows that nothing is fetched through another platform's host."""
+    """Shows that no file is downloaded through another platform."""
     counter.hosts = {Platform.TEAMS: counter.host}
     counter.host.files["a"] = PDF
     assert await counter.said(counter.item("a")) == WORDS.uploads_off
 
 
 async def test_the_quota_of_a_channel_is_kept_and_said(counter: Counter) -> None:
-    """Shows files and bytes; a file that somebody took out of the folder makes room after a while."""
+    """Covers files and bytes; a file deleted from the folder frees its quota after a while."""
     counter.host.files = {one: pdf(f"Document {one}.") for one in "abcd"}
     counter.quota = UploadQuota(2, MEGABYTE)
     for one in "ab":
@@ -350,7 +350,7 @@ async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counte
     "step", ["while it is written", "before it is kept", "before it has its name", "after all"]
 )
 async def test_a_crash_at_any_step_is_made_good_by_the_next_try(counter: Counter, step: str) -> None:
-    """Shows one file, one row, and the name that was kept first; leftovers go, as after a pulled plug."""
+    """Shows one file, one row and the name stored first; leftovers are deleted, as after a power loss."""
     counter.host.files["a"], counter.host.die = PDF, counter.die
     counter.dies_at = step
     with pytest.raises(Killed):
@@ -365,7 +365,7 @@ async def test_a_crash_at_any_step_is_made_good_by_the_next_try(counter: Counter
 
 
 async def test_a_connection_that_breaks_is_tried_again_and_given_up_in_the_end(counter: Counter) -> None:
-    """Shows that half a file is never kept, and that the uploader hears of it after a while."""
+    """Shows that a partial file is never stored, and that the upload fails after several attempts."""
     counter.host.files["a"], counter.host.breaks_off = PDF, True
     item = counter.item("a")
     with pytest.raises(DeliveryError):
@@ -380,7 +380,7 @@ async def test_a_connection_that_breaks_is_tried_again_and_given_up_in_the_end(c
 async def test_a_folder_that_cannot_be_written_to_is_said(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows it with an inbox that is away, as an unmounted share is; the log names no path."""
+    """Shows it with a missing inbox, like an unmounted share; the log names no path."""
     counter.host.files["a"] = PDF
     counter.inbox.rmdir()
     with caplog.at_level(logging.WARNING):
@@ -391,7 +391,7 @@ async def test_a_folder_that_cannot_be_written_to_is_said(
 
 
 async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(counter: Counter) -> None:
-    """Shows that a full disk leaves neither a file nor an upload behind, nor says that the file is here."""
+    """Shows that a full disk leaves neither a file nor an upload, so that it is not reported as known."""
     counter.host.files["a"] = counter.host.files["b"] = PDF
     with full_disk():
         assert await counter.said(counter.item("a")) == WORDS.upload_no_folder(file="a.pdf")
@@ -400,7 +400,7 @@ async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(counter:
 
 
 async def test_words_beside_a_file_are_asked_when_it_is_read(counter: Counter) -> None:
-    """Shows that they wait while it is read, also for a file that nobody can read, but not for ever."""
+    """Shows that they wait until the file is read or unreadable, up to a limit."""
     counter.host.files["a"] = PDF
     item = counter.item("a", "When do backups run?")
     for state in ("", "reading"):

@@ -1,4 +1,4 @@
-"""Only what the passages say survives, and every [n] stands for a place that was found."""
+"""Verification of claims: only supported sentences stay, and every [n] is a located quote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def claim(text: str, *quotes: str, passage: int = 1) -> Claim:
 
 
 def test_a_proven_sentence_is_numbered() -> None:
-    """A sentence whose quote is found carries the number of that place."""
+    """A sentence whose quote is located gets that place's number."""
     verified = verify_sentences(Draft((claim("Backups run at 2 AM.", "daily at 2:00 AM"),)), EVIDENCE)
     assert verified.text == "Backups run at 2 AM. [1]"
     assert verified.cited[0].quote == "Backups run daily at 2:00 AM."
@@ -31,7 +31,7 @@ def test_a_proven_sentence_is_numbered() -> None:
 
 
 def test_numbers_follow_first_use() -> None:
-    """The first place used is [1] whichever passage it is, and a place used again keeps its number."""
+    """The first place used is [1], whichever passage it is in, and a place used again keeps its number."""
     draft = Draft(
         (
             claim("Laptops cost $1,200.", "Laptops cost $1,200.00 each"),
@@ -49,7 +49,7 @@ def test_numbers_follow_first_use() -> None:
 
 
 def test_a_forged_quote_is_dropped() -> None:
-    """A sentence that rests on words which no passage holds is left out, and the fault is named."""
+    """A sentence whose quote is in no passage is dropped, with a fault."""
     draft = Draft((claim("Backups run hourly.", "Backups run hourly"), claim("They run daily.", "run daily")))
     verified = verify_sentences(draft, EVIDENCE)
     assert verified.text == "They run daily. [1]"
@@ -57,14 +57,14 @@ def test_a_forged_quote_is_dropped() -> None:
 
 
 def test_a_number_that_no_source_states_is_dropped() -> None:
-    """A real quote does not carry a number that no passage holds beside it."""
+    """A valid quote does not support a number that is not near it in a passage."""
     verified = verify_sentences(Draft((claim("Backups run at 4 AM.", "Backups run daily"),)), EVIDENCE)
     assert verified.cited == ()
     assert "4 does not" in verified.faults[0]
 
 
 def test_numbers_the_model_wrote_are_not_believed() -> None:
-    """A model's own [n] disappear; ours come from the place where the quote was found."""
+    """The model's own [n] are removed; ours are the places of its quotes."""
     verified = verify_sentences(
         Draft((claim("Backups run daily [2][7, 9].", "Backups run daily", passage=2),)), EVIDENCE
     )
@@ -73,12 +73,12 @@ def test_numbers_the_model_wrote_are_not_believed() -> None:
 
 
 def test_a_bracketed_year_is_no_citation() -> None:
-    """[2024] stays what it is."""
+    """[2024] is unchanged."""
     assert plain_sentence("It took effect [2024] [1].") == "It took effect [2024]."
 
 
 def test_a_documents_own_brackets_are_no_citations() -> None:
-    """A quote that holds [3] shows (3), so that every [n] of an answer is a source of ours."""
+    """A quote with [3] is shown with (3), so that every [n] of an answer is a citation."""
     verified = verify_quotes(Draft((claim("x", "See SOP-IT-04 [3]."),), verbatim=True), EVIDENCE)
     assert verified.text == "“See SOP-IT-04 (3).” [1]"
 
@@ -97,7 +97,7 @@ def test_a_documents_own_brackets_are_no_citations() -> None:
     ],
 )
 def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
-    """Cells stand apart by dots in the answer, and what is cited are the words that stand on paper."""
+    """Cells are separated by dots in the answer, and the citation contains the printed words."""
     verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
     assert verified.text == shown
     assert plain_quote(verified.cited[0]) == " ".join(printed)
@@ -117,7 +117,7 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
 def test_a_row_is_found_by_all_that_names_it() -> None:
-    """Its table's caption, its columns' names, its group and the label that it repeats."""
+    """Matches its table's caption, column names, group, and the repeated label."""
     text = "Table 2: Hire\n\n| Tool | Size |\n| --- | --- |\n| Drills ||\n| Hilti | 8 mm |\n| ^^ | 9 mm |"
     names = names_of_row(text, text.index("9 mm"))
     assert names.split() == "Table 2: Hire | Tool | Size | Drills Hilti".split()
@@ -149,13 +149,13 @@ def test_a_row_is_found_by_all_that_names_it() -> None:
     ],
 )
 def test_rows_and_lists_are_shown_as_a_person_reads_them(text: str, row: str, shown: str) -> None:
-    """A row says its columns where each has a name, and each item of a list has a line of its own."""
+    """A row includes its column names if each has one, and each list item is on a line of its own."""
     verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(text)))
     assert verified.text == shown
 
 
 def test_rows_of_one_table_have_its_caption_once() -> None:
-    """Also where they are quotes of their own."""
+    """Shows it also for rows that are separate quotes."""
     evidence = make_evidence(make_passage(f"Table 3: Terms\n\n{TABLE}"))
     rows = (claim("x", "Mail | 90 days"), claim("x", "Files | | daily"))
     assert verify_quotes(Draft(rows, verbatim=True), evidence).text == (
@@ -164,7 +164,7 @@ def test_rows_of_one_table_have_its_caption_once() -> None:
 
 
 def test_overlapping_passages_cite_one_place_once() -> None:
-    """The same words of the same page in two chunks are one source."""
+    """The same words on a page in two chunks are one source."""
     evidence = make_evidence(
         make_passage("Doors close at six."), make_passage("Doors close at six. Lock up.", ordinal=1)
     )
@@ -182,25 +182,25 @@ def test_overlapping_passages_cite_one_place_once() -> None:
     ],
 )
 def test_a_model_cannot_make_a_link_or_an_image(written: str, plain: str) -> None:
-    """Only the label of a link is left."""
+    """Only the label of a link is kept."""
     assert plain_sentence(written) == plain
 
 
 def test_an_address_must_stand_in_the_source() -> None:
-    """A model cannot bring an address of its own."""
+    """A model cannot introduce a URL."""
     draft = Draft((claim("Backups run daily at https://evil.test.", "Backups run daily"),))
     verified = verify_sentences(draft, EVIDENCE)
     assert verified.cited == ()
 
 
 def test_a_quote_that_stands_nowhere_is_dropped() -> None:
-    """Also where it was not a model that wrote it."""
+    """Shows it for a quote that no model wrote."""
     draft = Draft((claim("x", "Words that nobody ever printed here"),), verbatim=True)
     assert verify_quotes(draft, make_evidence(make_passage("Backups run daily."))).cited == ()
 
 
 def test_a_quote_stands_under_its_own_headings() -> None:
-    """Not under the first ones of its passage; several quotes of a page under what they have in common."""
+    """A quote has the headings at its offset; several quotes on a page share their common headings."""
     text = "2.1 Hours\nForty hours a week.\n2.2 Leave\nThirty days a year."
     sections = ((0, ("2 Pay", "2.1 Hours")), (text.index("2.2"), ("2 Pay", "2.2 Leave")))
     (item,) = make_evidence(make_passage(text, heading_path=sections[0][1]))
@@ -211,7 +211,7 @@ def test_a_quote_stands_under_its_own_headings() -> None:
 
 
 def test_a_quote_over_a_pages_end_is_cited_on_both_pages() -> None:
-    """Each page has a number of its own, its own words and its own marks; the text is one quote."""
+    """Each page has its own number, words and boxes; the text is a single quote."""
     first, second = (
         "Signed contracts are kept for eleven years after the",
         "end of the year and then destroyed.",
@@ -226,7 +226,7 @@ def test_a_quote_over_a_pages_end_is_cited_on_both_pages() -> None:
 
 
 def test_what_introduces_an_item_is_marked_on_its_own_page() -> None:
-    """A lead above an item that runs on shares the number of its page."""
+    """A lead above an item that continues on the next page shares its own page's number."""
     lead, first, second = "The keeper:", "• opens the archive at eight and closes it at", "six."
     text = f"{lead}\n{first}\n{second}"
     (item,) = make_evidence(make_passage(text), page_starts=((0, 1), (text.index(second), 2)))

@@ -1,4 +1,4 @@
-"""A sentence that turns its quote round is found out; one that says the same in other words is not."""
+"""Contradiction detection: a sentence that negates its quote is found, a paraphrase is not."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bot.core.verification.contradiction import ASSERTS, DENIES, find_contradict
 
 
 def fault(said: str, passage: Passage | str, quote: str | None = None) -> str | None:
-    """What is wrong with a sentence that quotes all of a passage, or these words of it."""
+    """Return the fault of a sentence that quotes all of a passage, or the given words of it."""
     found = make_passage(passage) if isinstance(passage, str) else passage
     located = locate(Quote(1, quote or found.text), make_evidence(found))
     assert located is not None
     return find_contradiction(said, [located])
 
 
-# What a sentence says, and the very opposite of it.
+# A sentence and its exact opposite.
 TURNED = [
     ("Contractors may enter the lab.", "Contractors may not enter the lab."),
     ("Smoking is allowed.", "Smoking is not permitted."),
@@ -57,17 +57,17 @@ TURNED = [
 
 @for_each(("said", "source"), TURNED)
 def test_a_dropped_negation_is_found_out(said: str, source: str) -> None:
-    """What the quote denies cannot be asserted from it."""
+    """A negated quote does not support an assertion."""
     assert fault(said, source) == ASSERTS
 
 
 @for_each(("source", "said"), TURNED)
 def test_an_added_negation_is_found_out(source: str, said: str) -> None:
-    """What the quote asserts cannot be denied from it, as long as it speaks of all that is denied."""
+    """An asserting quote does not support a denial, if it covers all that is denied."""
     assert fault(said, source) == (None if said in BROADER else DENIES)
 
 
-# No sentences of a model, or about more than their source.
+# Not sentences of a model, or broader than their source.
 BROADER = {
     "Smoking | No",
     "Neither contractors nor visitors may enter the lab.",
@@ -104,7 +104,7 @@ SAME = [
     ("The rule applies to all staff.", "The rule applies to all staff, whether or not they are contractors."),
     ("The deductible does not apply.", "Deductible: not applicable"),
     ("Some employees may park here.", "Not all employees may park here."),
-    # two denials
+    # double negation
     ("It is common to sign twice.", "It is not uncommon to sign twice."),
     ("No employee may leave the form unsigned.", "Each employee must sign the form."),
     ("If you have no badge, you may not enter.", "You may enter if you have a badge."),
@@ -112,7 +112,7 @@ SAME = [
     ("The store is not open before 9.", "The store opens at 9."),
     ("The fee is refundable within 30 days.", "The fee is not refundable after 30 days."),
     ("The lab opens at 8.", "The lab does not open until 8."),
-    # denied is something else
+    # the negation applies to something else
     ("Close the lid.", "Do not open the valve; close the lid."),
     ("Close the lid.", "Do not open the valve and close the lid."),
     ("Press the reset button.", "If the pump does not start, press the reset button."),
@@ -128,7 +128,7 @@ SAME = [
     ("Vaping is allowed.", "Smoking | No | Vaping | Yes"),
     ("The badge is kept at the desk.", "Nobody but the guard keeps the badge at the desk."),
     ("Parking is not included.", "Breakfast is included; parking costs extra."),
-    # the same denial in other words
+    # the same negation in other words
     ("Contractors can't enter the lab.", "Contractors may not enter the lab."),
     ("No, contractors may not enter the lab.", "Contractors may not enter the lab."),
     ("No, contractors must be accompanied.", "Contractors must be accompanied."),
@@ -153,7 +153,7 @@ SAME = [
     ("Os visitantes podem entrar em qualquer sala.",
      "Os visitantes podem entrar no laboratório e em qualquer sala."),
     ("Het is verboden te roken.", "Er mag niet gerookt worden."),
-    # across languages nothing is compared
+    # no comparison across languages
     ("Besucher dürfen das Labor nicht betreten.", "Visitors may not enter the lab."),
     ("Visitors may enter Labor 5.", "Besucher dürfen Labor 5 nicht betreten."),
 ]  # fmt: skip
@@ -161,50 +161,50 @@ SAME = [
 
 @for_each(("said", "source"), SAME)
 def test_another_wording_is_no_opposite(said: str, source: str) -> None:
-    """A paraphrase, a condition, a comparison or an idiom is left alone."""
+    """Paraphrases, conditions, comparisons and idioms are accepted."""
     assert fault(said, source) is None
 
 
 def test_the_whole_sentence_around_a_quote_counts() -> None:
-    """A quote that stops before the negation, or begins behind it, does not hide it."""
+    """A quote that ends before the negation, or begins after it, does not hide it."""
     for text in ("No contractors may enter the lab.", "It is not true that contractors may enter the lab."):
         assert fault("Contractors may enter the lab.", text, "contractors may enter the lab") == ASSERTS
 
 
 def test_what_introduces_a_list_counts() -> None:
-    """An item says what its lead-in makes of it."""
+    """A list item is read with its lead."""
     text = "Visitors may not:\n• enter the lab\n• park in the yard"
     assert fault("Visitors may not enter the lab.", text, "enter the lab") is None
     assert fault("Visitors may enter the lab.", text, "enter the lab") == ASSERTS
 
 
 def test_a_heading_that_forbids_may_carry_a_denial() -> None:
-    """What stands below "Prohibited" may be denied, though its words do not."""
+    """Text below "Prohibited" may be denied, although its own words do not."""
     below = make_passage("Bring food into the lab.", heading_path=("Prohibited actions",))
     assert fault("You must not bring food into the lab.", below) is None
     assert fault("You must not bring food into the lab.", "Bring food into the lab.") == DENIES
 
 
 def test_a_list_that_no_sentence_introduces_is_left_alone() -> None:
-    """What stands above an item may deny it, however it is set."""
+    """Text above an item may deny it, whatever its layout."""
     text = "The following is not covered\n\n• damage caused by water\n• damage caused by frost"
     assert fault("Damage is not caused by frost.", text, "damage caused by frost") is None
 
 
 def test_another_sentence_of_the_passage_may_agree() -> None:
-    """The quote was chosen badly, but the passage says what the sentence says."""
+    """The quote was badly chosen, but the passage supports the sentence."""
     text = "Contractors may enter the yard. Contractors may not enter the yard or the lab."
     assert fault("Contractors may not enter the yard.", text, "Contractors may enter the yard") is None
 
 
 def test_questions_state_nothing() -> None:
-    """The question of a list of questions and answers is no assertion."""
+    """A question in an FAQ is no assertion."""
     text = "May contractors enter the lab? No, contractors must stay in the yard."
     assert fault("Contractors may not enter the lab.", text) is None
 
 
 def test_a_turned_sentence_is_dropped_and_named() -> None:
-    """It is left out of the answer, and its fault can be sent back; a quote as it stands is no sentence."""
+    """The sentence is dropped from the answer with its fault; a verbatim quote is not checked."""
     evidence = make_evidence(make_passage("Contractors may not enter the lab."))
     claim = Claim("Contractors may enter the lab.", (Quote(1, "Contractors may not enter the lab"),))
     assert verify_sentences(Draft((claim,)), evidence).faults == (ASSERTS,)

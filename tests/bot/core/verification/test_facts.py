@@ -1,4 +1,4 @@
-"""Numbers, dates, times, units and codes are compared by what they mean, not by how they are written."""
+"""Comparison of numbers, dates, times, units and codes by value, not by notation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from harness.tables import for_each
 
 from bot.core.verification.facts import unsupported
 
-# What a sentence says, and a source that says so.
+# A sentence and a source that supports it.
 SAME = [
     ("It costs $1,200.", "Price: $1200.00"),
     ("It runs at 2 AM.", "daily at 2:00 AM"),
@@ -112,7 +112,7 @@ SAME = [
     ("Siehe dafür SOP-IT-04.", "see SOP-IT-04 for this"),
 ]
 
-# What a sentence says, and a source that does not.
+# A sentence and a source that does not support it.
 OTHER = [
     ("It costs $1,300.", "Price: $1200.00"),
     ("It costs $12.", "Price: $1200"),
@@ -164,30 +164,30 @@ OTHER = [
 
 @for_each(("said", "source"), SAME)
 def test_facts_in_another_spelling_are_supported(said: str, source: str) -> None:
-    """Separators, words, formats, codes in parts and units of one kind do not hide that a source agrees."""
+    """Separators, number words, formats, split codes and equivalent units are normalized."""
     assert unsupported(said, [source]) == []
 
 
 @for_each(("said", "source"), OTHER)
 def test_facts_that_differ_are_named(said: str, source: str) -> None:
-    """A number, unit, sign, size, date, time, code or version that the source does not state is found out."""
+    """Detects a number, unit, sign, magnitude, date, time, code or version not in the source."""
     assert unsupported(said, [source])
 
 
 def test_a_number_in_a_cell_has_any_unit() -> None:
-    """What the source gives no unit may be meant in the sentence's, as the header of a table may say."""
+    """A value without a unit may have the sentence's unit, as a table header may give it."""
     assert unsupported("It takes 5 days.", ["| Days |\n| --- |\n| 5 |"]) == []
     assert unsupported("It cost 10 million dollars.", ["In millions of dollars\nCosts 10"]) == []
 
 
 def test_what_is_counted_needs_no_source() -> None:
-    """A sentence may count what it speaks of; with a unit, a number in words is a fact."""
+    """A sentence may count its subjects; a number word with a unit is a fact."""
     assert unsupported("Both of the two plans cover one of them.", ["Standard and Plus."]) == []
     assert unsupported("It takes two weeks.", ["Standard and Plus."]) == ["two"]
 
 
 def test_a_month_that_is_only_named_with_days_has_these() -> None:
-    """Days that follow one another count each; a month without a day may have any."""
+    """Enumerated days each count; a month without a day matches any."""
     assert unsupported("On 5 May.", ["From 4 to 8 May; on 5 and 12 May"]) == []
     assert unsupported("On 5 May.", ["Dates in May 2024: 3, 5, 8"]) == []
     assert unsupported("On 7 May.", ["On 3 May, seats 7"]) == ["7 May"]

@@ -1,4 +1,4 @@
-"""Quotes are found where they stand, whatever typography did to them, and nowhere else."""
+"""Location of quotes: found despite typographic differences, and nowhere else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MUTATIONS = {
 
 @given(TEXTS, st.data())
 def test_any_sentence_is_found_where_it_stands(sentences: list[str], data: st.DataObject) -> None:
-    """Every sentence of a text leads back to its own offsets."""
+    """Every sentence of a text is located at its own offsets."""
     text = "\n".join(sentences)
     sentence = data.draw(st.sampled_from(sentences))
     start = text.index(sentence)
@@ -42,7 +42,7 @@ def test_any_sentence_is_found_where_it_stands(sentences: list[str], data: st.Da
 
 @given(TEXTS, st.data(), st.sampled_from(sorted(MUTATIONS)))
 def test_typography_makes_no_difference(sentences: list[str], data: st.DataObject, kind: str) -> None:
-    """A quote that differs in typography alone is found at the same place."""
+    """A quote that differs only in typography is found at the same place."""
     text = "\n".join(sentences)
     sentence = data.draw(st.sampled_from(sentences))
     assert find_spans(MUTATIONS[kind](sentence), text) == find_spans(sentence, text)
@@ -52,20 +52,20 @@ def test_typography_makes_no_difference(sentences: list[str], data: st.DataObjec
 def test_typography_of_the_page_makes_no_difference(
     sentences: list[str], data: st.DataObject, kind: str
 ) -> None:
-    """A plain quote is found in a page whose typography differs."""
+    """A plain quote is found on a page with other typography."""
     sentence = data.draw(st.sampled_from(sentences))
     assert find_spans(sentence, MUTATIONS[kind]("\n".join(sentences)))
 
 
 @given(TEXTS, SENTENCES)
 def test_absent_words_are_never_found(sentences: list[str], stranger: str) -> None:
-    """A sentence with a word that the text does not hold is found nowhere."""
+    """A sentence with a word that the text does not contain is not found."""
     assert find_spans(f"{stranger[:-1]} zeppelin.", "\n".join(sentences)) == []
 
 
 @given(TEXTS)
 def test_every_unit_of_a_text_can_be_quoted(sentences: list[str]) -> None:
-    """What the splitter calls a unit can be located as a quote."""
+    """Every unit of the splitter can be located as a quote."""
     text = "\n".join(sentences)
     for unit in split_units(text):
         spans = find_spans(text[unit.start : unit.end], text)
@@ -74,7 +74,7 @@ def test_every_unit_of_a_text_can_be_quoted(sentences: list[str]) -> None:
 
 @given(TEXTS, st.data())
 def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str], data: st.DataObject) -> None:
-    """Shows that knowing where the words stand is a short cut, and never another answer."""
+    """Shows that a known offset is only a shortcut and never changes the result."""
     text = "\n".join(sentences)
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
@@ -101,29 +101,29 @@ def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str],
     ],
 )
 def test_parts_of_words_and_numbers_are_no_quotes(quote: str, text: str) -> None:
-    """A quote begins and ends with whole words, and a dash between numbers counts."""
+    """A quote begins and ends at word boundaries, and a dash between numbers counts."""
     spans = find_spans(quote, text)
     assert [text[start:end] for start, end in spans if text[start - 1 : start] != "-"] == []
 
 
 def test_a_word_cut_at_the_line_end_is_found() -> None:
-    """A code or word that is hyphenated at a line's end reads as the whole one."""
+    """A code or word hyphenated at a line break matches the whole word."""
     text = "See SOP-\nIT-04 for the re-\ncovery of data."
     assert find_spans("SOP-IT-04 for the recovery", text) == [(4, 33)]
 
 
 def test_punctuation_at_the_ends_is_passed_over() -> None:
-    """A model's own quotation marks, dots and ellipses around the words do no harm."""
+    """Quotation marks, periods and ellipses around the quote are ignored."""
     assert find_spans("“… backups run daily …”.", "All backups run daily, at night.") == [(4, 21)]
 
 
 def test_text_without_spaces_can_be_quoted_in_parts() -> None:
-    """Scripts that write words without spaces have no word borders to keep."""
+    """Scripts without spaces have no word boundaries."""
     assert find_spans("每天凌晨两点", "备份每天凌晨两点运行。") == [(2, 8)]
 
 
 def test_the_words_decide_not_the_number() -> None:
-    """A quote is found in the passage it stands in, although the answerer named another."""
+    """A quote is found in its passage, even if the answerer named another one."""
     evidence = make_evidence(
         make_passage("Backups run daily."), make_passage("Travel costs money.", ordinal=1)
     )
@@ -133,7 +133,7 @@ def test_the_words_decide_not_the_number() -> None:
 
 
 def test_the_named_passage_wins_among_equals() -> None:
-    """When two passages hold the words, the one that the answerer named is cited."""
+    """The named one of two passages with the words is cited."""
     evidence = make_evidence(
         make_passage("Doors close at six."), make_passage("Doors close at six.", ordinal=1)
     )
@@ -143,12 +143,12 @@ def test_the_named_passage_wins_among_equals() -> None:
 
 
 def test_a_short_ambiguous_quote_is_not_located() -> None:
-    """Rather no mark than the wrong place: a few letters that stand twice prove nothing."""
+    """No highlight is better than a wrong one: a short text that occurs twice proves nothing."""
     assert locate(Quote(1, "30 days"), make_evidence(make_passage("30 days here, 30 days there."))) is None
 
 
 def test_an_offset_tells_repeated_words_apart() -> None:
-    """An answerer that copied the words itself says which of two equal places it means."""
+    """A copied quote's offset selects one of two equal places."""
     located = locate(
         Quote(1, "30 days", start=14), make_evidence(make_passage("30 days here, 30 days there."))
     )
@@ -157,7 +157,7 @@ def test_an_offset_tells_repeated_words_apart() -> None:
 
 
 def test_whole_words_at_an_offset_are_compared() -> None:
-    """Shows that other words of the same length are no quote, though they stand where the answerer says."""
+    """Shows that other words of the same length at the given offset are not accepted."""
     evidence = make_evidence(make_passage("Pumps stop. Pumps halt."))
     located = locate(Quote(1, "Pumps halt", start=0), evidence)
     assert located is not None
@@ -177,7 +177,7 @@ def test_a_quote_lies_on_the_page_that_holds_most_of_it() -> None:
 
 
 def test_boxes_cover_the_quote_and_no_other_words() -> None:
-    """One rectangle per line, from the first to the last word of the quote."""
+    """Each line has one rectangle, from the first to the last word of the quote."""
     located = locate(
         Quote(1, "beta gamma delta"), make_evidence(make_passage("alpha beta\ngamma delta epsilon"))
     )
