@@ -1,4 +1,4 @@
-"""The first words of ``serve``: they name the engines that really run, and no secret."""
+"""The greeting of ``serve``: names the engines in use, and no secret."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def settings(home: Path, **storage: object) -> Settings:
 
 
 def test_a_plain_home_runs_on_what_it_brought_along(tmp_path: Path) -> None:
-    """Shows that nothing is claimed that is not there."""
+    """Shows that only engines in use are named."""
     ask, drop, engines = greeting(settings(tmp_path), URL, [])
     assert ask.endswith(URL)
     assert drop.endswith(f"{tmp_path}/inbox/<channel>/")
@@ -31,13 +31,13 @@ def test_a_plain_home_runs_on_what_it_brought_along(tmp_path: Path) -> None:
 
 
 def test_the_only_folder_of_the_inbox_is_named(tmp_path: Path) -> None:
-    """Shows that a person with one channel can copy the path as it is."""
+    """Shows that with one channel the path can be copied unchanged."""
     (tmp_path / "inbox" / "handbook").mkdir(parents=True)
     assert greeting(settings(tmp_path), URL, ["Slack"])[1].endswith(f"{tmp_path}/inbox/handbook/")
 
 
 def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) -> None:
-    """Shows that PostgreSQL and an embedding endpoint are told, and what opens them is not."""
+    """Shows that PostgreSQL and an embedding endpoint are named without their credentials."""
     chosen = settings(
         tmp_path,
         database_url=SecretStr("postgresql://footnote:cast-iron@db/footnote"),
@@ -53,7 +53,7 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
 
 @pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
 def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None:
-    """Shows that Slack with links to this very machine is warned of, with the setting that mends it."""
+    """Shows a warning for chat links to localhost, with the setting that fixes it."""
     warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").links_problem(public_url)
     assert warning
     assert f"Slack and Teams leads to {public_url}" in warning
@@ -61,7 +61,7 @@ def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None
 
 
 def test_nobody_is_warned_whose_links_can_be_opened() -> None:
-    """Shows silence without a chat, with a host of its own, and for doubles of chats on this machine."""
+    """No warning without a chat, with a public host, or for fake chat servers on this machine."""
     local = "http://127.0.0.1:8765"
     assert BotSettings().links_problem(local) is None
     slack = BotSettings(slack_bot_token="xoxb-1")

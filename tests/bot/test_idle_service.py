@@ -1,4 +1,4 @@
-"""A service at rest: its lanes wait for work without asking the database for it all the time."""
+"""An idle service: its lanes wait for work without polling the database constantly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_an_idle_service_opens_few_transactions(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Shows that a whole service with a chat comes to rest: at most two transactions a second.
+    """Shows that a complete service with a chat opens at most two transactions a second when idle.
 
     A slow machine opens fewer in the same time; one that is still starting gets more windows.
     """

@@ -1,4 +1,4 @@
-"""What `serve` does every so many seconds goes on whatever befalls one round."""
+"""Periodic work of `serve` continues after a failed round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.errors import BlobsUnavailable
 async def test_a_fault_that_nobody_foresaw_is_logged_and_the_next_round_comes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Shows that neither an outage nor a fault ends the work, and that the fault is said with its name."""
+    """Shows that neither an outage nor a bug ends the work, and that the error is logged by its type."""
     faults = [BlobsUnavailable("away"), ValueError("badly formed"), None]
     done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Where ``serve`` listens: taken at once, and answering or refusing, never in between."""
+"""The listening socket of ``serve``: bound at once, and either accepting or refusing connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 def test_who_connects_before_anybody_answers_is_refused(tmp_path: Path) -> None:
-    """Shows that a balancer does not wait for a process that is starting, but goes on to another one."""
+    """Shows that a load balancer does not wait for a starting process, but tries another one."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as taken:
         with pytest.raises(ConnectionRefusedError):
@@ -25,7 +25,7 @@ def test_who_connects_before_anybody_answers_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_port_on_which_somebody_listens_is_refused_at_once(tmp_path: Path) -> None:
-    """Shows the sentence, before anything slow starts."""
+    """Shows the error before anything slow starts."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as taken:
         taken.listen()
@@ -37,7 +37,7 @@ def test_a_port_on_which_somebody_listens_is_refused_at_once(tmp_path: Path) -> 
 
 
 def test_of_two_that_start_at_once_the_later_one_says_that_the_port_is_taken(tmp_path: Path) -> None:
-    """Shows the same sentence where both found the port free."""
+    """Shows the same error if both found the port free."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as first, ServerSocket(HOST, port, tmp_path) as second:
         first.listen()

@@ -1,4 +1,4 @@
-"""Settings: each is described, bounded and listed; each source is read in its order; none is ignored."""
+"""Settings: each has a description and bounds and is listed; sources have an order; unknown names fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRETS = {
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder without ``.env`` or home, and an environment without our variables."""
+    """Use an empty working folder without ``.env`` or home, and an environment without our variables."""
     monkeypatch.chdir(tmp_path)
     for room in ROOMS:
         for variable in room.variables():
@@ -42,14 +42,14 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @for_each("variable, field", SETTINGS.items())
 def test_each_setting_says_what_it_does_in_a_sentence(variable: str, field: FieldInfo) -> None:
-    """Shows that deploy/env.example has something to say about every line."""
+    """Shows that every line of deploy/env.example has a description."""
     assert field.description
     assert field.description.endswith(".")
 
 
 @for_each("variable, field", [one for one in SETTINGS.items() if one[1].annotation in (int, float)])
 def test_each_number_has_a_floor_and_a_ceiling(variable: str, field: FieldInfo) -> None:
-    """Shows that no number can be set to something absurd."""
+    """Shows that no number can be set to an absurd value."""
     rules = {sign for rule in field.metadata for sign in ("ge", "gt", "le", "lt") if hasattr(rule, sign)}
     assert rules & {"ge", "gt"}
     assert rules & {"le", "lt"}
@@ -57,12 +57,12 @@ def test_each_number_has_a_floor_and_a_ceiling(variable: str, field: FieldInfo) 
 
 @for_each("variable, field", SECRETS.items())
 def test_each_secret_is_kept_from_being_printed(variable: str, field: FieldInfo) -> None:
-    """Shows that a log line of the settings holds no secret."""
+    """Shows that logged settings contain no secret."""
     assert field.annotation == SecretStr | None
 
 
 def test_the_example_lists_every_setting_as_it_is() -> None:
-    """Shows that deploy/env.example never lags behind the code."""
+    """Shows that deploy/env.example is up to date."""
     written = (ROOT / "deploy" / "env.example").read_text()
     assert written == render_settings(), "make format writes it again"
 
@@ -70,7 +70,7 @@ def test_the_example_lists_every_setting_as_it_is() -> None:
 def test_the_environment_wins_over_dotenv_and_dotenv_over_the_home(
     empty_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows the order of the three sources, one setting in each of them more."""
+    """Shows the precedence of the three sources."""
     home = empty_place / ".footnote"
     home.mkdir()
     (home / "footnote.toml").write_text(
@@ -83,28 +83,28 @@ def test_the_environment_wins_over_dotenv_and_dotenv_over_the_home(
 
 
 def test_an_argument_of_the_command_line_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that ``serve --port`` beats FOOTNOTE_PORT, and that an argument not given changes nothing."""
+    """Shows that ``serve --port`` overrides FOOTNOTE_PORT, and that a missing option changes nothing."""
     monkeypatch.setenv("FOOTNOTE_PORT", "1003")
     assert load(BotSettings, port=1004).port == 1004
     assert load(BotSettings, port=None).port == 1003
 
 
 def test_a_mistyped_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a typo is told, not ignored."""
+    """Shows that a typo is reported, not ignored."""
     monkeypatch.setenv("FOOTNOTE_PROT", "1")
     with pytest.raises(SettingsError, match="FOOTNOTE_PROT"):
         refuse_unknown(ROOMS)
 
 
 def test_a_mistyped_line_of_dotenv_is_refused_by_name(empty_place: Path) -> None:
-    """Shows the same for ``.env``, where the platforms' other variables may stand."""
+    """Shows the same for ``.env``, which may also contain variables of other programs."""
     (empty_place / ".env").write_text("FOOTNOTE_LINK_DAY=1\nSOMEBODY_ELSES=1\n")
     with pytest.raises(SettingsError, match="unknown setting FOOTNOTE_LINK_DAY;"):
         refuse_unknown(ROOMS)
 
 
 def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> None:
-    """Shows the same for ``footnote.toml``, which is ours alone."""
+    """Shows the same for ``footnote.toml``, which contains only our settings."""
     (empty_place / ".footnote").mkdir()
     (empty_place / ".footnote" / "footnote.toml").write_text("WEAVIATE_ULR = 'embedded'\n")
     with pytest.raises(SettingsError, match="WEAVIATE_ULR"):
@@ -113,7 +113,7 @@ def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> Non
 
 @pytest.mark.parametrize("variable", ["FOOTNOTE_MEMORY_DAYS", "FOOTNOTE_RECORD_DAYS"])
 def test_nothing_that_was_said_outlives_who_said_it(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """Shows that turns and records are kept no longer than the messages that an erasure finds them by."""
+    """Shows that turns and records expire no later than the messages by which an erasure finds them."""
     monkeypatch.setenv(variable, "31")
     with pytest.raises(
         SettingsError, match=rf"{variable} \(31\) is longer than FOOTNOTE_MESSAGE_DAYS \(30\)"
@@ -124,13 +124,13 @@ def test_nothing_that_was_said_outlives_who_said_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_is_refused_when_nothing_is_set() -> None:
-    """Shows that an empty place starts."""
+    """Shows that an empty folder starts."""
     refuse_unknown(ROOMS)
     assert [load(room) for room in ROOMS]
 
 
 def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that the message names what the person has to change."""
+    """Shows that the error names the variable."""
     monkeypatch.setenv("FOOTNOTE_CANDIDATES", "3")
     with pytest.raises(
         SettingsError, match="FOOTNOTE_CANDIDATES: Input should be greater than or equal to 20"
@@ -154,7 +154,7 @@ def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.
     ],
 )
 def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that no link is ever made from what no browser could open, and that no password is repeated."""
+    """Shows that an incomplete URL is refused, and that no password is repeated."""
     monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
     with pytest.raises(
         SettingsError, match=r"FOOTNOTE_PUBLIC_URL: .*https://footnote\.example\.com"
@@ -167,13 +167,13 @@ def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch:
     "written", ["http://localhost:8080", "https://docs.example.com/footnote/", "http://[::1]:8765"]
 )
 def test_a_whole_public_url_is_taken(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a port, a path and an address of its own are fine."""
+    """Shows that a port, a path and an IP address are accepted."""
     monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
     assert load(BotSettings).public_url == written
 
 
 def test_a_home_file_that_is_not_toml_is_told_by_its_path(empty_place: Path) -> None:
-    """Shows that a broken footnote.toml ends in a sentence, not a traceback."""
+    """Shows that a malformed footnote.toml raises SettingsError with its path."""
     (empty_place / ".footnote").mkdir()
     (empty_place / ".footnote" / "footnote.toml").write_text("port: 1")
     with pytest.raises(SettingsError, match=r"footnote\.toml is not valid TOML"):
@@ -190,13 +190,13 @@ SECRETS = [
 
 @for_each("variable", SECRETS)
 def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
-    """Shows that a reference cannot lead to one, however it is spelled."""
+    """Shows that no reference resolves to one, however it is spelled."""
     for spelled in (variable, variable.lower()):
         assert "Footnote's own settings" in (fault_of(f"env:{spelled}") or "")
 
 
 def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows a list, and that a password in its place is refused without being repeated."""
+    """Shows a list of references, and that a literal password is refused without being repeated."""
     monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF, file:/run/secrets/my pdf,")
     assert load(StorageSettings).password_references == ("env:HR_PDF", "file:/run/secrets/my pdf")
     monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF,marmalade")
@@ -209,7 +209,7 @@ def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.Mon
 def test_quotes_are_kept_for_as_long_as_their_links_live(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, link_days: str, kept: float
 ) -> None:
-    """Shows that a link which lives longer than quotes are kept still opens its quote."""
+    """Shows that a link that outlives the retention of quotes still opens its quote."""
     monkeypatch.setenv("FOOTNOTE_HOME", str(tmp_path))
     monkeypatch.setenv("FOOTNOTE_LINK_DAYS", link_days)
     assert load_settings().storage.citation_days == kept
@@ -242,7 +242,7 @@ def test_quotes_are_kept_for_as_long_as_their_links_live(
     ],
 )
 def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses are said in logs and at the start: a key belongs in the setting beside them."""
+    """URLs are logged and printed at startup: a key belongs in the setting for it."""
     room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
     monkeypatch.setenv(variable, written)
     with pytest.raises(
@@ -259,7 +259,7 @@ def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: 
 def test_an_address_without_a_protocol_holds_no_password(
     written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows the settings that name a server alone, and the endpoint of one share's account."""
+    """Covers settings with a server name only, and the endpoint of a share's account."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", written)
     with pytest.raises(SettingsError, match=r"AWS_ENDPOINT_URL: .*keep the key in the setting") as refused:
         load(ShareSettings)
@@ -274,7 +274,7 @@ def test_an_address_without_a_protocol_holds_no_password(
 @for_each("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])
 @for_each("variable", ["OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MicrosoftAppPassword", "WEAVIATE_API_KEY"])
 def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, letter: str) -> None:
-    """A key that was copied from a text fails at the start, with its name, not in the middle of a call."""
+    """A key with a copied stray character fails at startup by its name, not during a call."""
     room = next(one for one in ROOMS if variable in one.variables())
     with pytest.raises(SettingsError, match=f"{variable} holds a blank or a letter") as refused:
         load(room, **{room.variables()[variable]: SecretStr(f"CANARY{letter}1")})
@@ -282,7 +282,7 @@ def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, lett
 
 
 def test_a_password_that_people_type_may_have_any_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows databases and shares: their passwords stand in no header."""
+    """Covers databases and shares: their passwords are not sent in HTTP headers."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://footnote:pässword@host/db")
     monkeypatch.setenv("FOOTNOTE_SMB_PASSWORD", "grüne Bäume")
     monkeypatch.setenv("FOOTNOTE_BLOBS", "s3://büro/alle pdfs")

@@ -1,4 +1,4 @@
-"""Settings of the console's sign-in: set wholly, or refused with what is missing."""
+"""Settings of the console's sign-in: complete, or refused with the missing one's name."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WHOLE: dict[str, Any] = {
     ],
 )
 def test_half_a_sign_in_is_refused_with_what_is_missing(changed: dict[str, Any], said: str) -> None:
-    """The message names the setting."""
+    """The error names the setting."""
     with pytest.raises(ValidationError, match=said):
         SignInSettings(**WHOLE | changed)
 
 
 def test_nothing_is_on_by_default_and_nobody_has_a_role() -> None:
-    """Shows the console of who sets nothing."""
+    """Shows that sign-in is disabled by default."""
     settings = SignInSettings()
     assert (settings.is_on, settings.role("", []), settings.role("ada@example.com", ["x"])) == (
         False,
@@ -52,7 +52,7 @@ def test_nothing_is_on_by_default_and_nobody_has_a_role() -> None:
 
 
 def test_the_highest_role_counts_and_names_are_exact() -> None:
-    """Letters' case does not count in addresses; it does in groups; a group is no address."""
+    """Addresses are compared without case, groups with case; a group is never an address."""
     settings = SignInSettings(**WHOLE)
     assert settings.role("ADA@example.com", []) is Role.ADMIN
     assert settings.role("", ["staff", "Footnote Admins"]) is Role.ADMIN
@@ -74,19 +74,19 @@ def test_the_highest_role_counts_and_names_are_exact() -> None:
     ],
 )
 def test_an_address_is_no_group_and_no_address_that_folds_into_it(named: str, claimed: str) -> None:
-    """Only plain ASCII addresses count, and only their letters' case is the same."""
+    """Only plain ASCII addresses match, and only their case is ignored."""
     settings = SignInSettings(**WHOLE | {"oidc_admins": named})
     assert settings.role(claimed, []) is None
 
 
 def test_a_group_that_looks_like_an_address_is_none() -> None:
-    """Whoever may name groups gets no role that is an address's."""
+    """A provider's group names give no role that belongs to an address."""
     assert SignInSettings(**WHOLE | {"oidc_admins": "ada@example.com"}).role("", ["ada@example.com"]) is None
 
 
 @pytest.mark.parametrize("url", [None, "http://footnote.example"])
 def test_sign_in_wants_an_address_that_nobody_listens_to(url: str | None) -> None:
-    """A provider sends browsers back by TLS, or on this machine."""
+    """The provider redirects browsers over TLS, or on this machine."""
     with pytest.raises(SettingsError, match="FOOTNOTE_PUBLIC_URL"):
         require_public_url(SignInSettings(**WHOLE), url)
     require_public_url(SignInSettings(**WHOLE), "http://127.0.0.1:8765")

@@ -1,4 +1,4 @@
-"""``footnote demo``: what it copies, and what it says at once."""
+"""``footnote demo``: files it copies, and errors it reports at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.errors import SettingsError
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """A folder of PDFs, one of them deeper, beside a file that is none."""
+    """Return a folder of PDFs, one in a subfolder, next to another file."""
     folder = tmp_path / "docs"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.pdf").write_bytes(b"%PDF-1.7 a")
@@ -29,7 +29,7 @@ def copy(docs: Path, home: Path) -> int:
 
 
 def arrived(home: Path) -> dict[str, bytes]:
-    """Return the files in the watched folder by their path in it."""
+    """Return the files in the watched folder by their relative path."""
     inbox = home / "inbox" / "demo"
     return {
         path.relative_to(inbox).as_posix(): path.read_bytes() for path in inbox.rglob("*") if path.is_file()
@@ -37,13 +37,13 @@ def arrived(home: Path) -> dict[str, bytes]:
 
 
 def test_every_pdf_at_any_depth_arrives_and_nothing_else(docs: Path, tmp_path: Path) -> None:
-    """Shows that a folder keeps its shape and that only PDFs are taken."""
+    """Shows that subfolders are kept and only PDFs are copied."""
     assert copy(docs, tmp_path / "home") == 2
     assert arrived(tmp_path / "home") == {"a.pdf": b"%PDF-1.7 a", "deep/B.PDF": b"%PDF-1.7 b"}
 
 
 def test_the_second_time_only_what_changed_is_copied(docs: Path, tmp_path: Path) -> None:
-    """Shows that an unchanged file keeps its look, so that it is not read again."""
+    """Shows that an unchanged file keeps its inode and times, so that it is not read again."""
     copy(docs, tmp_path / "home")
     before = os.stat(tmp_path / "home" / "inbox" / "demo" / "a.pdf")
     assert copy(docs, tmp_path / "home") == 0
@@ -59,7 +59,7 @@ def test_the_second_time_only_what_changed_is_copied(docs: Path, tmp_path: Path)
 
 
 def test_each_index_and_each_folder_has_a_home_of_its_own(docs: Path, tmp_path: Path) -> None:
-    """Shows that answers never come from the documents of another demo, nor from an index that lacks them."""
+    """Shows that answers never come from another demo's documents, or from an index without them."""
     twin = tmp_path / "other" / "docs"
     homes = [
         home_of(folder, index)
@@ -76,14 +76,14 @@ def demo_of(docs: Path, home: Path, port: int) -> argparse.Namespace:
 
 @pytest.mark.parametrize(("wanted", "said"), [("missing", "is not a folder"), ("empty", "holds no PDF")])
 async def test_a_folder_without_pdfs_ends_in_a_sentence(wanted: str, said: str, tmp_path: Path) -> None:
-    """Shows that a mistyped folder is told before anything starts."""
+    """Shows that a mistyped folder is reported before anything starts."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingsError, match=f"{tmp_path / wanted} {said}"):
         await demo(demo_of(tmp_path / wanted, tmp_path / "home", 0))
 
 
 async def test_a_port_that_is_taken_is_told_before_anything_is_done(docs: Path, tmp_path: Path) -> None:
-    """Shows that nobody waits for a demo that cannot be reached, and how another port is named."""
+    """Shows that the error comes before any copying, and names the option for another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=rf"as in `--port {port + 1}` \(with make: `PORT={port + 1}`"):

@@ -1,4 +1,4 @@
-"""What people said of answers becomes cases that the evaluation reads."""
+"""Export of feedback as cases for the evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def said(
 
 
 def test_cases_are_read_by_the_evaluation(tmp_path: Path) -> None:
-    """Shows a good answer with what it cited, a page that a person named, and a right "not found"."""
+    """Shows a good answer with its citations, a page named by a person, and a correct "not found"."""
     cases = [
         evaluation_case(said(FeedbackVerdict.GOOD, "grounded"), "hr"),
         evaluation_case(said(FeedbackVerdict.SHOULD_HAVE_FOUND, "not_found", page=2), "hr"),
@@ -45,7 +45,7 @@ def test_cases_are_read_by_the_evaluation(tmp_path: Path) -> None:
 
 
 def test_who_names_no_right_page_gives_no_case() -> None:
-    """Shows that nothing is made up about what would have been right."""
+    """Shows that a right page is never invented."""
     assert evaluation_case(said(FeedbackVerdict.WRONG_ANSWER, "grounded"), "hr") is None
     assert evaluation_case(said(FeedbackVerdict.BAD, "passages"), "hr") is None
     assert evaluation_case(said(FeedbackVerdict.GOOD, "chat", cited=[]), "hr") is None

@@ -1,4 +1,4 @@
-"""Commands start anew, too: the journeys fork theirs from a process that has imported all of them."""
+"""Commands in fresh processes: the journeys fork theirs from one with all modules imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOOTNOTE = Path(sys.executable).with_name("footnote")
     ],
 )
 def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[str]) -> None:
-    """Shows that the other readers start without PyMuPDF's helpers, and that all measure words alike."""
+    """Shows that other readers start without PyMuPDF's helpers, and that all use the same word quads."""
     helpers = "[name for name in ('pymupdf.layout', 'pymupdf4llm') if sys.modules.get(name)]"
     corrected = "pymupdf.TOOLS.unset_quad_corrections()"
     program = f"import {module}, pymupdf, sys; print({helpers}, {corrected})"
@@ -29,7 +29,7 @@ def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[
 
 
 def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
-    """Shows that the program's entry point is there, and that a command finds all it needs."""
+    """Shows that the entry point is installed, and that a command finds all its imports."""
     environment = {"FOOTNOTE_HOME": str(tmp_path)}
     done = subprocess.run([FOOTNOTE, "channels", "--json"], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")

@@ -1,4 +1,4 @@
-"""The JSON that scripts read: lines of one command have one shape."""
+"""JSON output: all lines of a command have the same shape."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from storage.folders.folder_status import FolderStatus
 
 
 def test_the_inbox_has_a_line_of_the_same_keys_as_a_folder() -> None:
-    """Shows that a script reads ``footnote folders --json`` without asking what kind of line it has."""
+    """Shows that scripts can parse ``footnote folders --json`` without distinguishing kinds of lines."""
     folder = FolderStatus(1, 2, "lo_x", "x", "/inbox/x", "inbox", True, None, 3, 0)
     inbox = inbox_line(Path("/inbox"), {"loose.pdf": "It lies in no channel's folder."})
     assert list(inbox) == list(folder_line(folder))

@@ -1,4 +1,4 @@
-"""What a person at a terminal is told, and what is not worth telling."""
+"""Log output at a terminal: suppression of noise, progress lines, rate limits and secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 
 def test_a_look_that_takes_longer_than_its_rhythm_is_no_news() -> None:
-    """Shows that a slow folder does not fill the terminal with warnings that no admin can act on."""
+    """Shows that a slow folder causes no scheduler warnings that an admin cannot act on."""
     program = (
         "import logging, ingestion.jobs.scheduler\n"
         "from bot.cli.log_format import set_up_logging\n"
@@ -23,7 +23,7 @@ def test_a_look_that_takes_longer_than_its_rhythm_is_no_news() -> None:
 
 
 def shown_on_terminal(program: str) -> str:
-    """What a program writes to a terminal that is its stderr."""
+    """Return a program's stderr output on a terminal."""
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-c", program], stderr=theirs, check=True)
     shown = os.read(ours, 65536).decode()
@@ -33,7 +33,7 @@ def shown_on_terminal(program: str) -> str:
 
 
 def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
-    """Shows that a warning takes the place of the line, and that ids of files are not told at a terminal."""
+    """Shows that a warning replaces the progress line, and that file ids are left out at a terminal."""
     shown = shown_on_terminal(
         "import logging, sys\n"
         "from bot.cli.log_format import set_up_logging\n"
@@ -48,7 +48,7 @@ def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
 
 
 def test_a_flood_of_records_is_no_flood_of_lines() -> None:
-    """Shows a hundred lines of a kind in a second, how many more there were, and other kinds untouched."""
+    """Shows a hundred lines of a kind per second, a count of the rest, and other kinds unaffected."""
     program = (
         "import logging\n"
         "from types import SimpleNamespace\n"
@@ -70,7 +70,7 @@ def test_a_flood_of_records_is_no_flood_of_lines() -> None:
 
 
 def test_no_record_holds_a_secret() -> None:
-    """Shows a library that quotes its key, an address with a password and a token, in text and traceback."""
+    """Covers a library that logs its key, and URLs with password and token, in text and traceback."""
     program = (
         "import logging, os\n"
         "os.environ |= {'OPENAI_API_KEY': 'CANARY-one', 'DATABASE_URL': 'postgresql://a:CANARY-two@h/d'}\n"

@@ -1,4 +1,4 @@
-"""Progress of ``serve`` at a terminal: files that cannot be read are called by their names."""
+"""Progress of ``serve`` at a terminal: unreadable files are named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def document(file: str, state: str = "quarantined") -> DocumentStatus:
 
 
 def test_a_quarantined_file_is_named_once_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    """Shows that a person reads which file and why, and not the same again with the next one."""
+    """Shows that each file is named with its reason, and not repeated with the next one."""
     progress_log = ProgressLog()
     progress_log.name_unreadable([document("a.pdf"), document("b.pdf", "live")])
     assert capsys.readouterr().err == "could not read it/a.pdf: it is not a PDF\n"
@@ -35,7 +35,7 @@ def test_a_quarantined_file_is_named_once_with_its_reason(capsys: pytest.Capture
 
 
 def test_many_unreadable_files_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Shows that a folder of pictures called .pdf does not flood the terminal."""
+    """Shows that a folder of images called .pdf does not flood the terminal."""
     ProgressLog().name_unreadable([document(f"{number}.pdf") for number in range(MAX_FILES_NAMED + 5)])
     *named, last = capsys.readouterr().err.splitlines()
     assert (len(named), last) == (MAX_FILES_NAMED, "and 5 more; see footnote documents")

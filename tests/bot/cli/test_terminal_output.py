@@ -1,4 +1,4 @@
-"""Tests that names and subjects of others cannot move a terminal's cursor, hide a line or ring its bell."""
+"""Escaping of external names and subjects: they cannot move the cursor, hide a line or ring the bell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a channel and an audited action of that name."""
+    """Return a home with a channel and an audited action of that name."""
 
     async def fill() -> None:
         database = await Database.open(make_sqlite(tmp_path / "home"))
@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["rows", "json"])
 @pytest.mark.parametrize("command", ["channels", "audit"])
 def test_words_of_others_are_escaped(home: Path, command: str, more: list[str]) -> None:
-    """Each control character is spelled out, and JSON says what was meant."""
+    """Each control character is escaped; JSON preserves the value."""
     done = run_command([command, *more], {"FOOTNOTE_HOME": str(home)})
     assert done.returncode == 0, done.stderr
     assert CONTROLS.findall(done.stdout + done.stderr) == []
@@ -51,6 +51,6 @@ def test_words_of_others_are_escaped(home: Path, command: str, more: list[str]) 
 
 
 def test_what_is_no_control_stays() -> None:
-    """Tabs, line feeds, other scripts and joiners of emoji."""
+    """Tabs, line feeds, other scripts and emoji joiners."""
     text = "\tzwei\nZeilen, \u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f4bb"
     assert escape(text) == text

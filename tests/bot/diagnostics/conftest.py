@@ -1,4 +1,4 @@
-"""An installation in an environment of its own, and servers that answer in one way."""
+"""Fixtures for the doctor: an isolated installation, and servers with a fixed response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS = ("FOOTNOTE_", "SLACK_", "OPENAI_", "WEAVIATE_", "DATABASE_URL", "Microsof
 
 @pytest.fixture
 async def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
-    """A home with tables, keys and an inbox and nothing in them; no settings but where it is."""
+    """Return the doctor of an empty home with tables, keys and an inbox, and no other settings."""
     for name in [name for name in os.environ if name.startswith(OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ async def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Starts servers."""
+    """Yield a function that starts a server."""
     async with AsyncExitStack() as stack:
 
         async def start(answer: Answer) -> str:

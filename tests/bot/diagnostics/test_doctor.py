@@ -1,4 +1,4 @@
-"""Doctor on installations that are well, and on broken ones: each fault is a line, with what mends it."""
+"""The doctor on healthy and broken installations: each fault is a line with its fix."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from storage.sql.tables import (
     VersionRow,
 )
 
-# The lines that start no other process and load no model; the journey has the others.
+# Checks that start no process and load no model; the journey covers the others.
 CHEAP = (
     "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "folders", "model",
     "public-url", "tls", "sign-in", "slack", "teams",
@@ -56,7 +56,7 @@ TOKEN = {"SLACK_BOT_TOKEN": f"xoxb-{CANARY}", "SLACK_APP_TOKEN": f"xapp-{CANARY}
 
 
 def json_answer(body: dict[str, Any], status: int = 200, **headers: str) -> Answer:
-    """Return a server that says this to everybody."""
+    """Return a handler with this JSON response."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.json_response(body, status=status, headers=headers)
@@ -65,12 +65,12 @@ def json_answer(body: dict[str, Any], status: int = 200, **headers: str) -> Answ
 
 
 def nowhere() -> str:
-    """Return a URL at which nobody listens."""
+    """Return a URL where no server listens."""
     return f"http://127.0.0.1:{free_port()}"
 
 
 async def publish(doctor: Doctor, location: str = "", chunks: int = 3) -> None:
-    """SQL says that a document of a watched folder answers; the index has never heard of it."""
+    """Publish a document of a watched folder in SQL that the index does not contain."""
     database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
     async with database.transaction() as session:
         channel = ChannelRow(tenant="lo_" + 52 * "b", platform="local", name="it")
@@ -92,14 +92,14 @@ async def publish(doctor: Doctor, location: str = "", chunks: int = 3) -> None:
 
 
 async def test_a_home_that_is_well_has_no_fault(doctor: Doctor) -> None:
-    """Shows that nothing is said against an installation with its defaults."""
+    """Shows that a default installation has no fault."""
     results = await doctor.look(*CHEAP)
     assert [one.name for one in results] == list(CHEAP)
     assert [one for one in results if one.state is CheckState.FAIL or (one.mend and one.name != "disk")] == []
 
 
 async def test_looking_changes_nothing(doctor: Doctor) -> None:
-    """Shows that neither an empty place becomes a home nor an old database a new one."""
+    """Shows that the doctor neither creates a home nor migrates an old database."""
     empty = doctor.home / "empty"
     told = await doctor.look(*CHEAP, FOOTNOTE_HOME=str(empty))
     assert not empty.exists()
@@ -118,7 +118,7 @@ async def test_looking_changes_nothing(doctor: Doctor) -> None:
 async def test_a_wrong_setting_is_a_line_and_the_machine_is_looked_at(
     doctor: Doctor, settings: dict[str, str], named: str
 ) -> None:
-    """Shows that whoever mistyped a variable gets a report, not a traceback, and no echo of a password."""
+    """Shows that a mistyped setting leads to a report instead of a traceback, without echoing a password."""
     told = await doctor.look("settings", "home", "disk", **settings)
     assert [one.name for one in told] == ["settings", "home", "disk"]
     assert told[0].state is CheckState.FAIL
@@ -126,14 +126,14 @@ async def test_a_wrong_setting_is_a_line_and_the_machine_is_looked_at(
 
 
 async def test_a_broken_footnote_toml_is_a_line(doctor: Doctor) -> None:
-    """Shows that the file of settings may be anything."""
+    """Shows that a malformed settings file is reported."""
     (doctor.home / "footnote.toml").write_text(f"OPENAI_API_KEY = '{CANARY}\n")
     assert "footnote.toml" in (await doctor.fault("settings")).text
 
 
 @pytest.mark.parametrize("status", [401, 404, 429])
 async def test_a_model_that_refuses_is_told_apart(doctor: Doctor, serve: Serve, status: int) -> None:
-    """Shows what is to be mended: the key, the address, the quota; and that the key is not printed."""
+    """Shows the fix (key, URL or quota), and that the key is not printed."""
     url = await serve(json_answer({"error": {"message": f"bad key sk-{CANARY}"}}, status))
     wanted = {401: "OPENAI_API_KEY", 404: "OPENAI_MODEL", 429: "quota"}[status]
     told = await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
@@ -141,19 +141,19 @@ async def test_a_model_that_refuses_is_told_apart(doctor: Doctor, serve: Serve, 
 
 
 async def test_a_model_without_its_key_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows that an endpoint which wants a key says so where none is set."""
+    """Shows that a 401 without a configured key is reported as a missing key."""
     url = await serve(json_answer({"error": {"message": "who are you?"}}, 401))
     assert (await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1")).mend == "set OPENAI_API_KEY"
 
 
 async def test_a_dead_model_server_is_told(doctor: Doctor) -> None:
-    """Shows that nobody at the address is a failure of its own."""
+    """Shows that an unreachable server is a failure of its own."""
     told = await doctor.fault("model", OPENAI_BASE_URL=f"{nowhere()}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
     assert (told.state, "reached" in told.mend) == (CheckState.FAIL, True)
 
 
 async def test_a_wrong_slack_token_is_told(doctor: Doctor) -> None:
-    """Shows that Slack is asked, and what it says of the token."""
+    """Shows that Slack is called, and its error about the token is shown."""
     async with oauth_slack() as slack:
         told = [one.text for one in await doctor.look("slack", SLACK_API_URL=slack.api_url, **TOKEN)]
     assert told == ["Slack refused: invalid_auth", "Socket Mode: Slack refused: invalid_auth"]
@@ -163,7 +163,7 @@ async def test_a_wrong_slack_token_is_told(doctor: Doctor) -> None:
 async def test_slack_s_scopes_are_compared_with_the_manifest(
     doctor: Doctor, serve: Serve, missing: list[str]
 ) -> None:
-    """Shows that an app of an older manifest is found before a message is lost for it."""
+    """Shows that an app with an outdated manifest is noticed before a message is lost."""
     granted = ",".join(one for one in SCOPES if one not in missing)
     url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}, **{"X-OAuth-Scopes": granted}))
     (told,) = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", **TOKEN)
@@ -172,7 +172,7 @@ async def test_slack_s_scopes_are_compared_with_the_manifest(
 
 
 async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows that a token alone brings nothing in."""
+    """Shows that a bot token alone receives no events."""
     url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}))
     told = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", SLACK_BOT_TOKEN=TOKEN["SLACK_BOT_TOKEN"])
     assert [one.state for one in told] == [CheckState.FAIL, CheckState.OK]
@@ -181,7 +181,7 @@ async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Ser
 
 @pytest.mark.parametrize("status", [200, 401])
 async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
-    """Shows that a secret which has ended is found before the first message."""
+    """Shows that an expired secret is noticed before the first message."""
     given = {"access_token": CANARY, "expires_in": 3600} if status == 200 else {"error": "invalid_client"}
     authority = await serve(json_answer(given, status))
     told = await check_app_token(AppCredentials("app", CANARY, "tenant", authority))
@@ -190,7 +190,7 @@ async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
 
 
 async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
-    """Shows one that is well, one with another name, one whose keys are unusable, one that is away."""
+    """Covers a healthy provider, one with another issuer, one with unusable keys, and one that is down."""
     async with serving_provider() as provider:
         said = {"FOOTNOTE_OIDC_ISSUER": provider.issuer, "FOOTNOTE_OIDC_CLIENT_ID": CLIENT_ID}
         said |= {"FOOTNOTE_OIDC_READERS": "ada@example.com", "FOOTNOTE_PUBLIC_URL": "https://x.example"}
@@ -205,7 +205,7 @@ async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
 
 @pytest.mark.engine("s3")
 async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) -> None:
-    """Shows one that is well, one that refuses us, one that is away, and one that is another home's."""
+    """Covers a healthy store, one that refuses access, one that is down, and one of another home."""
     bucket = s3_server.place()
     account = {name.upper(): value for name, value in s3_server.settings.items()}
     (well,) = await doctor.look("blobs", FOOTNOTE_BLOBS=bucket.location, **account)
@@ -217,18 +217,18 @@ async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) 
 
 
 async def test_half_of_teams_settings_is_told(doctor: Doctor) -> None:
-    """Shows what is missing where only the secret is set."""
+    """Shows which setting is missing if only the secret is set."""
     assert "MicrosoftAppId" in (await doctor.fault("teams", MicrosoftAppPassword=CANARY)).text
 
 
 async def test_a_public_url_that_leads_nowhere_is_told(doctor: Doctor) -> None:
-    """Shows that it is really asked."""
+    """Shows that the URL is really requested."""
     told = await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=nowhere())
     assert "is not reached from here" in told.text
 
 
 async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows that a link of this home is known by its own keys alone; the journey shows the right one."""
+    """Shows that a link of this home is recognized by its keys; the journey covers the right one."""
     others = Links(KeyRing(doctor.home / "other_keys.json"), "http://x", timedelta(days=1), utc_now)
 
     async def answer(request: web.Request) -> web.Response:
@@ -243,14 +243,14 @@ async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: D
 
 
 async def test_a_proxy_that_answers_itself_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows a gateway whose service is down, and a page that says yes to everything."""
+    """Covers a gateway whose service is down, and a page that answers 200 to everything."""
     for status in (502, 200):
         url = await serve(json_answer({}, status))
         assert f"status {status}" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
 
 
 async def test_links_of_chats_to_this_machine_are_told(doctor: Doctor) -> None:
-    """Shows that doctor says what serve warns of, by the same rule."""
+    """Shows that the doctor applies the same rule as serve's warning."""
     told = await doctor.fault(
         "public-url", FOOTNOTE_PUBLIC_URL=nowhere(), SLACK_API_URL="https://slack.invalid/api/", **TOKEN
     )
@@ -259,7 +259,7 @@ async def test_links_of_chats_to_this_machine_are_told(doctor: Doctor) -> None:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Root may write anywhere, so it is nobody for a while; whoever else runs this stays who they are."""
+    """Drop root's permissions temporarily, as root may write anywhere; other users are unaffected."""
     was = os.geteuid()
     if was == 0:
         os.seteuid(NOBODY)
@@ -270,7 +270,7 @@ def as_nobody() -> Iterator[None]:
 
 
 async def test_a_home_that_cannot_be_written_is_told(doctor: Doctor) -> None:
-    """Shows a read-only home, as the user that runs the service sees it."""
+    """Shows a read-only home as seen by the user that runs the service."""
     place = Path(tempfile.mkdtemp())
     try:
         place.chmod(0o555)
@@ -283,7 +283,7 @@ async def test_a_home_that_cannot_be_written_is_told(doctor: Doctor) -> None:
 
 
 async def test_a_full_disk_is_told(doctor: Doctor) -> None:
-    """Shows both thresholds; the disk itself is not filled for it."""
+    """Shows both thresholds, with simulated disk usage."""
     for free, state in ((100 << 20, CheckState.FAIL), (1 << 30, CheckState.WARN), (99 << 30, CheckState.OK)):
         usage = SimpleNamespace(total=100 << 30, used=0, free=free)
         doctor.patch.setattr(shutil, "disk_usage", lambda _, usage=usage: usage)
@@ -291,7 +291,7 @@ async def test_a_full_disk_is_told(doctor: Doctor) -> None:
 
 
 async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
-    """Shows a watched place that went away, and a mistake of the map."""
+    """Covers a watched folder that is gone, and a typo in the map."""
     await publish(doctor, str(doctor.home / "gone"))
     (doctor.home / "folders.toml").write_text('[[folder]]\nlocation = "/x"\nchanel = "it"\n')
     told = [one.text for one in await doctor.look("folders") if one.state is CheckState.FAIL]
@@ -300,7 +300,7 @@ async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
 
 
 async def test_a_mapped_folder_that_is_not_watched_yet_is_looked_at(doctor: Doctor) -> None:
-    """Shows that a new folders.toml which names a missing path is told before serve has begun."""
+    """Shows that a missing path in a new folders.toml is reported before serve has started."""
     place = doctor.home / "share"
     (doctor.home / "folders.toml").write_text(f'[[folder]]\nlocation = "{place}"\nchannel = "it"\n')
     assert f"{place}: No such file" in (await doctor.fault("folders")).text
@@ -309,7 +309,7 @@ async def test_a_mapped_folder_that_is_not_watched_yet_is_looked_at(doctor: Doct
 
 
 async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
-    """Shows that SQL's documents are looked for in the index, channel by channel."""
+    """Shows that SQL's documents are compared with the index, channel by channel."""
     await publish(doctor)
     told = await doctor.fault("contents")
     assert (told.state, "lacks 1 of 1" in told.text) == (CheckState.FAIL, True)
@@ -317,7 +317,7 @@ async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
 
 
 async def test_an_index_that_is_built_anew_is_no_loss(doctor: Doctor) -> None:
-    """Shows that what an erasure dropped is waited for."""
+    """Shows that chunks dropped by an erasure are expected to be missing during the rebuild."""
     await publish(doctor)
     database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
     await IndexRebuilds(database).begin(1)
@@ -327,13 +327,13 @@ async def test_an_index_that_is_built_anew_is_no_loss(doctor: Doctor) -> None:
 
 
 async def test_a_channel_beyond_the_embedded_index_is_told(doctor: Doctor) -> None:
-    """Shows the size at which another engine is advised."""
+    """Shows the size from which another engine is recommended."""
     await publish(doctor, chunks=60_000)
     assert "Weaviate" in (await doctor.fault("sizes")).mend
 
 
 async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor) -> None:
-    """Shows that doctor never migrates, and that no other line stumbles over it."""
+    """Shows that the doctor never migrates, and that other checks cope with it."""
     held = "9999"
     file = doctor.home / "footnote.db"
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -346,13 +346,13 @@ async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor)
 
 
 async def test_an_absent_database_server_is_told(doctor: Doctor) -> None:
-    """Shows PostgreSQL that is not there; its password stands in no line."""
+    """Shows an unreachable PostgreSQL; its password is not printed."""
     url = f"postgresql://footnote:{CANARY}@127.0.0.1:{free_port()}/footnote"
     assert "does not answer" in (await doctor.fault("sql", DATABASE_URL=url)).text
 
 
 async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
-    """Shows that no other index is taken in its place."""
+    """Shows that no fallback index is used."""
     told = await doctor.fault("index", WEAVIATE_URL=nowhere(), WEAVIATE_API_KEY=CANARY)
     assert (told.state, "nobody answers there" in told.text) == (CheckState.FAIL, True)
 
@@ -368,7 +368,7 @@ async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
 async def test_a_cluster_that_is_not_well_is_told(
     doctor: Doctor, serve: Serve, version: str, status: str, said: str
 ) -> None:
-    """Shows version, nodes and replication, as Weaviate tells them."""
+    """Shows version, nodes and replication as reported by Weaviate."""
     nodes = [{"name": "a", "status": "HEALTHY"}, {"name": "b", "status": status}]
 
     async def answer(request: web.Request) -> web.Response:
@@ -386,7 +386,7 @@ async def test_a_cluster_that_is_not_well_is_told(
 
 
 async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows the setting that makes more, and the page that says how."""
+    """Shows the setting that adds replicas, and its documentation page."""
     nodes = {"nodes": [{"name": name, "status": "HEALTHY"} for name in "abc"]}
 
     async def answer(request: web.Request) -> web.Response:
@@ -403,7 +403,7 @@ async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, s
 
 @pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])
 async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minutes: int, state: str) -> None:
-    """Shows the comparison with a platform's own answers."""
+    """Shows the comparison with the Date header of a platform."""
 
     async def answer(_: web.Request) -> web.Response:
         date = format_datetime(utc_now() + timedelta(minutes=minutes), usegmt=True)
@@ -414,7 +414,7 @@ async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minut
 
 
 async def test_a_check_that_hangs_costs_only_its_line() -> None:
-    """Shows the limits: no check waits for another, and whatever one raises is a line without its text."""
+    """Shows timeouts: no check waits for another, and an exception is a line without its text."""
 
     async def hang() -> None:
         await asyncio.sleep(60)
@@ -437,7 +437,7 @@ async def test_a_check_that_hangs_costs_only_its_line() -> None:
 
 
 async def test_the_report_holds_no_secret() -> None:
-    """Shows that whatever a check quotes passes the filter."""
+    """Shows that all text quoted by checks passes the filter."""
 
     async def quote() -> Any:
         return ok(f"it said {CANARY} of https://someone:{CANARY}@host/")
@@ -449,7 +449,7 @@ async def test_the_report_holds_no_secret() -> None:
 
 
 def test_secrets_are_taken_out_wherever_they_stand() -> None:
-    """Shows the filter by itself: known values, passwords of URLs, queries, tokens nobody knew of."""
+    """Covers known values, passwords in URLs, query strings and unknown tokens."""
     clean = Redactor(["s3cret", "no"]).clean
     assert clean("it said s3cret!") == f"it said {HIDDEN}!"
     assert clean("no news") == "no news"
@@ -459,6 +459,6 @@ def test_secrets_are_taken_out_wherever_they_stand() -> None:
 
 
 async def test_an_unknown_line_is_refused(doctor: Doctor) -> None:
-    """Shows that a mistyped name does not look like health."""
+    """Shows that a mistyped check name does not look healthy."""
     with pytest.raises(ValueError, match="there is no line slck"):
         await doctor.look("slck")

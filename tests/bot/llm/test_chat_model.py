@@ -1,4 +1,4 @@
-"""A stream of a model's reply: its pieces come as they are sent, and only a whole one counts as a reply."""
+"""Streaming of model replies: pieces arrive as they are sent, and only a complete one is a reply."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD_REQUEST = response(b"{}", status="400 Bad Request")
 
 
 async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
-    """Return a streamed reply with its pieces."""
+    """Return a streamed reply and its pieces."""
     pieces: list[str] = []
     async with aclosing(ChatModel.connect("k", url, model="m", seconds=seconds)) as endpoint:
         async with in_time(seconds):
@@ -51,13 +51,13 @@ async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.
 async def heard(
     handle: Handler, ask: ChatRequest = PLAIN, *, seconds: float = 10.0
 ) -> tuple[Reply, list[str]]:
-    """Return the same from an endpoint that does this."""
+    """Return the same from an endpoint with this handler."""
     async with byte_server(handle) as url:
         return await heard_from(url, ask, seconds=seconds)
 
 
 async def test_a_stream_is_heard_piece_by_piece_and_counted_at_its_end() -> None:
-    """The pieces make up the text, and the last event says what it cost."""
+    """The pieces make up the text, and the last event has the usage."""
     reply, pieces = await heard(always(stream(TEXT)))
     assert len(pieces) > 1
     assert (reply.text, "".join(pieces)) == (TEXT, TEXT)
@@ -65,7 +65,7 @@ async def test_a_stream_is_heard_piece_by_piece_and_counted_at_its_end() -> None
 
 
 async def test_a_whole_reply_is_counted_too() -> None:
-    """Without a listener one completion comes, with its usage or without."""
+    """Without a listener a single completion is requested, with or without usage."""
     async with byte_server(
         in_turn(response(completion(TEXT, usage=USAGE)), response(completion(TEXT)))
     ) as url:
@@ -76,7 +76,7 @@ async def test_a_whole_reply_is_counted_too() -> None:
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many"}, "much"])
 async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(usage: object) -> None:
-    """Usage that is missing or odd is unknown, and nothing worse."""
+    """Missing or malformed usage is reported as unknown."""
     reply, _ = await heard(always(stream(TEXT, usage=usage)))
     assert reply == Reply(TEXT, None)
 
@@ -99,13 +99,13 @@ async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(u
     ],
 )
 async def test_a_stream_that_did_not_come_to_its_end_is_no_reply(raw: bytes) -> None:
-    """Whatever was heard before: cut, broken, filtered and empty streams are never passed off as whole."""
+    """Truncated, broken, filtered and empty streams are never taken for complete ones."""
     with pytest.raises(ModelReplyUnusable):
         await heard(always(raw))
 
 
 async def test_a_connection_that_breaks_amid_a_stream_is_not_tried_again() -> None:
-    """What was heard would be told a second time."""
+    """The listener would get the same text twice."""
     asked = 0
 
     async def break_off(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -122,13 +122,13 @@ async def test_a_connection_that_breaks_amid_a_stream_is_not_tried_again() -> No
 
 
 async def test_a_connection_that_breaks_before_the_first_piece_is_tried_again() -> None:
-    """Nobody heard anything yet."""
+    """The listener has got nothing yet."""
     reply, _ = await heard(in_turn(response(b"{}", status="503 Service Unavailable"), b"", stream(TEXT)))
     assert reply.text == TEXT
 
 
 async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -> None:
-    """JSON in place of a stream costs one more request, and no third one the next time."""
+    """JSON in place of a stream costs one more request, and none the next time."""
     requests: list[dict[str, Any]] = []
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -146,7 +146,7 @@ async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -
 
 
 async def test_an_endpoint_that_refuses_to_count_streams_is_not_asked_to() -> None:
-    """A 400 to ``stream_options`` leads to a stream without it, from then on, the schema kept."""
+    """After a 400 streams are requested without ``stream_options`` from then on; the schema is kept."""
     requests: list[dict[str, Any]] = []
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -171,7 +171,7 @@ REASONING = {
 
 @dataclass
 class PickyServer:
-    """An endpoint whose model refuses parameters by their names, and whose replies are set."""
+    """An endpoint that refuses some parameters by name, with scripted replies."""
 
     refuses: dict[str, str] = field(default_factory=dict)
     names_param: bool = True
@@ -179,7 +179,7 @@ class PickyServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     async def handle(self, request: bytes, writer: asyncio.StreamWriter) -> None:
-        """Refuse, or answer."""
+        """Refuse the request, or answer it."""
         asked = json.loads(request)
         self.requests.append(asked)
         refused = next((name for name in self.refuses if name in asked), None)
@@ -199,7 +199,7 @@ def _fitting(asked: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize("names_param", [True, False], ids=["by param", "in its message"])
 async def test_a_reasoning_model_is_asked_in_its_own_words(names_param: bool) -> None:
-    """Shows that a refused temperature or limit is left out and stays so, the schema kept."""
+    """Shows that a refused temperature or limit is left out from then on; the schema is kept."""
     server = PickyServer(REASONING, names_param)
     async with byte_server(server.handle) as url:
         async with aclosing(ChatModel.connect("k", url, model="o9", seconds=5)) as model:
@@ -212,7 +212,7 @@ async def test_a_reasoning_model_is_asked_in_its_own_words(names_param: bool) ->
 
 
 async def test_a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() -> None:
-    """Shows that a refusal which names the stream costs neither the schema nor the answer."""
+    """Shows that a refusal of streaming costs neither the schema nor the answer."""
     server = PickyServer({"stream": "Your organization must be verified to stream this model."})
     async with byte_server(server.handle) as url:
         async with aclosing(ChatModel.connect("k", url, model="o9", seconds=5)) as model:
@@ -223,7 +223,7 @@ async def test_a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() -
 
 
 async def test_what_was_refused_is_tried_again_after_a_while() -> None:
-    """Shows that a gateway which learnt to count its streams is believed an hour later."""
+    """Shows that a gateway is asked for usage again after an hour."""
     server = PickyServer({"stream_options": "no"})
     async with byte_server(server.handle) as url:
         async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as model:
@@ -236,7 +236,7 @@ async def test_what_was_refused_is_tried_again_after_a_while() -> None:
 
 
 async def test_one_empty_stream_ends_no_streaming() -> None:
-    """Shows that a hiccup costs one more request, and that only the third in a row switches streams off."""
+    """Shows that an empty stream costs one more request, and that three in a row disable streaming."""
     empty = STREAM_HEAD + DONE
     server = PickyServer()
     async with byte_server(server.handle) as url:
@@ -249,7 +249,7 @@ async def test_one_empty_stream_ends_no_streaming() -> None:
 
 
 async def test_one_misformatted_reply_ends_no_schema() -> None:
-    """Shows that a slip costs one plain reply, a good one makes it forgotten, and three in a row end it."""
+    """Shows that a malformed reply costs a plain one; only three in a row disable the schema."""
     asked: list[bool] = []
     slips = iter([True, False, True, True, True])
 
@@ -270,7 +270,7 @@ async def test_one_misformatted_reply_ends_no_schema() -> None:
 
 
 async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
-    """Only a request that asked for a schema may be repeated without it."""
+    """Only a request with a schema may be repeated without it."""
     with pytest.raises(SchemaRefused):
         await heard(always(BAD_REQUEST), STRICT)
     with pytest.raises(ModelUnavailable) as refusal:
@@ -293,7 +293,7 @@ async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
     at_once=True,
 )
 async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: type[ModelError]) -> None:
-    """Login pages, error statuses and silence are translated as they are without streaming, at once."""
+    """Login pages, error statuses and silence raise the same errors as without streaming, at once."""
     started = time.perf_counter()
     with pytest.raises(error):
         await heard(always(raw))
@@ -301,20 +301,20 @@ async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: typ
 
 
 async def test_a_stream_that_trickles_costs_no_more_than_its_time() -> None:
-    """Pieces that keep coming, so that no read ever times out, are cut off too."""
+    """A slow stream is cut off by the total timeout, although no single read times out."""
     with pytest.raises(ModelUnavailable, match="in time"):
         await heard(slowly([STREAM_HEAD, *[event("word ")] * 30], 0.1), seconds=0.6)
 
 
 async def test_a_stream_that_stalls_costs_no_more_than_its_time() -> None:
-    """Silence after the first piece ends when the given seconds are over."""
+    """Silence after the first piece ends at the timeout."""
     with pytest.raises(ModelError):
         await heard(slowly([STREAM_HEAD + event("word ")], 3), seconds=0.5)
 
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_streams_and_counts(language_model: LanguageModel) -> None:
-    """llama.cpp's own server: pieces, usage, an end; one cut by its limit is no reply."""
+    """llama.cpp's server sends pieces, usage and an end; a reply cut by its token limit is refused."""
     connected = ChatModel.connect(language_model.key, language_model.url, model="smollm2", seconds=100)
     async with aclosing(connected) as endpoint:
         pieces: list[str] = []

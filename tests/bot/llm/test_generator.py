@@ -1,4 +1,4 @@
-"""Whatever an endpoint does, a draft or one of two errors comes out, within the time that was given."""
+"""Drafts from a model endpoint: a draft or one of two errors, always within the timeout."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def draft_from(raw: bytes) -> Draft:
 
 
 async def test_a_good_reply_becomes_a_draft() -> None:
-    """A completion in the schema is read, and its quote is found in the evidence."""
+    """A completion in the schema is parsed, and its quote is found in the evidence."""
     read = await draft_from(response(completion(REPLY, usage=USAGE)))
     assert verify_sentences(read, EVIDENCE).text == "At 2 AM. [1]"
     assert read.usage == Usage(120, 30)
@@ -91,7 +91,7 @@ async def test_a_good_reply_becomes_a_draft() -> None:
     at_once=True,
 )
 async def test_every_broken_reply_ends_in_one_error(raw: bytes, error: type[ModelError]) -> None:
-    """Login pages, cut bodies, wrong encodings, empty choices and error statuses are all translated."""
+    """Login pages, truncated bodies, wrong encodings, empty choices and error statuses are all translated."""
     with pytest.raises(error):
         await draft_from(raw)
 
@@ -116,7 +116,7 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
 
 
 async def test_each_request_has_a_fence_of_its_own() -> None:
-    """No document can know the text that opens and closes passages, and the temperature is 0."""
+    """The delimiter around passages is random, so that no document can contain it; the temperature is 0."""
     requests: list[dict[str, Any]] = []
 
     async def listen(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -134,7 +134,7 @@ async def test_each_request_has_a_fence_of_its_own() -> None:
 
 
 async def test_short_troubles_are_tried_again(llmock: LLMock) -> None:
-    """A 500 and a short rate limit pass without anybody noticing."""
+    """A 500 and a short rate limit are retried."""
     llmock.fail(500).rate_limit(retry_after=0.1).reply(REPLY)
     assert (await draft(llmock.base_url())).claims
 
@@ -151,7 +151,7 @@ async def test_short_troubles_are_tried_again(llmock: LLMock) -> None:
     ],
 )
 async def test_lasting_troubles_are_unavailable(llmock: LLMock, trouble: Callable[[LLMock], LLMock]) -> None:
-    """Outages, quotas, overflows and delays end as unavailable, in bounded time."""
+    """Outages, exhausted quotas, overflows and delays raise ModelUnavailable in bounded time."""
     trouble(llmock)
     started = time.perf_counter()
     with pytest.raises(ModelUnavailable):
@@ -160,11 +160,11 @@ async def test_lasting_troubles_are_unavailable(llmock: LLMock, trouble: Callabl
 
 
 def test_every_public_error_of_the_sdk_is_translated() -> None:
-    """A new exception of the SDK fails this test until somebody decides what it means here."""
+    """A new exception of the SDK fails this test until its translation is decided."""
     public = {
         name
         for name, member in vars(openai).items()
-        # isinstance() and inspect.isclass() would load every lazy part of the SDK
+        # isinstance() and inspect.isclass() would load all lazy parts of the SDK
         if issubclass(type(member), type) and issubclass(member, Exception) and not name.startswith("_")
     }
     elsewhere = {
@@ -195,14 +195,14 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_takes_our_request(language_model: LanguageModel) -> None:
-    """A real server accepts messages, schema and limits; four tokens are too few, and that is noticed."""
+    """Messages, schema and limits are accepted; a reply truncated after four tokens is refused."""
     with pytest.raises(ModelReplyUnusable, match="ended by length"):
         await draft(language_model.url, key=language_model.key, tokens=4, seconds=120)
 
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_keeps_to_our_schema(language_model: LanguageModel) -> None:
-    """Constrained decoding gives JSON of our schema; without claims, so that a tiny model comes to an end."""
+    """Constrained decoding yields JSON of our schema; without claims, so that a tiny model finishes."""
     claims = {**REPLY_SCHEMA["properties"]["claims"], "maxItems": 0}
     schema = {**REPLY_SCHEMA, "properties": {**REPLY_SCHEMA["properties"], "claims": claims}}
     async with AsyncOpenAI(api_key=language_model.key, base_url=language_model.url, max_retries=0) as client:
@@ -220,7 +220,7 @@ async def test_a_real_server_keeps_to_our_schema(language_model: LanguageModel) 
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_refuses_a_wrong_key(language_model: LanguageModel) -> None:
-    """A 401 of a real server is an endpoint that is unavailable to us."""
+    """A 401 raises ModelUnavailable."""
     with pytest.raises(ModelUnavailable, match="401"):
         await draft(language_model.url, key="wrong", seconds=60)
 
@@ -228,7 +228,7 @@ async def test_a_real_server_refuses_a_wrong_key(language_model: LanguageModel) 
 @pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_server_refuses_too_long_a_prompt(language_model: LanguageModel) -> None:
-    """More passages than the context holds is a 400, in both formats, and ends as unavailable."""
+    """More passages than fit the context window get a 400 in both formats, and raise ModelUnavailable."""
     long = make_evidence(make_passage("backup daily " * 4000))
     with pytest.raises(ModelUnavailable, match="400"):
         await draft(language_model.url, key=language_model.key, evidence=long, seconds=60)
@@ -236,7 +236,7 @@ async def test_a_real_server_refuses_too_long_a_prompt(language_model: LanguageM
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_that_is_slow_is_cut_off(language_model: LanguageModel) -> None:
-    """A draft that takes too long is given up, and the server answers the next one."""
+    """A draft is cancelled at its timeout, and the server answers the next request."""
     with pytest.raises(ModelUnavailable):
         await draft(language_model.url, key=language_model.key, seconds=1.5)
     async with AsyncOpenAI(api_key=language_model.key, base_url=language_model.url, max_retries=0) as client:

@@ -1,4 +1,4 @@
-"""A language model that words a question in other ways, over real HTTP: what it may say."""
+"""Query rewording by a language model, over real HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.llm.multi_query import MultiQueryModel
 
 
 def connect(url: str) -> MultiQueryModel:
-    """Return a model at this address."""
+    """Return a model at this URL."""
     return MultiQueryModel(ModelCalls.connect("k", url, model="smollm2", seconds=5))
 
 
@@ -27,7 +27,7 @@ async def reworded(url: str, question: str) -> list[str]:
 
 
 async def test_wordings_are_few_short_new_and_bring_in_no_facts(llmock: LLMock) -> None:
-    """Shows what is left out: repetitions, essays, and numbers or codes that nobody asked for."""
+    """Drops repetitions, long texts, and numbers or codes that are not in the question."""
     said = [
         "Parental  leave\nduration",
         "Leave under HR-17",
@@ -47,7 +47,7 @@ async def test_wordings_are_few_short_new_and_bring_in_no_facts(llmock: LLMock) 
 
 @pytest.mark.parametrize("reply", ["parental leave", "[]", '{"wordings": 3}', '{"words": []}'])
 async def test_a_reply_without_wordings_is_unusable(llmock: LLMock, reply: str) -> None:
-    """Shows that whoever searches is told, and goes on without."""
+    """Shows that the search gets an error and continues without rewordings."""
     llmock.reply(reply)
     with pytest.raises(ModelReplyUnusable):
         await reworded(llmock.base_url(), "Baby leave?")
@@ -61,7 +61,7 @@ async def test_a_model_that_is_down_is_unavailable(llmock: LLMock) -> None:
 
 
 async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
-    """Shows the same of further wordings, and of a reply without any."""
+    """Shows that rewording calls are recorded in the trace, including one without wordings."""
     llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
     async with aclosing(
         MultiQueryModel(ModelCalls.connect("k", llmock.base_url(), model="smollm2", seconds=5))

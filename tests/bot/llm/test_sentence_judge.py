@@ -1,4 +1,4 @@
-"""A model that judges sentences, over real HTTP: what it sees, and what its replies may be."""
+"""A model that judges sentences against sources, over real HTTP: its prompt and its replies."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ async def judged(url: str) -> Judgement:
 
 
 async def test_only_what_is_borne_out_entirely_counts(llmock: LLMock) -> None:
-    """A sentence that is borne out in part is not borne out."""
+    """A partly supported sentence counts as unsupported."""
     llmock.reply(json.dumps({"verdicts": ["yes", "partly"], "missing": "the price"}))
     assert await judged(llmock.base_url()) == Judgement([True, False], "the price")
 
 
 @pytest.mark.parametrize("reply", ["yes", '{"verdicts": ["yes"], "missing": ""}', '{"verdicts": 2}', "[]"])
 async def test_a_reply_without_a_verdict_on_each_is_unusable(llmock: LLMock, reply: str) -> None:
-    """Then the words decide."""
+    """The lexical check decides instead."""
     llmock.reply(reply)
     with pytest.raises(ModelReplyUnusable):
         await judged(llmock.base_url())
@@ -49,7 +49,7 @@ async def test_a_judge_that_is_down_is_unavailable(llmock: LLMock) -> None:
 
 
 def test_a_source_of_several_sentences_is_shown_once() -> None:
-    """Each has its names on a line, a name never twice; no sentence can pretend to be a source."""
+    """A source lists its names once; no sentence can imitate a source."""
     assert format_sources(SENTENCES, "f3").splitlines() == [
         "<source 1 f3>",
         "Timetable > ferry.pdf > Ferry",

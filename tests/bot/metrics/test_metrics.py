@@ -1,4 +1,4 @@
-"""What is counted: questions, models, requests; what SQL says at a scrape; and who may read it."""
+"""Metrics: counters of questions, models and requests, gauges from SQL, and access control."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SECRET = "how do I reset the vault's password?"
 
 
 def values(page: bytes | str) -> dict[str, float]:
-    """``name{label,label}`` -> value, of a page as Prometheus reads it; labels by their names' order."""
+    """Return ``name{label,label}`` -> value, parsed like Prometheus; labels sorted by name."""
     text = page.decode() if isinstance(page, bytes) else page
     samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
     return {f"{one.name}{{{','.join(one.labels.values())}}}": one.value for one in samples}
@@ -51,7 +51,7 @@ def values(page: bytes | str) -> dict[str, float]:
 def record(
     state: AnswerState, trace: Trace | None = None, milliseconds: Milliseconds | None = None
 ) -> QuestionRecord:
-    """Return a question of a Slack channel that was answered."""
+    """Return the record of an answered question in a Slack channel."""
     channel = Channel(1, TenantName("sl_T1_C1"), Platform.SLACK, "secret-plans", 1)
     question = Question("q1", SECRET, channel, datetime.now(UTC))
     answer = Answer(state, "text", milliseconds=milliseconds or Milliseconds(40, 700, 750))
@@ -59,7 +59,7 @@ def record(
 
 
 class Counted:
-    """A collector on a database of its own."""
+    """A metrics collector on its own database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -77,19 +77,19 @@ class Counted:
         return self.broken
 
     async def read(self) -> dict[str, float]:
-        """Return the page's values."""
+        """Return the values on the page."""
         return values(await self.state.render())
 
 
 @pytest.fixture
 async def counted(tmp_path: Path) -> AsyncIterator[Counted]:
-    """Counts of a service that has done nothing yet."""
+    """Yield the counters of an idle service."""
     async with aclosing(await Database.open(make_sqlite(tmp_path / "home"))) as database:
         yield Counted(database)
 
 
 async def test_a_question_is_counted_with_its_stages_and_models(counted: Counted) -> None:
-    """Shows outcome, door, seconds of each stage, calls and tokens of models."""
+    """Shows outcome, channel type, seconds per stage, and model calls and tokens."""
     trace = Trace(8, attempts=[Attempt(Draft((), usage=Usage(70, 9)), None)])
     for name in (*STAGES, "retrieve", "new"):
         trace.stages.append(StageTime(name, 0.0, 0.5))
@@ -116,7 +116,7 @@ async def test_a_question_is_counted_with_its_stages_and_models(counted: Counted
 
 
 async def test_nothing_that_people_wrote_or_named_is_on_the_page(counted: Counted) -> None:
-    """Shows that labels are of fixed sets: no text, no channel, no person."""
+    """Shows that labels have fixed values: no text, channel or person."""
     counted.metrics.count_question(record(AnswerState.PARTIAL))
     counted.metrics.count_request("viewer", 404, 0.01)
     page = (await counted.state.render()).decode()
@@ -124,7 +124,7 @@ async def test_nothing_that_people_wrote_or_named_is_on_the_page(counted: Counte
 
 
 async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
-    """Shows which statuses of which routes mean that a signature was not ours."""
+    """Shows which statuses on which routes count as an invalid signature."""
     for route, status in (
         ("slack_events", 401), ("slack_events", 200), ("teams_messages", 403), ("console", 404),
         ("viewer", 404), ("viewer", 410),
@@ -140,7 +140,7 @@ async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
 
 
 def test_every_stage_that_is_timed_has_its_seconds() -> None:
-    """Shows that no stage of answering was added without its label."""
+    """Shows that every stage of answering has a label."""
     source = (ROOT / "bot" / "core" / "answering.py").read_text()
     assert tuple(re.findall(r"\btiming\(\"(\w+)\"\)", source)) == STAGES
 
@@ -155,7 +155,7 @@ async def test_descriptions_of_figures_are_calls_to_a_model(counted: Counted) ->
 
 
 async def test_a_state_that_nothing_is_in_is_a_zero(counted: Counted) -> None:
-    """Shows that an alert sees the first one come."""
+    """Shows that an alert sees the increase from zero."""
     page = await counted.read()
     for table, labels in (
         ("documents", ("present", "quarantined", "deleted")),
@@ -167,14 +167,14 @@ async def test_a_state_that_nothing_is_in_is_a_zero(counted: Counted) -> None:
 
 
 async def test_openings_are_counted(counted: Counted) -> None:
-    """Shows that each adds one, with no word of what was opened."""
+    """Shows that each adds one, without naming the source."""
     counted.metrics.count_opening()
     counted.metrics.count_opening()
     assert (await counted.read())["footnote_opened_sources_total{}"] == 2
 
 
 async def test_what_waits_is_read_from_sql_at_a_scrape(counted: Counted) -> None:
-    """Shows queues with ages and leases, states and rungs; and that one reading serves for some seconds."""
+    """Shows queues with ages and leases, and states and stages; the result is cached for some seconds."""
     now = utc_now()
     async with counted.database.transaction() as session:
         channel = ChannelRow(tenant="lo_" + 52 * "c", platform="local", name="it")
@@ -204,7 +204,7 @@ async def test_what_waits_is_read_from_sql_at_a_scrape(counted: Counted) -> None
 
 
 async def test_a_database_that_is_down_is_a_number_too(counted: Counted) -> None:
-    """Shows that a scrape succeeds and says so."""
+    """Shows that a scrape still succeeds and reports the outage."""
     await counted.database.aclose()
     (Path(str(counted.database._dialect._file))).write_bytes(b"no database")  # type: ignore[attr-defined]
     page = await counted.read()
@@ -213,7 +213,7 @@ async def test_a_database_that_is_down_is_a_number_too(counted: Counted) -> None
 
 
 async def test_beside_the_console_only_this_machine_reads_it(counted: Counted) -> None:
-    """Shows that whoever comes through a proxy, or by another name, is refused."""
+    """Shows that requests through a proxy or under another host name are refused."""
     app = web.Application()
     app.add_routes(metrics_routes(counted.state.render))
     async with TestClient(TestServer(app)) as client:
@@ -225,7 +225,7 @@ async def test_beside_the_console_only_this_machine_reads_it(counted: Counted) -
 
 
 async def test_an_address_of_its_own_serves_this_page_and_nothing_else(counted: Counted) -> None:
-    """Shows what a Prometheus elsewhere gets."""
+    """Shows the page that a remote Prometheus gets."""
     address = f"127.0.0.1:{free_port()}"
     async with serving_metrics(counted.state.render, address), aiohttp.ClientSession() as session:
         async with session.get(f"http://{address}/metrics", headers={"Host": "bot:9464"}) as response:

@@ -1,4 +1,4 @@
-"""Traces, as a collector gets them: a real exporter, a real receiver, and no text on the way."""
+"""OpenTelemetry traces as a collector gets them: a real exporter and receiver, and no user text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STAGES = ["understand", "retrieve", "judge", "write", "cite"]
 
 
 def write_everything(spans: SpanWriter) -> None:
-    """A question that failed, a reading that failed once, and the publication of it."""
+    """Write spans of a failed question, of a reading that failed once, and of its publication."""
     channel = Channel(7, TenantName("sl_T1_C1"), Platform.SLACK, SECRET, 1)
     trace = Trace(8)
     for stage in STAGES:
@@ -62,7 +62,7 @@ def write_everything(spans: SpanWriter) -> None:
 async def test_a_collector_gets_the_stages_of_a_question_and_the_steps_of_a_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Shows what comes out of the protobuf: times, parents, ids that logs name, and not a word."""
+    """Shows the decoded protobuf: times, parents, ids used in logs, and no user text."""
     with otlp_receiver() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "footnote-staging")
@@ -85,7 +85,7 @@ async def test_a_collector_gets_the_stages_of_a_question_and_the_steps_of_a_read
 
 
 async def test_spans_may_be_switched_off_and_a_collector_may_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that OpenTelemetry's own switch counts, and that nothing fails with its endpoint."""
+    """Shows that OTEL_SDK_DISABLED is respected, and that an unreachable endpoint causes no failure."""
     with otlp_receiver() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
         monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
@@ -94,12 +94,12 @@ async def test_spans_may_be_switched_off_and_a_collector_may_be_away(monkeypatch
     assert receiver.bodies == []
     monkeypatch.delenv("OTEL_SDK_DISABLED")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")
-    async with open_spans() as spans:  # nobody listens there any more
+    async with open_spans() as spans:  # no collector listens there any more
         write_everything(spans)
 
 
 def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
-    """Shows that who sends no traces needs no package of theirs: `serve`'s modules import none."""
+    """Shows that without tracing its package is not needed: the modules of `serve` do not import it."""
     script = "import sys, bot.cli.serve; print([one for one in sys.modules if 'opentelemetry.sdk' in one])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

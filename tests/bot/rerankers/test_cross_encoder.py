@@ -1,4 +1,4 @@
-"""A cross-encoder reads question and passage together: a real model on the real runtime, made here."""
+"""Cross-encoder reranking with a small generated model on the real ONNX runtime."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def passages(*texts: str) -> list[Passage]:
 
 @pytest.fixture
 async def encoder(tmp_path: Path) -> AsyncIterator[CrossEncoder]:
-    """A model that counts the question's words in the passage."""
+    """Yield a model that counts the question's words in the passage."""
     async with aclosing(CrossEncoder.load(write_cross_encoder(tmp_path, WORDS), window=64)) as loaded:
         yield loaded
 
 
 async def test_each_passage_gets_its_own_number_whatever_the_batches(encoder: CrossEncoder) -> None:
-    """Shows that scores come back in the order of the passages, though like lengths run together."""
+    """Shows that scores are in the order of the passages, although batches are sorted by length."""
     texts = [
         f"{'backups ' * (number % 2)}{'run ' * (number % 3 > 0)}{'filler ' * number}" for number in range(11)
     ]
@@ -41,14 +41,14 @@ async def test_each_passage_gets_its_own_number_whatever_the_batches(encoder: Cr
 
 
 async def test_padding_is_not_seen(encoder: CrossEncoder) -> None:
-    """Shows that a short passage scores alone as it does beside a long one."""
+    """Shows that a short passage has the same score alone and next to a long one."""
     short, long = "backups run at night", "filler " * 40
     assert encoder.score("when do backups run", [short]) == [2.0]
     assert encoder.score("when do backups run", [short, long]) == [2.0, 0.0]
 
 
 async def test_a_passage_is_cut_at_the_window_and_the_question_is_not(encoder: CrossEncoder) -> None:
-    """Shows that the tokenizer's own limits are off, that ours holds, and that the passage gives way."""
+    """Shows that our window replaces the tokenizer's limit, and that the passage is truncated."""
     question = "when do backups run"
     seen = 64 - len(question.split()) - 3
     assert encoder.score(question, ["filler " * (seen - 1) + "backups"]) == [1.0]
@@ -56,26 +56,26 @@ async def test_a_passage_is_cut_at_the_window_and_the_question_is_not(encoder: C
 
 
 async def test_a_question_longer_than_the_window_still_leaves_room(encoder: CrossEncoder) -> None:
-    """Shows that of a very long question the beginning is read, beside the passage."""
+    """Shows that a very long question is truncated in favour of the passage."""
     assert encoder.score("backups " + "pump " * 500, ["backups tape"]) == [1.0]
 
 
 async def test_title_and_headings_are_read_with_the_text(encoder: CrossEncoder) -> None:
-    """Shows that a passage under the right heading is told from its twin."""
+    """Shows that a passage under a matching heading outranks its twin."""
     under = make_passage("every night", title="", heading_path=("Backups",))
     bare = make_passage("every night", title="", ordinal=1)
     assert await encoder.relevance(QUESTION, [bare, under]) == [0.0, 1.0]
 
 
 async def test_two_classes_are_one_number(tmp_path: Path) -> None:
-    """Shows that a model trained as a classifier scores by how much likelier "fits" is than "does not"."""
+    """Shows that the score of a two-class model is the logit difference of "fits" and "does not fit"."""
     folder = write_cross_encoder(tmp_path, WORDS, classes=2)
     async with aclosing(CrossEncoder.load(folder)) as encoder:
         assert encoder.score("backups run", ["backups at night", "tape"]) == [1.0, 0.0]
 
 
 async def test_questions_at_the_same_time_do_not_mix(encoder: CrossEncoder) -> None:
-    """Shows that one session serves several questions, each with its own scores."""
+    """Shows that one session serves concurrent questions, each with its own scores."""
     texts = passages("backups run", "the pump", "the tape is kept")
     asked = [ask(text) for text in ("backups run", "the pump", "tape is kept")] * 4
     found = await asyncio.gather(*(encoder.relevance(one, texts) for one in asked))
@@ -83,14 +83,14 @@ async def test_questions_at_the_same_time_do_not_mix(encoder: CrossEncoder) -> N
 
 
 async def test_a_model_that_fails_is_the_rerankers_fault(encoder: CrossEncoder) -> None:
-    """Shows that after its end, or on any error of the runtime, one error says so."""
+    """Shows that errors of the runtime, and calls after closing, raise RerankerError."""
     await encoder.aclose()
     with pytest.raises(RerankerError):
         await encoder.relevance(QUESTION, passages("a", "b"))
 
 
 def test_what_is_no_cross_encoder_is_refused_at_the_start(tmp_path: Path) -> None:
-    """Shows that a missing file, a damaged one and a model of another kind each end in a sentence."""
+    """Covers a missing file, a damaged one, and a model of another kind."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
         CrossEncoder.load(tmp_path / "nowhere")
     folder = write_cross_encoder(tmp_path / "three", WORDS, classes=3)

@@ -1,4 +1,4 @@
-"""A language model that reranks, over real HTTP: what it may say, and that it fails in time."""
+"""Reranking by a language model over real HTTP: accepted replies and timeouts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def points(*given: tuple[object, object]) -> str:
 
 
 async def test_points_are_read_by_the_number_of_their_passage(llmock: LLMock) -> None:
-    """Shows that the order of the reply is nobody's promise, and a fence around the JSON no fault."""
+    """Shows that replies may come in any order, and with a code fence around the JSON."""
     llmock.reply(points((3, 9), (1, 0), (2, 4)))
     assert await judged(llmock.base_url()) == [0, 4, 9]
     llmock.reply(f"```json\n{points((1, 1), (2, 2), (3, 3))}\n```")
@@ -44,7 +44,7 @@ async def test_points_are_read_by_the_number_of_their_passage(llmock: LLMock) ->
 
 
 async def test_what_a_model_adds_or_leaves_out_does_no_harm(llmock: LLMock) -> None:
-    """Shows that unknown passages are passed over, points kept within bounds, a missing passage has none."""
+    """Shows that unknown passages are ignored, scores clamped, and a missing passage scores 0."""
     llmock.reply(points((2, 99), (7, 5), (1, -3)))
     assert await judged(llmock.base_url()) == [0, 10, 0]
 
@@ -65,7 +65,7 @@ async def test_what_a_model_adds_or_leaves_out_does_no_harm(llmock: LLMock) -> N
     ],
 )
 async def test_a_reply_without_points_is_the_rerankers_fault(llmock: LLMock, reply: str) -> None:
-    """Shows that chatter, other JSON and cut replies are one error."""
+    """Shows that chatter, other JSON and truncated replies raise the same error."""
     llmock.reply(reply)
     with pytest.raises(RerankerError):
         await judged(llmock.base_url())
@@ -82,7 +82,7 @@ async def test_a_reply_without_points_is_the_rerankers_fault(llmock: LLMock, rep
 async def test_a_model_in_trouble_costs_no_more_than_its_time(
     llmock: LLMock, trouble: Callable[[LLMock], LLMock]
 ) -> None:
-    """Shows that a helping call is never repeated, and never slept for."""
+    """Shows that an auxiliary call is never retried and never waits for Retry-After."""
     trouble(llmock)
     started = time.perf_counter()
     with pytest.raises(RerankerError):
@@ -93,7 +93,7 @@ async def test_a_model_in_trouble_costs_no_more_than_its_time(
 @pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
-    """Shows that a real server takes prompt and schema; so small a model may write anything."""
+    """Shows that a real server accepts prompt and schema; so small a model may reply anything."""
     connected = calls(language_model.url, key=language_model.key, seconds=100)
     async with aclosing(LlmReranker(connected, Shelf(PASSAGES))) as reranker:
         outcome = await asyncio.gather(reranker.relevance(QUESTION, PASSAGES[:2]), return_exceptions=True)
@@ -109,7 +109,7 @@ async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: La
 @pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
-    """Shows that constrained JSON comes back as a value, and a wrong key as an error."""
+    """Shows that constrained JSON is parsed, and that a wrong key is an error."""
     schema = {"type": "object", "properties": {"wet": {"type": "boolean"}}, "required": ["wet"]}
     wet = ShortRequest("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
     async with aclosing(calls(language_model.url, key=language_model.key, seconds=100)) as connected:
@@ -120,7 +120,7 @@ async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: 
 
 
 async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> None:
-    """Shows prompts, cost and failures of calls that only help, made by tasks that began while collecting."""
+    """Shows prompts, usage and failures of auxiliary calls, also of tasks started while collecting."""
     llmock.fail(400).reply(points((1, 1)))
     trace = Trace(8)
     with trace.collecting_calls():

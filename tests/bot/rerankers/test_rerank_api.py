@@ -1,4 +1,4 @@
-"""A reranking endpoint over real HTTP: both common forms, and whatever else it may answer."""
+"""A reranking endpoint over real HTTP: the common request forms, and any other response."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Answer = Callable[[dict[str, Any]], web.StreamResponse]
 
 @dataclass
 class RerankServer:
-    """The endpoint; ``answer`` makes the reply to a body, after ``delay`` seconds."""
+    """The endpoint; ``answer`` makes the response to a body, after ``delay`` seconds."""
 
     answer: Answer
     url: str = ""
@@ -39,7 +39,7 @@ class RerankServer:
     keys: list[str | None] = field(default_factory=list)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """One request."""
+        """Handle one request."""
         self.bodies.append(await request.json())
         self.keys.append(request.headers.get("Authorization"))
         await asyncio.sleep(self.delay)
@@ -48,7 +48,7 @@ class RerankServer:
 
 @asynccontextmanager
 async def serving(answer: Answer) -> AsyncIterator[RerankServer]:
-    """Yield an endpoint while it is needed."""
+    """Run an endpoint."""
     server = RerankServer(answer)
     application = web.Application()
     application.router.add_post("/v2/rerank", server.serve)
@@ -63,13 +63,13 @@ async def serving(answer: Answer) -> AsyncIterator[RerankServer]:
 
 
 def shared(query: str, text: str) -> float:
-    """Return the share of the question's terms that a text holds."""
+    """Return the share of the question's terms that a text contains."""
     terms = analyze(query)
     return sum(term in analyze(text) for term in terms) / len(terms)
 
 
 def documents_form(body: dict[str, Any]) -> web.Response:
-    """Cohere, Jina, vLLM: the best first, by index."""
+    """Respond like Cohere, Jina and vLLM: sorted by score, with indexes."""
     if "documents" not in body:
         return web.json_response({"message": "documents: field required"}, status=422)
     results = [
@@ -81,7 +81,7 @@ def documents_form(body: dict[str, Any]) -> web.Response:
 
 
 def texts_form(body: dict[str, Any]) -> web.Response:
-    """Text Embeddings Inference: a list."""
+    """Respond like Text Embeddings Inference: a list."""
     if "texts" not in body:
         return web.json_response({"error": "missing field `texts`"}, status=422)
     scores = [{"index": n, "score": shared(body["query"], text)} for n, text in enumerate(body["texts"])]
@@ -89,7 +89,7 @@ def texts_form(body: dict[str, Any]) -> web.Response:
 
 
 def data_form(body: dict[str, Any]) -> web.Response:
-    """Voyage: the same under another name."""
+    """Respond like Voyage: the same under another key."""
     scored = [
         {"index": number, "relevance_score": shared(body["query"], text)}
         for number, text in enumerate(body["documents"])
@@ -105,7 +105,7 @@ def connect(url: str, **wanted: Any) -> ApiReranker:
 
 @pytest.mark.parametrize("form", [documents_form, texts_form, data_form])
 async def test_every_common_form_gives_the_scores_in_the_order_of_the_passages(form: Answer) -> None:
-    """Shows that the form is found out by asking, once, and that replies are read by index."""
+    """Shows that the form is detected once by trying, and that scores are assigned by index."""
     async with serving(form) as server, aclosing(connect(server.url)) as reranker:
         for _ in range(2):
             assert await reranker.relevance(QUESTION, PASSAGES) == pytest.approx(RIGHT)
@@ -115,7 +115,7 @@ async def test_every_common_form_gives_the_scores_in_the_order_of_the_passages(f
 
 
 async def test_a_long_passage_is_cut_and_an_endpoint_of_one_model_is_told_none() -> None:
-    """Shows that no more than the window is sent, and neither a model nor a key that is not set."""
+    """Shows that no more than the window is sent, and neither model nor key if not set."""
     async with serving(documents_form) as server:
         bare = ApiReranker.connect(server.url, None, model=None, seconds=5, tokens=64)
         async with aclosing(bare) as reranker:
@@ -127,12 +127,12 @@ async def test_a_long_passage_is_cut_and_an_endpoint_of_one_model_is_told_none()
 
 
 def said(value: Any) -> Answer:
-    """Return a reply with status 200."""
+    """Return a response with status 200."""
     return lambda _: web.json_response(value)
 
 
 def refused(status: int) -> Answer:
-    """Return a reply with another status."""
+    """Return a response with another status."""
     return lambda _: web.json_response({"error": "no"}, status=status)
 
 
@@ -165,7 +165,7 @@ FAULTS: dict[str, Answer] = {
 
 @for_each("name", FAULTS)
 async def test_whatever_goes_wrong_is_one_error_without_a_word_of_the_exchange(name: str) -> None:
-    """Shows that no reply of an endpoint can do more than leave the order as it was."""
+    """Shows that a faulty response only leaves the order unchanged."""
     async with serving(FAULTS[name]) as server, aclosing(connect(server.url)) as reranker:
         with pytest.raises(RerankerError) as caught:
             await reranker.relevance(QUESTION, PASSAGES)
@@ -175,7 +175,7 @@ async def test_whatever_goes_wrong_is_one_error_without_a_word_of_the_exchange(n
 
 
 async def test_an_endpoint_recovers_after_a_fault() -> None:
-    """Shows that one bad moment, even one that looks like another form, costs one question only."""
+    """Shows that a fault, even one that looks like another form, affects one question only."""
     replies: list[Answer] = [refused(503), refused(400), refused(400)]
 
     def answer(body: dict[str, Any]) -> web.StreamResponse:
@@ -190,7 +190,7 @@ async def test_an_endpoint_recovers_after_a_fault() -> None:
 
 
 async def test_an_endpoint_that_is_not_there_or_never_ends_is_an_error_in_time() -> None:
-    """Shows that a closed port and a silent server end within the seconds that were given."""
+    """Shows that a closed port and a silent server raise an error within the timeout."""
 
     async with serving(documents_form) as slow:
         slow.delay = 30
