@@ -1,7 +1,7 @@
-"""Probe: the clock jumps two hours while something is leased; nothing is left lying until it is over.
+"""Probe: the clock jumps two hours while leases are held; no work is delayed by that.
 
-By itself: ``make test TESTS=tests/security/test_clock_jumps.py``. Leases of readings, folders, notices and of
-Slack's tokens are put to the same test elsewhere: ``test_reading_queue.py``, ``test_folder_leases.py``,
+Run alone: ``make test TESTS=tests/security/test_clock_jumps.py``. Leases of readings, folders, notices and
+Slack tokens have such tests elsewhere: ``test_reading_queue.py``, ``test_folder_leases.py``,
 ``test_notification_events.py``, ``test_slack_installations.py``.
 """
 
@@ -36,13 +36,13 @@ from storage.sql.tables import InboxRow, OutboxRow
 from storage.web_pages.page_store import WebPageStore
 
 JUMPS = [timedelta(hours=2), timedelta(hours=-2)]
-# As ``serve`` leases questions: within so long after the jump each has its answer.
+# Lease of questions in ``serve``: each has its answer within this time after the jump.
 LEASE = 20.0
 URL = "https://housing.example/rules"
 
 
 class World:
-    """One database, one chat; workers come and go."""
+    """World with one database and one chat, in which workers start and die."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -71,7 +71,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """On a fresh database."""
+    """Yield a world with a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     async with aclosing(database):
         yield World(database)
@@ -87,7 +87,7 @@ def message() -> IncomingMessage:
 async def test_a_question_in_work_while_the_clock_jumps_is_answered_once(
     world: World, jump: timedelta
 ) -> None:
-    """Its worker lives on: it renews its lease by the wrong clock, and by the right one again."""
+    """The worker survives, renewing its lease by the wrong clock, then by the correct one."""
     world.echo.gate.clear()
     worker = world.worker(lease_seconds=0.6)
     async with answering(worker):
@@ -104,7 +104,7 @@ async def test_a_question_in_work_while_the_clock_jumps_is_answered_once(
 async def test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answered(
     world: World, jump: timedelta
 ) -> None:
-    """Shows that nobody waits for the end of a lease that was written two hours ahead, or behind."""
+    """Shows that a lease that ends two hours later or earlier delays no answer."""
     await world.worker().receive(message())
     with clock_ahead(jump):
         assert await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
@@ -117,7 +117,7 @@ async def test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answere
 async def test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered(
     world: World, jump: timedelta
 ) -> None:
-    """Shows that an answer in the outbox, whose platform asked for ten seconds, is not late by hours."""
+    """Shows that an answer in the outbox with a retry in ten seconds is not delayed by hours."""
     await world.worker().receive(message())
     with clock_ahead(jump):
         item = await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
@@ -134,7 +134,7 @@ async def test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered(
 
 @pytest.mark.parametrize("step", ["changed", "claimed", "put off"])
 async def test_a_message_that_is_to_be_updated_is_not_late_by_hours(world: World, step: str) -> None:
-    """Shows that what a fast clock wrote of a posted answer, at any step, is due when the clock is right."""
+    """Shows that timestamps from a fast clock at any step of a posted answer do not delay its update."""
     async with answering(world.worker()):
         await world.worker().receive(message())
         await until(world.is_answered)
@@ -154,7 +154,7 @@ async def test_a_message_that_is_to_be_updated_is_not_late_by_hours(world: World
 
 @pytest.mark.parametrize("is_failing", [False, True])
 async def test_a_web_page_is_not_late_by_more_than_it_ever_rests(world: World, is_failing: bool) -> None:
-    """Shows that a renewal, or another try, that a fast clock put off is due when the clock is right."""
+    """Shows that a refresh or retry scheduled by a fast clock is due once the clock is correct."""
     pages = WebPageStore(world.database, cache_days=1 / 48)
     await pages.approve([URL])
     with clock_ahead(timedelta(hours=2)):
@@ -165,7 +165,7 @@ async def test_a_web_page_is_not_late_by_more_than_it_ever_rests(world: World, i
 
 
 async def test_a_comparison_that_a_wrong_clock_leased_is_made(world: World) -> None:
-    """Shows that the reconciler's lease, and its rest, end for whoever has the right time."""
+    """Shows that the reconciler's lease and pause end for processes with the correct time."""
     inventory, lease = Inventory(world.database), timedelta(seconds=15)
     with clock_ahead(timedelta(hours=2)):
         assert await inventory.acquire_lease(lease, is_wanted_now=False)
@@ -176,5 +176,5 @@ async def test_a_comparison_that_a_wrong_clock_leased_is_made(world: World) -> N
 
 
 async def is_true(value: bool) -> bool:
-    """What is waited for."""
+    """Return the awaited value."""
     return value

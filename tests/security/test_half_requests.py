@@ -1,6 +1,6 @@
-"""Probe: 1,100 half-sent requests against a running ``serve`` that may open 1,024 files stop nobody.
+"""Probe: 1,100 incomplete requests to a ``serve`` limited to 1,024 open files block no other request.
 
-By itself: ``make test-all TESTS=tests/security/test_half_requests.py``.
+Run alone: ``make test-all TESTS=tests/security/test_half_requests.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINES_PER_SECOND = 150
 
 @asynccontextmanager
 async def half_requests(program: Program) -> AsyncIterator[list[asyncio.StreamReader]]:
-    """So many sockets with half a header each, from ten addresses of this machine."""
+    """Open SOCKETS sockets with a partial header each, from ten addresses of this machine."""
     opened = []
     for number in range(SOCKETS):
         address = f"127.0.0.{number % 10 + 2}"
@@ -42,7 +42,7 @@ async def half_requests(program: Program) -> AsyncIterator[list[asyncio.StreamRe
 
 @pytest.mark.long
 async def test_half_sent_requests_stop_nobody(tmp_path: Path) -> None:
-    """Others are answered at once, by new connections too; the log stays short; all of them are closed."""
+    """Other requests are answered at once, also on new connections; the log stays short; all are closed."""
     ours, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(ours, SOCKETS + 500), most))
     program = Program(tmp_path / "home")
@@ -61,12 +61,12 @@ async def test_half_sent_requests_stop_nobody(tmp_path: Path) -> None:
 
 
 async def all_ended(readers: list[asyncio.StreamReader]) -> bool:
-    """True if the server has closed every one of them."""
+    """True if the server has closed all of them."""
     return all(one.at_eof() or one.exception() for one in readers)
 
 
 async def require_answers(program: Program) -> None:
-    """A newcomer is served in time."""
+    """Require an answer to a new connection in time."""
     asked = time.monotonic()
     async with aiohttp.ClientSession() as session, session.get(f"{program.url}/healthz") as response:
         assert response.status == 200

@@ -1,6 +1,6 @@
-"""Probe: another program keeps SQLite locked while questions arrive; platforms hear so, and nothing is lost.
+"""Probe: SQLite is locked while questions arrive; platforms get 503, and no question is lost.
 
-By itself: ``make test TESTS=tests/security/test_locked_database.py``.
+Run alone: ``make test TESTS=tests/security/test_locked_database.py``.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 
 Json = dict[str, Any]
-# Slack waits for so long, as it documents.
+# Slack's documented timeout in seconds.
 SLACK_SECONDS = 3.0
-# A writer waits longer here than the lock is held, so that what is in time is so by the deadline alone.
+# Writers wait longer than the lock is held, so that only the acknowledgement deadline can end a request in
+# time.
 BUSY_SECONDS = 60.0
 LOCKED_SECONDS = 5.0
 SECRET = "signing-secret-of-the-test"
@@ -56,7 +57,7 @@ QUESTIONS = 8
 
 @dataclass
 class Office:
-    """Both doors on loopback, in front of one conversation on a real SQLite file."""
+    """Both platform adapters on loopback, with one conversation on a real SQLite file."""
 
     file: Path
     database: Database
@@ -65,7 +66,7 @@ class Office:
     chat: EchoChat
 
     async def send(self, number: int) -> int:
-        """The question of this number as its platform sends it, each time the same; returns the status."""
+        """Send a question like its platform does, identical each time; return the status."""
         data = json.dumps(slack_event(number) if number % 2 else teams_activity(number)).encode()
         path, headers = (SLACK_PATH, signature(data)) if number % 2 else (TEAMS_PATH, {})
         headers |= {"Content-Type": "application/json"}
@@ -73,12 +74,12 @@ class Office:
             return response.status
 
     async def send_all(self) -> list[int]:
-        """Return all questions at once."""
+        """Send all questions at once; return the statuses."""
         return await asyncio.gather(*map(self.send, range(QUESTIONS)))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """As another program's transaction locks the file."""
+        """Lock the file like another program's transaction."""
         other = sqlite3.connect(self.file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
@@ -88,12 +89,12 @@ class Office:
             other.close()
 
     async def states(self) -> list[str]:
-        """Of all questions that were kept."""
+        """Return the states of all stored questions."""
         async with self.database.snapshot() as session:
             return [row.state for row in await session.scalars(select(InboxRow))]
 
     async def all_are_answered(self) -> bool:
-        """True if each was kept, and has its answer."""
+        """True if all questions are stored and answered."""
         return await self.states() == ["done"] * QUESTIONS
 
 
@@ -119,19 +120,19 @@ def teams_activity(number: int) -> Json:
 
 
 def signature(body: bytes) -> dict[str, str]:
-    """Return the headers by which Slack proves that it sent a body."""
+    """Return the signature headers that Slack would send with a body."""
     stamp = str(int(time.time()))
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
 
 
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """No page can be drawn here."""
+    """Raise DocumentError: no page can be rendered here."""
     raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
 
 
 def add_doors(app: web.Application, conversation: Conversation, stack: AsyncExitStack) -> None:
-    """What the two platforms send to."""
+    """Add the routes of both platforms."""
     others = MemoryInbox(lambda message: Answer(AnswerState.CHAT, message.text))
     feedback = cast("AnswerFeedback", others.feedback)
     settings = BotSettings(
@@ -159,7 +160,7 @@ def add_doors(app: web.Application, conversation: Conversation, stack: AsyncExit
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """Open, and with the channels of both platforms known: each question is one write."""
+    """Yield the office with the channels of both platforms known, so that each question is one write."""
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path), busy_seconds=BUSY_SECONDS)
         stack.push_async_callback(database.aclose)
@@ -178,8 +179,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
 
 async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: Office) -> None:
-    """Each request hears 503 before Slack gives up; sent again, while it is locked and after, each question
-    has one answer, although the first request of each was kept after all when the lock ended.
+    """Each request gets 503 before Slack's timeout; resent during and after the lock, each gets one answer.
+
+    Holds although the first request of each question was stored when the lock ended.
     """
     assert ACK_SECONDS < SLACK_SECONDS
     began = time.monotonic()
@@ -191,7 +193,7 @@ async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: 
         await asyncio.sleep(max(0.0, began + LOCKED_SECONDS - time.monotonic()))
     print(f"{QUESTIONS} questions while SQLite was locked: answered after {seconds:.2f} s with {set(first)}")
     assert (set(first), set(again)) == ({503}, {503})
-    assert seconds < BUSY_SECONDS / 2  # by the deadline, and not because a writer gave up
+    assert seconds < BUSY_SECONDS / 2  # by the deadline, not because a writer timed out
     assert set(await office.send_all()) == {200}
     await until(office.all_are_answered)
     assert set(await office.send_all()) == {200}
@@ -201,7 +203,7 @@ async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: 
 async def test_what_came_while_sqlite_was_locked_is_answered_though_nobody_sends_it_again(
     office: Office,
 ) -> None:
-    """A request that was given up goes on: who sends nothing again has an answer all the same."""
+    """The request continues after its 503, so a question that is not resent is answered, too."""
     with office.locked():
         assert set(await office.send_all()) == {503}
     await until(office.all_are_answered)

@@ -1,6 +1,6 @@
-"""Probe: thirty misconfigurations, a canary in every secret; no output of any command holds one.
+"""Probe: thirty misconfigurations with a canary in every secret; no command prints one.
 
-By itself: ``make test-all TESTS=tests/security/test_secrets_unsaid.py``.
+Run alone: ``make test-all TESTS=tests/security/test_secrets_unsaid.py``.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ MISTAKES: list[dict[str, str]] = [
     {"AWS_ENDPOINT_URL": f"http://{AT}"},
     {"FOOTNOTE_VISION_URL": f"https://{AT}/v1", "FOOTNOTE_VISION_MODEL": "m"},
 ]
-# How long a service that starts all the same is watched.
+# Seconds to watch a service that starts despite the mistake.
 SECONDS = 4
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: " ".join(mistake) or "none")
 def test_no_output_holds_a_secret(tmp_path: Path, mistake: dict[str, str]) -> None:
-    """Of doctor, a listing, a question and the service itself, with everything logged."""
+    """Covers doctor, a listing, a question and the service itself, with debug logs."""
     program = Program(tmp_path / "home", EVERY_SECRET | mistake)
     said = [
         program.run(*command) for command in (["-v", "doctor"], ["-v", "channels"], ["-v", "ask", "When?"])
@@ -85,7 +85,7 @@ def test_no_output_holds_a_secret(tmp_path: Path, mistake: dict[str, str]) -> No
 
 
 def watched(program: Program) -> str:
-    """What the service says in its first seconds, or until it gives up."""
+    """Return the service's output in its first seconds, or until it exits."""
     process = program.start()
     deadline = time.monotonic() + SECONDS
     while process.poll() is None and time.monotonic() < deadline:

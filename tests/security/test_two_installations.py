@@ -1,7 +1,7 @@
-"""What one installation says or is given never reaches another one, by any way that docs/security.md names.
+"""Isolation of installations: no data of one reaches another by any way listed in docs/security.md.
 
-A canary stands in all that belongs to a Slack workspace. Another workspace, and a tenant of Teams, have a
-channel and a person of the same ids. Each way is tried from all three: the first one sees the canary there.
+All data of a Slack workspace contains a canary. Another workspace and a Teams tenant have a channel and a
+person with the same ids. Each way is tried from all three: only the first one gets the canary.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Place:
 
 @dataclass
 class World:
-    """A home that three installations share."""
+    """A home shared by three installations."""
 
     home: Path
     database: Database
@@ -113,11 +113,11 @@ class World:
 
     @property
     def overviews(self) -> ChannelOverviews:
-        """What homes of people are made of."""
+        """Overviews for App Homes."""
         return ChannelOverviews(self.channels, self.libraries, self.catalog, self.notices)
 
     async def say(self, place: Place, chat: Channel, text: str, admin: str) -> str:
-        """What an admin's command is replied, where this person is the admin."""
+        """Return the reply to an admin command, with this person as the admin."""
         commands = AdminCommands(
             [admin],
             self.folders,
@@ -133,12 +133,12 @@ class World:
 
 
 async def nothing(*_: Any) -> int:
-    """Does none of what a command wants."""
+    """Return 0 for any command."""
     return 0
 
 
 async def place_of(channels: Channels, key: ChannelKey) -> Place:
-    """Make the channels of an installation; a personal chat of Teams is direct in the home's tenant alone."""
+    """Create an installation's channels; a personal Teams chat is direct in the home's tenant only."""
     chat = key._replace(conversation="D0SAME001")
     is_direct = True
     if key.platform is Platform.TEAMS:
@@ -152,7 +152,7 @@ async def place_of(channels: Channels, key: ChannelKey) -> Place:
 
 
 async def fill(world: World) -> None:
-    """Put the canary into all that is the first installation's."""
+    """Add the canary to all data of the first installation."""
     await FolderMap(world.home / "folders.toml", world.home / "inbox", world.channels, world.folders).begin()
     first = world.places[ACME].channel
     for folder in await world.folders.watched(origin="map"):
@@ -191,7 +191,7 @@ async def fill(world: World) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A home in which the first installation has all, and the others nothing."""
+    """Yield a home in which only the first installation has data."""
     home = tmp_path_factory.mktemp("home")
     url = make_sqlite(home)
     for name, text in FILES.items():
@@ -204,7 +204,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 
 async def library_is_asked(world: World, place: Place) -> str:
-    """The channels that a question in a direct chat is answered from; elsewhere it is the chat's own."""
+    """Return the channels searched by a direct message; other chats search their own documents."""
     chat, now = place.direct, utc_now()
     if not chat.is_direct:
         return str(chat)
@@ -218,38 +218,38 @@ async def library_is_asked(world: World, place: Place) -> str:
 
 
 async def library_is_offered(world: World, place: Place) -> str:
-    """Return the questions that a direct chat begins with; Slack alone shows some."""
+    """Return the suggested prompts of a direct chat, which only Slack shows."""
     if place.direct.platform is not Platform.SLACK:
         return ""
     return str(await world.overviews.direct_questions(place.direct.platform, place.direct.installation))
 
 
 async def welcome(world: World, place: Place, *, is_direct: bool) -> str:
-    """What newcomers read."""
+    """Return the welcome of a channel or direct chat."""
     folders = ChannelFolders(world.folders, world.home / "inbox")
     builder = WelcomeBuilder(world.notices, world.catalog, folders, no_questions, world.libraries)
     return str(await builder.prepare("batch", place.direct if is_direct else place.channel))
 
 
 async def no_questions(untried: Any) -> dict[int, list[str]]:
-    """Tries none."""
+    """Try no question."""
     return {}
 
 
 async def folder(world: World, place: Place) -> str:
-    """Where a channel's documents lie."""
+    """Return the folder of a channel's documents."""
     return await ChannelFolders(world.folders, world.home / "inbox").location(place.channel)
 
 
 async def documents(world: World, place: Place) -> str:
-    """What a channel is said to hold, and what is suggested there."""
+    """Return a channel's documents and its overview."""
     listed = await world.catalog.documents(place.channel.id)
     names = await world.catalog.live_names(place.channel.id)
     return f"{listed} {names} {await world.overviews.read([place.channel.tenant])}"
 
 
 async def tried(world: World, place: Place) -> str:
-    """Questions that documents were seen to answer."""
+    """Return the suggested questions of a channel."""
     return str(await world.notices.tried_questions(place.channel.id, 9))
 
 
@@ -259,70 +259,70 @@ async def domains(world: World, place: Place) -> str:
 
 
 async def cited_page(world: World, place: Place) -> str:
-    """Return a page, where it may be cited."""
+    """Return a page's URL if it may be cited."""
     search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"))
     return PAGE if await search.approves(place.channel, [PAGE]) else ""
 
 
 async def glossary(world: World, place: Place) -> str:
-    """What words mean in a channel."""
+    """Return a channel's glossary."""
     return str(await GlossaryFile(world.home / GLOSSARY_NAME).entries(place.channel))
 
 
 async def records(world: World, place: Place) -> str:
-    """How questions were answered, by every way to read that."""
+    """Return question records by every read method."""
     channel, (one,) = place.channel.id, await world.records.latest(world.places[ACME].channel.id)
     latest, found = await world.records.latest(channel), await world.records.search(channel, CANARY)
     return f"{latest} {found} {await world.records.get(channel, one.key)}"
 
 
 async def gaps(world: World, place: Place) -> str:
-    """What was asked in vain."""
+    """Return the unanswered questions."""
     since = world.records.kept_since
     asked = [await world.records.asked_since(place.channel.id, since, openly=one) for one in (True, False)]
     return str([find_gaps(one) for one in asked])
 
 
 async def quality(world: World, place: Place) -> str:
-    """Return the canary, where its question counts."""
+    """Return the canary if its question is counted."""
     return CANARY if (await channel_quality(world.records, place.channel.id)).questions else ""
 
 
 async def feedback(world: World, place: Place) -> str:
-    """What people said of answers, and the pages that they may choose from."""
+    """Return feedback on answers, and the pages offered for it."""
     (one,) = await world.records.latest(world.places[ACME].channel.id)
     said = await world.feedback.all(place.channel.id)
     return f"{said} {await world.feedback.candidates(place.channel.id, one.key)}"
 
 
 async def recalled(world: World, place: Place) -> str:
-    """What a follow-up refers to."""
+    """Return the history for a follow-up."""
     return str(await world.memory.recall(place.channel.id, "", utc_now()))
 
 
 async def asked_last(world: World, place: Place) -> str:
-    """Return the last questions of a person of this id, among the channels that their platform names."""
+    """Return the last questions of a person with this id, among the channels named by their platform."""
     return str(await Inbox(world.database).recent_of(PERSON, {place.channel.tenant}, 9))
 
 
 async def folders_in_channel(world: World, place: Place) -> str:
-    """What an admin of the installation reads in its channel."""
+    """Return the folder status for an admin in the channel."""
     return await world.say(place, place.channel, "status of the folders", place.asker)
 
 
 async def folders_in_direct_chat(world: World, place: Place) -> str:
-    """Return the same in the admin's direct chat."""
+    """Return the folder status in the admin's direct chat."""
     return await world.say(place, place.direct, "status of the folders", place.asker)
 
 
 async def admin_of_the_first(world: World, place: Place) -> str:
-    """What a person of the admin's id reads in the first channel."""
+    """Return the folder status in the first channel for a person with the admin's id."""
     first = world.places[ACME]
     return await world.say(place, first.channel, "status of the folders", first.asker)
 
 
 async def uploads(world: World, place: Place) -> str:
-    """Return the files that people uploaded in a channel, which commands there find by name."""
+    """Return the uploads of a channel, which commands find by name."""
     return str(await world.uploads.of_channel(place.channel.id))
 
 
@@ -354,14 +354,14 @@ WAYS: dict[str, Way] = {
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_one_installation_has_reaches_no_other(world: World, way: str) -> None:
-    """Shows the canary to its own installation, and to neither of two others whose ids are the same."""
+    """Shows that only the canary's own installation gets it, and neither of two others with the same ids."""
     shown = {key: CANARY in await WAYS[way](world, place) for key, place in world.places.items()}
     assert shown == {ACME: True, BETA: False, GAMMA: False}
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_an_admin_pauses_no_folder_of_another_installation(world: World) -> None:
-    """Shows it from a direct chat, where an admin speaks of all folders of the installation."""
+    """Shows it from a direct chat, where an admin's command covers all folders of the installation."""
     watched = {
         one.id for one in await world.folders.watched() if one.channel_id == world.places[ACME].channel.id
     }
@@ -373,7 +373,7 @@ async def test_an_admin_pauses_no_folder_of_another_installation(world: World) -
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_channel_that_never_spoke_is_of_the_workspace_in_its_name(world: World) -> None:
-    """Shows it in direct chats with admins: a folder may feed it before its first question."""
+    """Shows it in direct chats with admins: a folder may feed such a channel before its first question."""
     silent = await world.channels.ensure_tenant(TenantName(f"sl_{BETA.installation}_C0SILENT1"))
     await world.folders.ensure(silent.id, "/srv/silent", watched=True)
     shown = {
@@ -385,7 +385,7 @@ async def test_a_channel_that_never_spoke_is_of_the_workspace_in_its_name(world:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_caches_hold_no_name_and_no_words(world: World) -> None:
-    """Shows vectors under a hash of their text, and pictures under the hash of what they were drawn of."""
+    """Shows vectors keyed by a hash of their text, and images by the hash of their document."""
     vectors = VectorCache(world.database)
     embedder = TermEmbedder("terms")
     made = await vectors.embed(embedder, [CANARY])
