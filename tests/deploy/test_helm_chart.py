@@ -1,4 +1,4 @@
-"""The chart: what it renders is taken by Kubernetes, and wrong values are refused before that."""
+"""The Helm chart: Kubernetes accepts its output, and invalid values are refused by its schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def rendered(values: Path | None, *options: str) -> str:
-    """What helm makes of the chart with these values."""
+    """Return helm's output for the chart with these values."""
     chosen = ["--values", str(values)] if values else []
     done = template(*chosen, *options)
     assert done.returncode == 0, done.stderr
@@ -35,12 +35,12 @@ def rendered(values: Path | None, *options: str) -> str:
 
 
 def template(*options: str) -> subprocess.CompletedProcess[str]:
-    """Return the chart as the cluster would get it whose schemas we have."""
+    """Render the chart for the Kubernetes version whose schemas we have."""
     return helm("template", "answers", str(CHART), f"--kube-version={KUBERNETES.version}", *options)
 
 
 def objects(text: str) -> list[Json]:
-    """Return the objects of what was rendered."""
+    """Return the rendered objects."""
     return [one for one in yaml.safe_load_all(text) if one]
 
 
@@ -50,13 +50,13 @@ def of_kind(text: str, kind: str) -> list[Json]:
 
 
 def pod_of(workload: Json) -> Json:
-    """What a Deployment or a StatefulSet makes pods of."""
+    """Return the pod spec of a Deployment or StatefulSet."""
     pod: Json = workload["spec"]["template"]["spec"]
     return pod
 
 
 def pods(text: str) -> dict[str, Json]:
-    """Component -> the specification of its pods, of Footnote's own."""
+    """Return the pod spec of each component of Footnote."""
     return {
         one["metadata"]["labels"]["app.kubernetes.io/component"]: pod_of(one)
         for one in of_kind(text, "Deployment")
@@ -64,21 +64,21 @@ def pods(text: str) -> dict[str, Json]:
 
 
 def environment(pod: Json) -> Json:
-    """Return the variables that a pod's container gets by value; of a secret where it stands."""
+    """Return a container's variables by value, or by reference for secrets."""
     (container,) = pod["containers"]
     return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
 
 
 @pytest.mark.parametrize("values", SETS, ids=lambda one: one.stem)
 def test_helm_finds_no_fault(values: Path) -> None:
-    """Shows that chart and schema are ones, with every set of values."""
+    """Shows that chart and schema are valid with every set of values."""
     done = helm("lint", str(CHART), "--strict", f"--values={values}")
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("values", [None, *SETS], ids=lambda one: one.stem if one else "defaults")
 def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
-    """Shows that every field is known, that all pods are restricted, and that no setting is misspelt."""
+    """Shows that all fields are known, all pods restricted, and all settings valid."""
     text = rendered(values)
     judged = kubeconform(text)
     assert judged.returncode == 0, judged.stdout + judged.stderr
@@ -99,7 +99,7 @@ def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
 
 
 def test_the_schemas_refuse_a_field_that_is_not_there() -> None:
-    """Shows that the check above could fail, for our own mistakes and for those of the ServiceMonitor."""
+    """Shows that the check above can fail, for our objects and for the ServiceMonitor."""
     for values, field in ((None, "readinessProbe:"), (SETS[0], "endpoints:")):
         text = rendered(values)
         assert field in text
@@ -107,13 +107,13 @@ def test_the_schemas_refuse_a_field_that_is_not_there() -> None:
 
 
 def test_all_kinds_are_rendered_by_some_values() -> None:
-    """Shows that no template is left out of the check."""
+    """Shows that the check covers every template."""
     found = {(one["apiVersion"], one["kind"]) for values in SETS for one in objects(rendered(values))}
     assert found == {*KINDS, ("monitoring.coreos.com/v1", "ServiceMonitor")}
 
 
 def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
-    """Shows what the example of many pods makes: roles, budgets, rolling updates, one index, one store."""
+    """Shows the multi-pod example: roles, disruption budgets, rolling updates, one index, one store."""
     text = rendered(MANY_PODS)
     made = objects(text)
     bot, worker = pods(text)["bot"], pods(text)["worker"]
@@ -138,7 +138,7 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
 
 @pytest.mark.engine("weaviate")
 async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
-    """Three real servers with the chart's variables, but for addresses, ports, folders, keys and timeouts."""
+    """Three real servers with the chart's variables except addresses, ports, folders, keys and timeouts."""
     text = rendered(MANY_PODS)
     (nodes,) = of_kind(text, "StatefulSet")
     (container,) = pod_of(nodes)["containers"]
@@ -177,7 +177,7 @@ async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
 
 
 def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
-    """Shows who reaches them, whatever ports the values name for elsewhere, and that one may be away."""
+    """Shows their network access for any egress ports, and that one node may be down."""
     text = rendered(MANY_PODS, "--set", "networkPolicy.egressPorts={443,5432},weaviate.grpcPort=8080")
     (nodes,) = of_kind(text, "StatefulSet")
     name, selector = nodes["metadata"]["name"], nodes["spec"]["selector"]
@@ -210,7 +210,7 @@ def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
 
 
 def test_two_nodes_never_share_a_machine() -> None:
-    """Shows that the loss of a machine leaves the majority, and that Footnote's pods may share theirs."""
+    """Shows that losing a machine leaves a majority; Footnote's pods may share a machine."""
     text = rendered(MANY_PODS, "--set", "weaviate.replicas=5")
     (nodes,) = of_kind(text, "StatefulSet")
     assert pod_of(nodes)["topologySpreadConstraints"] == [
@@ -227,7 +227,7 @@ def test_two_nodes_never_share_a_machine() -> None:
 
 
 def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
-    """Shows that Weaviate's pods come from the same registry to the same machines as Footnote's."""
+    """Shows that Weaviate's pods use the same registry and node placement as Footnote's."""
     text = rendered(
         MANY_PODS,
         *("--set", "image.pullPolicy=Always,nodeSelector.disk=ssd,podAnnotations.team=search"),
@@ -251,7 +251,7 @@ def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
     ids=["nodes", "metrics"],
 )
 def test_a_release_whose_name_is_too_long_is_refused(values: Path, most: int, by: str) -> None:
-    """Shows that it is said before, and that the longest name that is taken makes valid names and labels."""
+    """Shows that the longest accepted name yields valid names and labels."""
     options = [str(CHART), "--values", str(values), f"--kube-version={KUBERNETES.version}"]
     release = "x" * (most - len("-footnote"))
     taken, refused = (helm("template", name, *options) for name in (release, f"{release}x"))
@@ -264,7 +264,7 @@ def test_a_release_whose_name_is_too_long_is_refused(values: Path, most: int, by
 
 
 def test_values_reach_the_program_as_they_were_written() -> None:
-    """Shows that numbers stay numbers, that false stays false, and that admins' files are ones."""
+    """Shows that numbers stay numbers, false stays false, and admin files are mounted."""
     text = rendered(EVERYTHING)
     assert environment(pods(text)["bot"]) | {"DATABASE_URL": ""} == {
         "DATABASE_URL": "",
@@ -284,7 +284,7 @@ def test_values_reach_the_program_as_they_were_written() -> None:
 
 
 def exceptions(text: str, port: int) -> dict[str, list[set[str]]]:
-    """Network -> what is left out of it, for each rule of Footnote that opens this port to addresses."""
+    """Return, by network, the exceptions of each egress rule that opens this port."""
     (policy,) = [
         one["spec"] for one in of_kind(text, "NetworkPolicy") if one["metadata"]["name"] == "answers-footnote"
     ]
@@ -303,7 +303,7 @@ METADATA, METADATA_6 = "169.254.0.0/16", {"fd00:ec2::254/128", "fe80::/10"}
 
 
 def test_no_pod_reaches_the_clusters_api() -> None:
-    """Shows that its ports lead to no private network and no system pod, and what values change."""
+    """Shows that its ports reach no private network and no system pod, and which values change that."""
     text = rendered(None)
     assert exceptions(text, 443) == {"0.0.0.0/0": [PRIVATE | {METADATA}], "::/0": [{"fc00::/7"} | METADATA_6]}
     assert exceptions(text, 5432) == {"0.0.0.0/0": [{METADATA}], "::/0": [METADATA_6]}
@@ -318,7 +318,7 @@ def test_no_pod_reaches_the_clusters_api() -> None:
 
 
 def ingress_paths(*options: str) -> dict[str, str]:
-    """Path -> type of the chart's ingress."""
+    """Return the path types of the chart's ingress, by path."""
     (ingress,) = of_kind(rendered(MANY_PODS, *options), "Ingress")
     (rule,) = ingress["spec"]["rules"]
     assert rule["host"] == "footnote.example.com"
@@ -326,7 +326,7 @@ def ingress_paths(*options: str) -> dict[str, str]:
 
 
 def test_the_ingress_passes_on_what_the_docs_name() -> None:
-    """Shows that the paths are those of docs/proxy.md, the console only where people sign in to it."""
+    """Shows that the paths are those of docs/proxy.md; the console is included only with sign-in."""
     table = (ROOT / "docs" / "proxy.md").read_text("utf-8")
     documented = {
         path for row in re.findall(r"(?m)^\| (`/.*?) \|", table) for path in re.findall(r"`(.+?)`", row)
@@ -375,7 +375,7 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
     ],
 )
 def test_wrong_values_are_refused(wrong: str) -> None:
-    """Shows that the schema names what cannot be, before a cluster hears of it."""
+    """Shows that the schema refuses invalid values before they reach a cluster."""
     done = template("--set", wrong)
     assert done.returncode == 1
     assert "values don't meet the specifications of the schema" in done.stderr, done.stderr
@@ -383,7 +383,7 @@ def test_wrong_values_are_refused(wrong: str) -> None:
 
 @pytest.mark.parametrize("values", [None, EVERYTHING], ids=["defaults", "everything"])
 def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
-    """Shows that what such a release has no value for, as with --reuse-values, counts as off."""
+    """Shows that values missing in an older release, as with --reuse-values, count as off."""
     switches = "blobs.url", "ingress.enabled", "metrics.serviceMonitor.enabled", "workers.replicas"
     switches = *switches, "networkPolicy.privateCidrs", "networkPolicy.deniedCidrs"
     text = rendered(values, "--set", ",".join(f"{name}=null" for name in (*switches, "weaviate.replicas")))
@@ -392,7 +392,7 @@ def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
 
 
 def test_the_release_is_the_program_s() -> None:
-    """Shows that the chart's image is of this release."""
+    """Shows that the chart's image has this release's version."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert chart["appVersion"] == project["version"]

@@ -1,4 +1,4 @@
-"""What a build of the image is given: named files of the checkout, and nothing that only lies there."""
+"""Build context of the image: tracked files of the checkout only."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CANARIES = (
 
 
 def tracked() -> set[str]:
-    """Return the files of this checkout that belong to the product."""
+    """Return the tracked files of this checkout."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     return {name for name in listed.decode().split("\0") if name}
 
 
 def given(root: Path) -> set[str]:
-    """What docker sends to the builder: files only."""
+    """Return the files that docker sends to the builder."""
     patterns = [
         line for line in (ROOT / IGNORED).read_text().splitlines() if line and not line.startswith("#")
     ]
@@ -52,7 +52,7 @@ def given(root: Path) -> set[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout, empty files in place of its own, with a canary of each kind in every folder."""
+    """Return a checkout with empty files, and a canary of each kind in every folder."""
     files = {Path(name) for name in tracked()}
     folders = {Path(), *(folder for file in files for folder in file.parents)}
     for path in [*files, *(folder / name for folder in folders for name in CANARIES)]:
@@ -62,7 +62,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_an_image_is_built_of_tracked_files_alone(checkout: Path) -> None:
-    """No canary gets in, and no file of the three packages stays out."""
+    """No canary is included, and no file of the three packages is missing."""
     names, ours = given(checkout), tracked()
     assert names <= ours
     assert {name for name in ours if name.split("/")[0] in PACKAGES} <= names

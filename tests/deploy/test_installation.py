@@ -1,4 +1,4 @@
-"""The ways to install it: image, compose file and unit file say what the program and its docs say."""
+"""Installation files: image, compose file and systemd unit match the program and its docs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SAMPLE = ROOT / "bot" / "cli" / "setup" / "samples" / "SOP-IT-04-Backup-and-Rest
 
 @pytest.fixture
 def compose() -> Any:
-    """The compose file."""
+    """Return the parsed compose file."""
     return yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text(encoding="utf-8"))
 
 
 def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_docs(compose: Any) -> None:
-    """Shows that version and access rules are those of docs/weaviate.md; without them all is open."""
+    """Shows that version and access rules match docs/weaviate.md; without them Weaviate is open."""
     weaviate = compose["services"]["weaviate"]
     assert weaviate["image"] == f"${{WEAVIATE_IMAGE:-semitechnologies/weaviate:{WEAVIATE_VERSION}}}"
     page = (ROOT / "docs" / "weaviate.md").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_doc
 
 
 def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it(compose: Any) -> None:
-    """Shows that the only port is this machine's, and that every secret is asked for."""
+    """Shows that the only published port is on localhost, and that all secrets are required variables."""
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:8765:8765"]
     secrets = [
@@ -60,7 +60,7 @@ def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it
 
 
 def test_every_service_of_compose_is_confined(compose: Any) -> None:
-    """Shows what a program that was taken over cannot do there: write, gain rights, or use up the machine."""
+    """Shows that a compromised service can neither write, gain privileges, nor exhaust the machine."""
     for service in compose["services"].values():
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
@@ -72,7 +72,7 @@ def test_every_service_of_compose_is_confined(compose: Any) -> None:
 
 
 def test_what_keeps_data_has_a_network_without_a_way_out(compose: Any) -> None:
-    """Shows that the bot alone has both networks, and that no service is left on compose's own."""
+    """Shows that only the bot has both networks, and that none uses compose's default network."""
     places = {name: set(service["networks"]) for name, service in compose["services"].items()}
     assert places.pop("bot") == {"front", "back"}
     assert all(place == {"back"} for place in places.values())
@@ -80,7 +80,7 @@ def test_what_keeps_data_has_a_network_without_a_way_out(compose: Any) -> None:
 
 
 def test_each_image_is_pinned_by_one_variable(compose: Any) -> None:
-    """Shows that a digest can replace each version, our base included, and that the page says how."""
+    """Shows that a digest can replace each version, including our base image, as documented."""
     build = compose["services"]["bot"]["build"]["args"]["BASE"]
     images = [build, *(service["image"] for service in compose["services"].values())]
     found = [re.fullmatch(r"\$\{([A-Z0-9]+_IMAGE):-([a-z0-9./-]+)(:[\w.-]+)?\}", image) for image in images]
@@ -93,7 +93,7 @@ def test_each_image_is_pinned_by_one_variable(compose: Any) -> None:
 
 
 def test_the_bots_store_is_the_bucket_that_compose_makes(compose: Any) -> None:
-    """Shows that address, account and bucket are those of the S3 service."""
+    """Shows that URL, account and bucket match the S3 service."""
     bot, store = compose["services"]["bot"]["environment"], compose["services"]["s3"]
     bucket = bot["FOOTNOTE_BLOBS"].removeprefix("s3://")
     assert [volume.partition(":")[2] for volume in store["volumes"]] == [f"/data/{bucket}"]
@@ -103,7 +103,7 @@ def test_the_bots_store_is_the_bucket_that_compose_makes(compose: Any) -> None:
 
 
 def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
-    """Shows that a setting which was renamed is renamed there, too."""
+    """Shows that renamed settings are renamed there, too."""
     texts = CONTAINERFILE.read_text(encoding="utf-8") + UNIT.read_text(encoding="utf-8")
     names = set(re.findall(r"\b(FOOTNOTE_[A-Z_]+)=", texts)) | set(compose["services"]["bot"]["environment"])
     assert {name for name in names if f"\n#{name}=" not in SETTINGS} == set()
@@ -111,7 +111,7 @@ def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_knows_every_line_of_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:
-    """Shows that no line is misspelt, and that the exposure stays at what docs/install.md says."""
+    """Shows that no line is misspelt, and that the exposure score matches docs/install.md."""
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/footnote/.venv/bin/footnote", "/bin/true"))
     verified = subprocess.run(
@@ -137,7 +137,7 @@ def test_the_compose_file_is_one_by_its_schema(compose: Any) -> None:
 async def test_the_image_answers_on_a_read_only_root(
     image: BuiltImage, tmp_path: Path, record_property: Any
 ) -> None:
-    """Shows that it starts as its own user, answers, and writes to its home and /tmp alone."""
+    """Shows that it starts as its own user, answers, and writes only to its home and /tmp."""
     port, began = free_port(), time.monotonic()
     megabytes = sum(path.lstat().st_size for path in image.folder.rglob("*") if path.is_file()) / 1e6
     assert megabytes < MAX_IMAGE_MB
@@ -180,6 +180,6 @@ async def test_the_image_answers_on_a_read_only_root(
 
 
 def _health_command() -> str:
-    """What the image's health check runs, as a shell has it."""
+    """Return the image's health check as a shell command."""
     (found,) = re.findall(r"^    CMD (\[.*\])$", CONTAINERFILE.read_text(encoding="utf-8"), re.MULTILINE)
     return shlex.join(json.loads(found))

@@ -1,4 +1,4 @@
-"""The chat platforms' manifests: they ask for what the code needs, and no more events than it reads."""
+"""App manifests of Slack and Teams: exactly the scopes and events that the code uses."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from storage.errors import SettingsError
 
 @pytest.fixture
 def slack() -> Any:
-    """Slack's manifest, as it is pasted into a new app."""
+    """Return Slack's manifest, as pasted into a new app."""
     return json.loads((ROOT / "deploy" / "slack-manifest.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
 def teams() -> Any:
-    """The template of Teams' manifest."""
+    """Return the template of Teams' manifest."""
     return json.loads((ROOT / "deploy" / "teams" / "manifest.json").read_text(encoding="utf-8"))
 
 
 def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
-    """Shows that questions reach us without a public URL, and that the buttons' clicks do too."""
+    """Shows that questions and button clicks arrive without a public URL."""
     settings = slack["settings"]
     assert settings["socket_mode_enabled"] is True
     assert settings["interactivity"]["is_enabled"] is True
@@ -57,12 +57,12 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
 
 
 def test_the_slack_manifest_is_the_one_that_the_code_makes(slack: Any) -> None:
-    """Shows that nobody edited it, and that it was written again when the code changed: `make format`."""
+    """Shows that it was not edited by hand and is up to date; `make format` regenerates it."""
     assert json.dumps(slack, indent=2, ensure_ascii=False) + "\n" == render_slack_manifest()
 
 
 def test_slack_grants_what_the_code_calls_and_no_more() -> None:
-    """Shows that each method which the code calls is named with its scopes, and that none is left over."""
+    """Shows that each API method in the code has its scopes listed, and that none is unused."""
     called = set()
     for path in (ROOT / "bot" / "slack").rglob("*.py"):
         names = re.findall(r"\b_?client\.(\w+)", path.read_text(encoding="utf-8"))
@@ -76,9 +76,9 @@ def test_slack_grants_what_the_code_calls_and_no_more() -> None:
 @pytest.mark.engine("slack")
 @pytest.mark.parametrize("public_url", ["", "https://your.host"])
 def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url: str) -> None:
-    """Every key, event and scope is one of Slack's; an unknown one of each is refused.
+    """Every key, event and scope is known to Slack; an unknown one of each is refused.
 
-    Slack's types leave out one scope, the one that ``agent_view`` needs, and one event, which stops it.
+    Slack's types lack the scope for ``agent_view`` and the event for stopping it.
     """
     made = manifest(public_url)
     made["oauth_config"]["scopes"]["bot"].remove("assistant:write")
@@ -96,7 +96,7 @@ def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url:
 
 
 def test_the_slack_manifest_is_within_slacks_limits() -> None:
-    """Shows the lengths and counts that Slack documents and its types do not check."""
+    """Shows lengths and counts that Slack documents but its types do not check."""
     made = manifest("https://your.host")
     features, words = made["features"], made["display_information"]
     view = features["agent_view"]
@@ -111,7 +111,7 @@ def test_the_slack_manifest_is_within_slacks_limits() -> None:
 
 
 def test_over_http_everything_goes_to_the_one_address_of_events() -> None:
-    """Events, clicks and the command; its host's links get previews, and Socket Mode is off."""
+    """Events, clicks and the command; links to its host get previews, and Socket Mode is off."""
     made = json.loads(render_slack_manifest("https://your.host/"))
     assert made == manifest("https://your.host")
     settings, features = made["settings"], made["features"]
@@ -128,13 +128,13 @@ def test_over_http_everything_goes_to_the_one_address_of_events() -> None:
 
 @pytest.mark.parametrize("url", ["http://your.host", "your.host"])
 def test_an_address_that_slack_could_not_call_is_refused(url: str) -> None:
-    """Shows that Slack is given nothing but https."""
+    """Shows that only https URLs are accepted."""
     with pytest.raises(SettingsError, match=r"https://your\.host only"):
         render_slack_manifest(url)
 
 
 def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
-    """Shows it without a URL: over a socket none is needed, and over HTTP it is the installation's own."""
+    """The command has no URL: Socket Mode needs none, and over HTTP it is the installation's own."""
     (command,) = slack["features"]["slash_commands"]
     assert command["command"] == "/footnote"
     assert "url" not in command
@@ -144,26 +144,26 @@ def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
 
 
 def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
-    """Shows that a direct conversation has a field to type into."""
+    """Shows that the messages tab has an input field."""
     home = slack["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
     assert home["home_tab_enabled"]
 
 
 def test_slack_is_told_no_host_of_ours(slack: Any) -> None:
-    """Shows that whoever wants previews of links names the installation's own host."""
+    """Shows that link previews are enabled by naming the installation's own host."""
     assert "unfurl_domains" not in slack["features"]
 
 
 def test_slack_shows_a_direct_conversation_as_an_agents(slack: Any) -> None:
-    """Shows that what stands there before anybody opened it is one of the prompts that we set, too."""
+    """Shows that the initial prompts are among those that we set."""
     view = slack["features"]["agent_view"]
     assert view["agent_description"]
     assert view["suggested_prompts"] == prompts([])
 
 
 def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:
-    """Shows that each value which the package script fills in is a placeholder until then."""
+    """Shows that each value filled in by the package script is a placeholder."""
     (bot,) = teams["bots"]
     assert {UUID(teams["id"]), UUID(bot["botId"])} == {UUID(int=0)}
     pages = ("websiteUrl", "privacyUrl", "termsOfUseUrl")
@@ -172,5 +172,5 @@ def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:
 
 
 def test_teams_lets_the_bot_into_every_kind_of_conversation(teams: Any) -> None:
-    """Shows that channels, group chats and personal chats can all hold it."""
+    """Shows that channels, group chats and personal chats can all add it."""
     assert set(teams["bots"][0]["scopes"]) == {"personal", "team", "groupChat"}

@@ -1,4 +1,4 @@
-"""Alerts and dashboard name metrics that exist, and whoever is sent to a page finds its heading there."""
+"""Alerts and dashboard: they use existing metrics, and their links lead to existing headings."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ BUCKETS = re.compile(r"_(bucket|sum|count)$")
 
 
 def slugs(page: Path) -> set[str]:
-    """Return the headings of a page, as links name them."""
+    """Return the anchors of a page's headings."""
     return slugs_of(page.read_text(encoding="utf-8"))
 
 
 def slugs_of(text: str) -> set[str]:
-    """Return the headings of a text."""
+    """Return the anchors of a text's headings."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def pages_of(text: str) -> set[tuple[str, str]]:
-    """(page, heading) of every link in some source, calls and constants of the same source filled in."""
+    """Return (page, heading) of every link in a source, with its calls and constants resolved."""
     text = DOCS_URL.sub(r'"docs/\1"', text)
     for name, value in CONSTANT.findall(text):
         text = text.replace(f"{{{name}}}", value)
@@ -47,7 +47,7 @@ def pages_of(text: str) -> set[tuple[str, str]]:
 
 
 async def exported(home: Path) -> set[str]:
-    """Return the names of all metrics that a fresh service offers, with their labels left out."""
+    """Return the names of all metrics of a fresh service, without labels."""
     database = await Database.open(make_sqlite(home))
 
     async def all_ready() -> list[str]:
@@ -70,7 +70,7 @@ def expressions() -> list[str]:
 
 
 async def test_every_metric_that_is_watched_is_exported(tmp_path: Path) -> None:
-    """Shows that no alert and no panel waits for a name that nobody exports."""
+    """Shows that no alert and no panel uses a metric that is not exported."""
     there = await exported(tmp_path / "home")
     named = {BUCKETS.sub("", name) for one in expressions() for name in METRIC.findall(one)}
     assert len(named) > 15
@@ -78,14 +78,14 @@ async def test_every_metric_that_is_watched_is_exported(tmp_path: Path) -> None:
 
 
 async def test_every_metric_is_described(tmp_path: Path) -> None:
-    """Shows that docs/operations.md lists what is exported, and nothing else."""
+    """Shows that docs/operations.md lists exactly the exported metrics."""
     listed = set(METRIC.findall((ROOT / "docs" / "operations.md").read_text()))
     there = {name for name in await exported(tmp_path / "home") if name.startswith("footnote_")}
     assert {name for name in listed if name.startswith("footnote_")} == there
 
 
 def test_every_alert_and_every_line_of_doctor_leads_to_a_heading() -> None:
-    """Shows that whoever is woken up, or reads a failure, finds what to do."""
+    """Shows that every alert and failed check leads to instructions."""
     sources = [*(ROOT / "bot" / "diagnostics").glob("*.py"), ALERTS]
     links = {link for source in sources for link in pages_of(source.read_text(encoding="utf-8"))}
     assert len(links) > 25
@@ -95,7 +95,7 @@ def test_every_alert_and_every_line_of_doctor_leads_to_a_heading() -> None:
 
 
 def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
-    """Shows that no alert was added without its page."""
+    """Shows that no alert lacks its page."""
     alerts = re.split(r"^ +- alert: ", ALERTS.read_text(), flags=re.MULTILINE)[1:]
     assert len(alerts) > 8
     assert [
@@ -104,7 +104,7 @@ def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
 
 
 def test_every_alert_stands_by_its_name_below_its_heading() -> None:
-    """Shows that who searches the page for an alert's name finds what to do."""
+    """Shows that searching the page for an alert's name finds its instructions."""
     page = (ROOT / "docs" / "troubleshooting.md").read_text()
     below = {next(iter(slugs_of(part))): part for part in re.split(r"^(?=## )", page, flags=re.MULTILINE)}
     for one in re.split(r"^ +- alert: ", ALERTS.read_text(), flags=re.MULTILINE)[1:]:
@@ -113,7 +113,7 @@ def test_every_alert_stands_by_its_name_below_its_heading() -> None:
 
 
 def test_the_checks_above_could_fail() -> None:
-    """Shows that a missing heading or metric would be seen."""
+    """Shows that a missing heading or metric would be found."""
     assert pages_of('PAGES = "docs/x.md"\nf"{PAGES}#no-such-heading"') == {("docs/x.md", "no-such-heading")}
     assert METRIC.findall("rate(footnote_gone_total[5m])") == ["footnote_gone_total"]
 
@@ -122,7 +122,7 @@ def test_the_checks_above_could_fail() -> None:
 @pytest.mark.engine("promtool")
 @pytest.mark.parametrize("fault", [None, "rate(footnote_questions_total)"])
 def test_prometheus_takes_the_rules(tmp_path: Path, fault: str | None) -> None:
-    """Shows that Prometheus' own checker finds no mistake in the alerts, and would find one."""
+    """Shows that promtool finds no mistake in the alerts, and would find one."""
     rules = tmp_path / "alerts.yaml"
     text = ALERTS.read_text()
     rules.write_text(text.replace("max(footnote_database_up) == 0", fault) if fault else text)
@@ -133,7 +133,7 @@ def test_prometheus_takes_the_rules(tmp_path: Path, fault: str | None) -> None:
 @pytest.mark.long
 @pytest.mark.engine("promtool")
 def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
-    """Shows that each panel's query is PromQL."""
+    """Shows that each panel's query is valid PromQL."""
     recorded = [{"record": f"panel:{number}", "expr": one} for number, one in enumerate(expressions())]
     rules = tmp_path / "panels.yaml"
     rules.write_text(json.dumps({"groups": [{"name": "panels", "rules": recorded}]}))  # JSON is YAML
@@ -216,7 +216,7 @@ def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
     ],
 )
 def test_alerts_fire_for_what_they_name(tmp_path: Path, series: list[str], fired: list[str]) -> None:
-    """Shows by Prometheus' own engine, minute by minute, what seven hours of metrics set off."""
+    """Shows with Prometheus' own engine which alerts seven hours of metrics trigger."""
     given = [dict(zip(("series", "values"), one.split(" ", 1), strict=True)) for one in series]
     names = re.findall(r"alert: (\w+)", ALERTS.read_text())
     query = "count by (alertname) (ALERTS{alertstate='firing'})"
@@ -234,7 +234,7 @@ def test_alerts_fire_for_what_they_name(tmp_path: Path, series: list[str], fired
 
 
 def test_every_alert_was_seen_firing() -> None:
-    """Shows that no alert was added without its case above."""
+    """Shows that every alert has a case above."""
     (cases,) = [one for one in test_alerts_fire_for_what_they_name.pytestmark if one.name == "parametrize"]
     fired = {name for _, names in cases.args[1] for name in names}
     assert fired == set(re.findall(r"alert: (\w+)", ALERTS.read_text()))

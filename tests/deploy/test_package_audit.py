@@ -1,4 +1,4 @@
-"""``make audit``: it fails when it could not look everything up, and says every hole that it is told of."""
+"""``make audit``: fails on incomplete lookups, and reports every known vulnerability."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOLE = {"id": "GHSA-xxxx", "aliases": ["CVE-2099-1"], "summary": "a hole", "affe
 
 
 class VulnerabilityFeed:
-    """What OSV answers: holes by package; a package of ``broken`` gets an error."""
+    """A fake OSV: vulnerabilities by package; packages in ``broken`` get an error."""
 
     def __init__(self) -> None:
         self.holes: dict[str, list[object]] = {}
@@ -37,7 +37,7 @@ class VulnerabilityFeed:
         self.asked: list[str] = []
 
     async def answer(self, request: web.Request) -> web.Response:
-        """One query about a version of a package."""
+        """Answer a query about a package version."""
         name = json.loads(await request.read())["package"]["name"]
         self.asked.append(name)
         if name in self.broken:
@@ -47,13 +47,13 @@ class VulnerabilityFeed:
 
 @pytest.fixture
 def feed() -> VulnerabilityFeed:
-    """Knows of nothing."""
+    """Return a feed without vulnerabilities."""
     return VulnerabilityFeed()
 
 
 @pytest.fixture
 async def url(feed: VulnerabilityFeed) -> AsyncIterator[str]:
-    """Where it is asked."""
+    """Yield the URL of the feed."""
     app = web.Application()
     app.router.add_post("/v1/query", feed.answer)
     async with TestServer(app) as server:
@@ -61,7 +61,7 @@ async def url(feed: VulnerabilityFeed) -> AsyncIterator[str]:
 
 
 async def audit(folder: Path, url: str, *options: str) -> tuple[int, str]:
-    """Status and words of an audit of a small lock."""
+    """Return status and output of an audit of a small lock file."""
     lock = folder / "requirements.txt"
     lock.write_text(LOCK)
     command = [ROOT / "deploy" / "audit.py", "--lock", lock, "--parts", lock, "--sbom", folder / "sbom.json"]
@@ -82,7 +82,7 @@ async def audit(folder: Path, url: str, *options: str) -> tuple[int, str]:
 async def test_every_package_of_this_machine_is_looked_up_and_the_parts_are_written(
     feed: VulnerabilityFeed, url: str, tmp_path: Path
 ) -> None:
-    """Shows that green means looked up, and that the list of parts has all versions and hashes."""
+    """Shows that success means a complete lookup, and that the SBOM has all versions and hashes."""
     status, said = await audit(tmp_path, url)
     assert (status, sorted(feed.asked)) == (0, ["aiosqlite", "jinja2"]), said
     assert "2 packages of requirements.txt were looked up: no known holes" in said
@@ -97,7 +97,7 @@ async def test_every_package_of_this_machine_is_looked_up_and_the_parts_are_writ
 async def test_a_known_hole_fails_with_what_mends_it(
     feed: VulnerabilityFeed, url: str, tmp_path: Path
 ) -> None:
-    """Shows that a hole is named with the version that has it no more."""
+    """Shows that a vulnerability is reported with the fixed version."""
     feed.holes["jinja2"] = [HOLE]
     status, said = await audit(tmp_path, url)
     assert status == 1, said
@@ -109,7 +109,7 @@ async def test_a_known_hole_fails_with_what_mends_it(
 async def test_a_feed_that_fails_for_one_package_is_no_audit(
     feed: VulnerabilityFeed, url: str, tmp_path: Path
 ) -> None:
-    """Shows that a part of the answer does not pass for all of it."""
+    """Shows that a partial result does not pass."""
     feed.broken = {"jinja2"}
     status, said = await audit(tmp_path, url)
     assert status == 2
@@ -117,13 +117,13 @@ async def test_a_feed_that_fails_for_one_package_is_no_audit(
 
 
 async def test_a_lock_that_cannot_be_read_is_no_network_that_is_away(url: str, tmp_path: Path) -> None:
-    """Shows that what is allowed by ``--if-reachable`` is that and nothing else."""
+    """Shows that ``--if-reachable`` tolerates only an unreachable network."""
     status, said = await audit(tmp_path, url, "--if-reachable", "--lock", str(tmp_path / "none.txt"))
     assert status, said
 
 
 async def test_without_a_network_nothing_was_checked(tmp_path: Path) -> None:
-    """Shows that an audit which reached nobody fails, where pip-audit itself may say that all is well."""
+    """Shows that an audit without network access fails, even if pip-audit itself reports success."""
     status, said = await audit(tmp_path, f"http://127.0.0.1:{free_port()}/v1/query")
     assert status == 2
     assert "NOTHING WAS CHECKED: 2 of 2 packages" in said

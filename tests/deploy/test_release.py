@@ -1,4 +1,4 @@
-"""``make release`` in a small repository: it tags what was checked and built, and nothing else."""
+"""``make release`` in a small repository: tags exactly what was checked and built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUTHOR = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A committed work tree with a dated section of its version."""
+    """Return a committed work tree with a dated changelog section for its version."""
     files = {
         "Makefile": MAKEFILE,
         ".gitignore": IGNORED,
@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def git(tree: Path, *arguments: str) -> str:
-    """What git prints."""
+    """Return git's output."""
     command = ["git", "-C", str(tree), *arguments]
     return subprocess.run(command, env=os.environ | AUTHOR, capture_output=True, text=True, check=True).stdout
 
@@ -51,7 +51,7 @@ def commit(tree: Path) -> None:
 
 
 def release(tree: Path) -> subprocess.CompletedProcess[str]:
-    """Run the script as ``make release`` does."""
+    """Run the script like ``make release`` does."""
     variables = os.environ | AUTHOR | {"CHECKS": "checks"}
     return subprocess.run(
         [tree / "deploy" / "release.sh"], env=variables, capture_output=True, text=True, check=False
@@ -72,7 +72,7 @@ def test_what_was_checked_is_built_and_tagged(tree: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["uncommitted", "tagged", "undated", "failing"])
 def test_nothing_is_tagged_that_is_not_ready(tree: Path, fault: str) -> None:
-    """Refuses a changed tree, a version that has a tag, one without a dated section, and failed checks."""
+    """Refuses a changed tree, an existing tag, a version without a dated section, and failed checks."""
     if fault == "uncommitted":
         (tree / "new.txt").write_text("")
     elif fault == "tagged":

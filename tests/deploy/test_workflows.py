@@ -1,4 +1,4 @@
-"""Tests of the GitHub workflows: a linter takes them, and they run what a newcomer would type."""
+"""GitHub workflows: they pass a linter, and run the commands of the README."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 @pytest.mark.engine("actionlint")
 @pytest.mark.parametrize("fault", [None, "steps.nothing.outputs.x"])
 def test_the_linter_finds_nothing_in_any_workflow(tmp_path: Path, fault: str | None) -> None:
-    """Shows that the linter is content, and that it would find an unknown step."""
+    """Shows that the linter passes, and that it would find an unknown step."""
     copies = [tmp_path / path.name for path in WORKFLOWS]
     for path, copy in zip(WORKFLOWS, copies, strict=True):
         text = path.read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def test_the_linter_finds_nothing_in_any_workflow(tmp_path: Path, fault: str | N
 
 
 def test_every_action_is_pinned_by_its_commit() -> None:
-    """Shows that nobody can put other code behind a tag that a workflow names."""
+    """Shows that moving a tag cannot change the code that a workflow runs."""
     used = [
         line for path in WORKFLOWS for line in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
     ]
@@ -36,7 +36,7 @@ def test_every_action_is_pinned_by_its_commit() -> None:
 
 
 def test_a_fresh_machine_runs_what_the_readme_says() -> None:
-    """Shows that both README commands are run, and that a release comes from its tag alone."""
+    """Shows that both README commands are run, and that a release is built from its tag only."""
     test, release = (
         (ROOT / ".github" / "workflows" / name).read_text() for name in ("test.yml", "release.yml")
     )
