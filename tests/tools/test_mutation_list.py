@@ -1,4 +1,4 @@
-"""The list of faults keeps up with the code."""
+"""The mutation list matches the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TREE = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.fault)
 def test_a_fault_can_be_put_into_the_code_as_it_is(mutation: Mutation) -> None:
-    """Shows that the text which a fault changes still stands once in its file, and its test in its own."""
+    """Shows that the text to mutate occurs once in its file, and that its test exists."""
     file, test = mutation.test.partition("[")[0].split("::")
     assert (TREE / mutation.file).read_text().count(mutation.before) == 1
     assert f"def {test}(" in (TREE / file).read_text()

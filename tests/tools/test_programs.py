@@ -1,4 +1,4 @@
-"""The programs that nobody runs with every change: benchmarks, evaluation and soaks still start."""
+"""Programs outside the daily tests: benchmarks, evaluation and soaks still start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = (
 @pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS)
 async def test_a_program_finds_what_it_is_made_of(program: str) -> None:
-    """Shows that no module or name that it needs was moved away from under it."""
+    """Shows that all modules and names it needs exist."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

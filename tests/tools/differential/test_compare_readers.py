@@ -1,4 +1,4 @@
-"""Three readers of the same files: the committed samples agree, and a made fault is listed and drawn."""
+"""Comparison of three PDF readers: agreement on the committed samples, and a listed difference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOCKED = "libreoffice-writer-password.pdf"
 async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Every number but raised ones stands in our reading as in theirs; a locked file is named alone."""
+    """Every number except superscripts matches; a password-protected file is reported."""
     files = {path.name: path for folder in FOLDERS for path in folder.glob("*.pdf")}
     pages = await compare_files(files)
     assert {one.kind for page in pages for one in page.found.numbers} <= {Kind.RAISED}
@@ -41,7 +41,7 @@ def test_the_others_give_a_text_for_each_page(tmp_path: Path) -> None:
 
 
 async def test_a_difference_is_listed_and_drawn_with_its_place(tmp_path: Path) -> None:
-    """The token is framed in red where it lies; without a difference there is no sheet."""
+    """The token is framed in red on the page; without a difference no sheet is written."""
     path = tmp_path / "dose.pdf"
     path.write_bytes(pdf("Take 510 ml daily"))
     [page] = await compare_files({"dose.pdf": path})

@@ -1,4 +1,4 @@
-"""Comparing pages: what two other readers have against us, by kind, on texts that are made up here."""
+"""Page comparison by token: differences to two other readers by kind, on made-up texts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ PARTED, MISSING, ALONE, RAISED = Kind.SPACING, Kind.MISSING, Kind.ALONE, Kind.RA
 
 
 def differing(ours: str, *others: str) -> list[tuple[Kind, str]]:
-    """Return the numbers of a page that differ."""
+    """Return the differing numbers of a page."""
     return [(each.kind, each.token) for each in compare_page(ours, others).numbers]
 
 
 def test_tokens_lose_punctuation_and_currency_at_their_edges_but_keep_their_sign() -> None:
-    """Dashes of every code and width are one dash."""
+    """All kinds of dashes and widths are treated as one dash."""
     assert tokens("(€12.50), −5 °C; 5‐10 “SOP-IT-04”. ﬁle") == [
         "12.50",
         "-5",
@@ -25,26 +25,26 @@ def test_tokens_lose_punctuation_and_currency_at_their_edges_but_keep_their_sign
 
 
 def test_numbers_and_words_are_told_apart() -> None:
-    """Hyphenated words count as their parts; a raised digit and a fraction make a number."""
+    """Hyphenated words count as their parts; a superscript digit or fraction makes a number."""
     text = "Follow-up in Room B2, 2½ hours, x²"
     assert sorted(numbers(text)) == ["2½", "B2", "x²"]
     assert sorted(words(text)) == ["Follow", "Room", "hours", "in", "up"]
 
 
 def test_two_against_one_is_a_difference_and_one_against_one_is_doubtful() -> None:
-    """A hyphen that we lose is a number missing and one alone; where the others differ nobody knows."""
+    """A lost hyphen is a missing number and an extra one; if the others disagree it is doubtful."""
     assert differing("510 ml", "5-10 ml", "5-10 ml") == [(MISSING, "5-10"), (ALONE, "510")]
     assert differing("5-10 ml", "5-10 ml", "510 ml") == [(Kind.DOUBTFUL, "5-10")]
 
 
 def test_every_occurrence_counts() -> None:
-    """A line read twice, or once too seldom, shows."""
+    """A line read twice, or once too few, is found."""
     assert differing("7 7", "7", "7") == [(ALONE, "7")]
     assert differing("7", "7 7", "7 7") == [(MISSING, "7")]
 
 
 def test_a_raised_digit_kept_apart_is_explained() -> None:
-    """True if written as a raised digit or with a caret; but not another number."""
+    """Superscripts and carets are explained; other numbers are not."""
     for ours in ("14¹", "14^1"):
         assert differing(ours, "141", "141") == [(RAISED, "141"), (RAISED, ours)]
         assert differing(ours, "14 1", "14 1") == [(RAISED, "1"), (RAISED, "14"), (RAISED, ours)]
@@ -54,7 +54,7 @@ def test_a_raised_digit_kept_apart_is_explained() -> None:
 
 
 def test_the_same_characters_parted_in_other_places_are_named_so() -> None:
-    """Glued, torn apart, and kept whole over the end of a line."""
+    """Joined, split, and kept whole across a line break."""
     assert differing("CHAPTER4", "CHAPTER 4", "CHAPTER 4") == [(PARTED, "4"), (PARTED, "CHAPTER4")]
     torn = [(PARTED, "467.9"), (PARTED, "467"), (PARTED, "9")]
     assert differing("467. 9", "467.9", "467.9") == torn
@@ -62,12 +62,12 @@ def test_the_same_characters_parted_in_other_places_are_named_so() -> None:
 
 
 def test_a_short_number_within_another_one_is_no_explanation() -> None:
-    """A 5 that is lost stays lost though the page has a 15."""
+    """A lost 5 is reported although the page has a 15."""
     assert differing("15 ml", "15 ml or 5", "15 ml or 5") == [(MISSING, "5")]
 
 
 def test_words_and_order_are_compared_too() -> None:
-    """Pairs of neighbours that no other reader has are counted: here three of four in a row read across."""
+    """Adjacent pairs that no other reader has are counted: here three of four, from a row read across."""
     found = compare_page("a c b d e", ["a b c d e", "a b c d e"])
     assert (found.words, found.pairs, found.strange_pairs) == ((), 4, 3)
     found = compare_page("tree", ["trees", "trees"])

@@ -11,7 +11,7 @@ from tools.evaluation.asking import Home
 
 
 def test_a_home_that_was_copied_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knows its files by their paths, and would hold each twice; figures would be of twins."""
+    """Files are known by path, so a copied home would contain each twice and distort the figures."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     monkeypatch.chdir(first)

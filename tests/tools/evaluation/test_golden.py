@@ -1,4 +1,4 @@
-"""The labels are whole, and split by document: what is tuned on one half is judged by the other."""
+"""The golden questions: complete labels, split by document into a tuning half and a test half."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def halves(question: Golden) -> set[tuple[str, str]]:
 
 
 def test_there_are_enough_of_every_kind() -> None:
-    """250 with pages, 60 without an answer, half of these about a document that is there."""
+    """250 with pages and 60 without an answer, half of these about an existing document."""
     kinds = Counter(one.kind for one in QUESTIONS if not one.twin)
     assert sum(one.is_answerable for one in QUESTIONS if not one.twin) >= 250
     assert kinds[Kind.ABSENT_HERE] >= 30
@@ -28,7 +28,7 @@ def test_there_are_enough_of_every_kind() -> None:
 
 
 def test_enough_questions_have_no_answer_in_either_half() -> None:
-    """60 in each half, 18 of them in each collection but the odd files."""
+    """60 in each half, 18 of them in each collection except the miscellaneous files."""
     absent = [one for one in QUESTIONS if not one.is_answerable and one.id.startswith("abs-")]
     assert len(absent) >= 120
     halves_of = Counter(one.half for one in absent)
@@ -39,7 +39,7 @@ def test_enough_questions_have_no_answer_in_either_half() -> None:
 
 
 def test_a_misspelt_question_is_one_of_the_others() -> None:
-    """40 of them; all but the spelling is that of a question of the same half."""
+    """40 misspelt questions, each equal to another one of the same half except for its spelling."""
     known = {one.id: one for one in QUESTIONS if not one.twin}
     misspelt = [one for one in QUESTIONS if one.twin]
     assert len(misspelt) >= 40
@@ -51,7 +51,7 @@ def test_a_misspelt_question_is_one_of_the_others() -> None:
 
 
 def test_no_document_is_in_both_halves() -> None:
-    """Nor is a question asked twice."""
+    """Shows also that no question is asked twice."""
     places = Counter(document for document, _ in set().union(*map(halves, QUESTIONS)))
     assert [document for document, count in places.items() if count > 1] == []
     assert len({one.id for one in QUESTIONS}) == len({(one.collection, one.text) for one in QUESTIONS})
@@ -67,7 +67,7 @@ def test_every_answerable_question_says_where_and_what() -> None:
 
 
 def test_evidence_that_is_not_on_its_page_is_told() -> None:
-    """Labels are held against the pages before anything is measured."""
+    """Labels are checked against the pages before any measurement."""
     one = next(one for one in QUESTIONS if one.evidence)
     (page, text), *_ = one.evidence
     others = {place: words for place, words in one.evidence[1:]}
@@ -76,7 +76,7 @@ def test_evidence_that_is_not_on_its_page_is_told() -> None:
 
 
 def test_some_of_each_kind_are_the_same_ones_every_time() -> None:
-    """Three of every kind of both halves, whatever order the questions come in."""
+    """Three of every kind in both halves, in any order of the questions."""
     some = some_of_each_kind(QUESTIONS, 3)
     assert some == some_of_each_kind(reversed(QUESTIONS), 3)
     counted = Counter((one.half, one.kind) for one in some if not one.twin)
@@ -84,14 +84,14 @@ def test_some_of_each_kind_are_the_same_ones_every_time() -> None:
 
 
 def test_a_misspelt_question_is_chosen_with_its_twin() -> None:
-    """It takes nobody's place, and without its twin it would measure nothing."""
+    """The twin is chosen in addition, since the pair is needed to measure anything."""
     right = next(one for one in QUESTIONS if not one.twin)
     wrong, lonely = (replace(right, id=f"{right.id}-{twin}", twin=twin) for twin in (right.id, "another"))
     assert some_of_each_kind([wrong, lonely, right], 1) == [right, wrong]
 
 
 def test_a_line_names_its_correctly_spelt_twin(tmp_path: Path) -> None:
-    """Under "spelt"; most have none."""
+    """The field is "spelt"; most lines have none."""
     line = {"half": "test", "collection": "box", "kind": "single", "question": "Wich?"}
     lines = [{"id": "q-1", **line}, {"id": "q-2", **line, "spelt": "q-1"}]
     (tmp_path / "box.jsonl").write_text("\n".join(map(json.dumps, lines)))

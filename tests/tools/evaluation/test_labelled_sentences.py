@@ -1,4 +1,4 @@
-"""Labelled sentences are counted by what becomes of them."""
+"""Labelled sentences, counted by outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def row(label: str, sentence: str, **more: str) -> str:
 
 
 async def test_each_outcome_is_counted_under_its_kind(tmp_path: Path) -> None:
-    """By the labels first, then by verdicts of a judge."""
+    """Counts by labels first, then by a judge's verdicts."""
     (tmp_path / "true.jsonl").write_text(row("true", "A bike is $4.50.") + "\n" + row("true", "It is extra."))
     (tmp_path / "false.jsonl").write_text(row("false", "A bike is $5.", kind="changed_number"))
     rows = list(read_rows(tmp_path))

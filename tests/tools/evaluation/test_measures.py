@@ -1,4 +1,4 @@
-"""The measures count what they say, on replies small enough to count by hand."""
+"""Evaluation measures, on replies small enough to count by hand."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def result(
 
 
 def mark(page: tuple[str, int] = A, quote: str = "words", top: float | None = None) -> Mark:
-    """Return a citation, with a box if it has a place on its page."""
+    """Return a citation, with a box if it has a position on its page."""
     return Mark(page, quote, () if top is None else ((0.1, top, 0.9, top + 0.1),))
 
 
 def test_a_hit_is_the_share_of_what_was_asked() -> None:
-    """Two things asked, one of them among the first three."""
+    """Two needs, one of them among the first three."""
     one = result(frozenset({A}), frozenset({B}), ranked=(C, A, C, B))
     assert (one.hit(1), one.hit(3), one.hit(5)) == (0, 0.5, 1)
     assert one.reciprocal_rank() == 0.5
@@ -67,7 +67,7 @@ def test_a_hit_is_the_share_of_what_was_asked() -> None:
 
 
 def test_a_cited_page_counts_once_and_only_where_an_answer_is() -> None:
-    """Three quotes of two pages, one of them right; a plain no and what has no answer is left out."""
+    """Three quotes from two pages, one of them right; not-found and unanswerable ones are excluded."""
     marks = tuple(map(mark, (A, A, C)))
     results = [
         result(frozenset({A}), frozenset({B}), marks=marks),
@@ -79,7 +79,7 @@ def test_a_cited_page_counts_once_and_only_where_an_answer_is() -> None:
 
 
 def test_the_first_citation_is_the_one_that_is_opened() -> None:
-    """One of three answers opens a right page: one has it second, and one cites nothing."""
+    """The first citation of one of three answers is right; another cites it second, another not at all."""
     results = [
         result(frozenset({A}), marks=(mark(A), mark(C))),
         result(frozenset({A}), state="partial", marks=(mark(C), mark(A))),
@@ -90,21 +90,21 @@ def test_the_first_citation_is_the_one_that_is_opened() -> None:
 
 
 def test_quotes_in_a_models_place_are_told() -> None:
-    """Else a model that never answered would be measured by quotes."""
+    """Otherwise a model that never answered would be measured by quotes."""
     excused = f"{reply_words(Language.ENGLISH).model_failed}\nTwelve. [1]"
     results = [result(frozenset({A}), text=text) for text in (excused, "Twelve. [1]")]
     assert ANSWERS["a model's place taken by quotes"](results) == 0.5
 
 
 def test_an_answerer_that_quotes_nothing_meets_no_bar_and_breaks_none() -> None:
-    """A slow model may claim none of its few questions."""
+    """A slow model may answer none of its few questions."""
     limits = {"citation page precision": at_least(0.8), "absent here claimed": at_most(0.15)}
     found = bars("m", [result(frozenset({A}), state="not_found")], NO_MARKS, limits)
     assert [one.is_met for one in found] == [False, False, True, False, True]
 
 
 def test_the_figures_of_quality_are_held_to_the_same_targets() -> None:
-    """As of a channel: of three documents on average, in nine seconds at the median."""
+    """Like those of a channel: three documents on average, and a median of nine seconds."""
     replies = [
         Reply(ranked=(A, B, C), figures=(A, C), marks=(mark(A),), milliseconds=9000),
         Reply(ranked=(A, B, C, ("a.pdf", 9)), state="passages", milliseconds=9000),
@@ -128,12 +128,12 @@ def test_a_bar_is_a_least_or_a_most() -> None:
 
 
 def test_every_bar_is_of_something_measured() -> None:
-    """A measure that is renamed takes its bar along."""
+    """A renamed measure must be renamed in its target."""
     assert {*QUOTE_TARGETS, *MODEL_TARGETS} <= set(ANSWERS)
 
 
 def test_claims_are_counted_by_kind() -> None:
-    """Two of four that have an answer, none of two off the subject, one of two absent here."""
+    """Two of four answerable, none of two off the subject, one of two absent."""
     states = {
         Kind.SINGLE: ("grounded", "partial", "passages", "chat"),
         Kind.OFF_SUBJECT: ("passages", "not_found"),
@@ -146,7 +146,7 @@ def test_claims_are_counted_by_kind() -> None:
 
 
 def test_a_right_page_is_shown_or_linked() -> None:
-    """Two of five are shown, one more is linked by a plain no; one is neither, one has no page at all."""
+    """Two of five are shown and one is linked by "not found"; one has neither, one has no page."""
     results = [
         result(frozenset({A}), frozenset({B}), state="passages", marks=(mark(C), mark(B))),
         result(frozenset({A}), state="not_found", nearest=A),
@@ -160,7 +160,7 @@ def test_a_right_page_is_shown_or_linked() -> None:
 
 
 def test_a_plain_no_is_counted_by_kind() -> None:
-    """One of two off the subject, none of one absent here."""
+    """Half of the off-subject questions count, and none of the absent ones."""
     results = [
         result(kind=Kind.OFF_SUBJECT, state="not_found"),
         result(kind=Kind.OFF_SUBJECT, state="passages"),
@@ -171,7 +171,7 @@ def test_a_plain_no_is_counted_by_kind() -> None:
 
 
 def test_an_answer_is_contained_in_what_is_written_or_quoted() -> None:
-    """Two of three say it; of a plain no nothing counts."""
+    """Two of three contain it; "not found" never counts."""
     quoted = (mark(quote="It is 12 days."),)
     results = [
         result(frozenset({A}), text="It is Twelve."),
@@ -183,7 +183,7 @@ def test_an_answer_is_contained_in_what_is_written_or_quoted() -> None:
 
 
 def test_quotes_and_characters_are_counted_in_replies_with_sources() -> None:
-    """Three quotes and 15 characters in two replies, one of them to what no document says."""
+    """Three quotes and 15 characters in two replies, one of them to an unanswerable question."""
     results = [
         result(frozenset({A}), text="Twelve. [1]", marks=(mark(), mark())),
         result(kind=Kind.ABSENT_HERE, state="passages", text="“No”", marks=(mark(),)),
@@ -206,12 +206,12 @@ def test_quotes_and_characters_are_counted_in_replies_with_sources() -> None:
     ids=["next page", "down the page", "up the page", "page before", "one unplaced", "up, one unplaced"],
 )
 def test_steps_come_as_they_stand_in_their_document(marks: tuple[Mark, ...], in_order: float) -> None:
-    """Pages ascend, and boxes within a page; a citation without a box is held to its page alone."""
+    """Pages ascend, and boxes within a page; a citation without a box is compared by page only."""
     assert ANSWERS["steps in page order"]([result(frozenset({A}), marks=marks)]) == in_order
 
 
 def test_order_is_asked_of_several_quotes_of_one_document_alone() -> None:
-    """One quote, quotes of two documents, and passages that claim nothing have none."""
+    """Replies with one quote, with quotes of two documents, or with mere passages have none."""
     wrong = (mark(A, top=0.2), mark(A, top=0.1))
     unjudged = [
         result(frozenset({A}), marks=(mark(A),)),
@@ -223,7 +223,7 @@ def test_order_is_asked_of_several_quotes_of_one_document_alone() -> None:
 
 
 def test_misspelling_costs_what_correctly_spelt_twins_find_more() -> None:
-    """One of two pairs loses its page; who has no twin, or one that was not asked, is left out."""
+    """The page is lost in one of two pairs; questions without an asked twin are excluded."""
     results = [
         result(frozenset({A}), name="one", ranked=(A,)),
         result(frozenset({A}), name="two", ranked=(A,)),
@@ -236,7 +236,7 @@ def test_misspelling_costs_what_correctly_spelt_twins_find_more() -> None:
 
 
 def test_misspelt_questions_enter_no_other_measure() -> None:
-    """Nothing else changes when each is asked once more, misspelt, and all goes wrong there."""
+    """No other measure changes if each question is also asked misspelt and answered wrongly."""
     results = [
         result(frozenset({A}), kind=kind, name=kind, ranked=(A,), marks=(mark(A, top=0.1), mark(A, top=0.2)))
         for kind in Kind
@@ -251,7 +251,7 @@ def test_misspelt_questions_enter_no_other_measure() -> None:
 
 
 def test_replies_that_a_person_reads_are_the_same_every_time() -> None:
-    """Two of nine with all that is needed to judge them."""
+    """Two of nine, with all fields needed to judge them."""
     results = [
         result(
             frozenset({A, B}),
@@ -278,7 +278,7 @@ def test_replies_that_a_person_reads_are_the_same_every_time() -> None:
 
 
 def test_only_figures_that_were_asked_for_are_judged() -> None:
-    """One right of two shown."""
+    """Precision is 0.5 with one right figure of two shown."""
     assert figure_precision([result(frozenset({A}), kind=Kind.FIGURE, figures=(A, B))]) == 0.5
     assert (
         ANSWERS["figures nobody asked for"]([result(frozenset({A}), kind=Kind.NO_FIGURE, figures=(A,))]) == 1
@@ -286,7 +286,7 @@ def test_only_figures_that_were_asked_for_are_judged() -> None:
 
 
 def test_removed_misses_come_with_their_bounds() -> None:
-    """Half of their misses are ours no longer; equal results remove none."""
+    """Half of their misses are fixed; equal results fix none."""
     ours, theirs = [1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20
     removed, low, high = removed_misses(ours, theirs)
     assert removed == pytest.approx(0.5)
@@ -317,7 +317,7 @@ def test_a_line_of_the_program_is_read_as_it_is_printed() -> None:
 
 
 def test_passages_are_citations_that_claim_nothing() -> None:
-    """Their marks are held against the pages like those of an answer."""
+    """Their quotes are checked against the pages like those of an answer."""
     place = {"file": "x/a.pdf", "page": 2}
     line = {
         "passages": [],

@@ -1,4 +1,4 @@
-"""The check of text commits sees code, and sees past texts."""
+"""The check that text commits change no code."""
 
 import subprocess
 from pathlib import Path
@@ -29,7 +29,7 @@ def double(number: int) -> int:
     ],
 )
 def test_only_code_counts_as_changed(tmp_path: Path, before: str, after: str, is_code: bool) -> None:
-    """Shows that docstrings and comments are left out, and numbers and strings are not."""
+    """Shows that docstrings and comments are ignored, and numbers and strings are not."""
     module = tmp_path / "module.py"
     module.write_text(BEFORE)
     for words in (

@@ -1,4 +1,4 @@
-"""Everything goes wrong at once, for a short while; and what the table says of memory."""
+"""A short soak round with all faults at once, and the memory growth measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def run_driver(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One round by itself, on the pair that needs no server."""
+    """Run one round on the pair that needs no server."""
     return subprocess.run(
         [sys.executable, "-m", "tools.soak.soak", "--pair", PAIRS[0], *arguments],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def run_driver(*arguments: str, **environment: str) -> subprocess.CompletedProce
 def test_a_short_round_of_everything_at_once_costs_nothing_but_time(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Shows that no answer or file is lost, doubled or harmed; the seed decides what happens when."""
+    """Shows that no answer or file is lost, duplicated or damaged; the seed decides the timing."""
     ended = run_driver("--seed", str(seed % 100_000), "--seconds", "60")
     record_property("table", ended.stdout)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -45,14 +45,14 @@ def test_a_short_round_of_everything_at_once_costs_nothing_but_time(
 @pytest.mark.timeout(1800)
 @pytest.mark.engine("webdav")
 def test_a_service_that_forgets_questions_is_found_out() -> None:
-    """Shows that the harness can fail: some questions are acknowledged, and lost."""
+    """Shows that the harness can fail: some questions are acknowledged and lost."""
     ended = run_driver("--seconds", "30", "--patience", "20", **{SABOTAGE: "1"})
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "was never answered" in ended.stdout
 
 
 def test_growth_is_told_from_noise_and_warm_up() -> None:
-    """Shows that a first fifth that rises and single peaks are no growth, and that a slow rise is."""
+    """Shows that a warm-up and single peaks are no growth, and that a slow rise is."""
     steady = [*range(50, 100), *([100, 101, 300, 99] * 50)]
     rising = [100 + second / 20 for second in range(250)]
     assert growth(steady) == pytest.approx(0, abs=0.01)

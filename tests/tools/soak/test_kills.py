@@ -1,4 +1,4 @@
-"""kill -9 at every named place and at random: nothing is lost, doubled, left behind or silent meanwhile."""
+"""kill -9 at every crash point and at random: no data is lost, duplicated or left over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.soak.checks.targets import RANDOM, SERVER
 from tools.soak.rounds.kills import REPORT, kill_often
 from tools.soak.rounds.pairs import PAIRS, Pair
 
-# On each of the four pairs: 40 kills in all.
+# Kills per pair; four pairs make 40 in all.
 KILLS = 10
 WITH_SERVERS = ("after-batch", "before-seal", "after-seal", "after-flip", "after-removal")
 WITH_LAYOUT = ("after-layout", "after-vectors", "before-write")
@@ -55,7 +55,7 @@ def _pair(request: pytest.FixtureRequest, name: str, *, layout: bool = True) -> 
 async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
     name: str, aims: Sequence[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Shows that no file is lost, no chunk doubled or left over, and the old version answers throughout."""
+    """Shows that no file is lost, no chunk duplicated, and the old version answers throughout."""
     told: list[tuple[Table, list[str]]] = []
     pair = _pair(request, name, layout=aims == WITH_LAYOUT)
     await kill_often(pair, tmp_path, seed=1, aims=aims, tell=lambda *found: told.append(found))
@@ -65,7 +65,7 @@ async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
 
 
 def test_the_table_passes_each_crash_point() -> None:
-    """Shows that a new point is killed at in every long run."""
+    """Shows that every long run kills at each crash point."""
     assert {point for one in EACH_POINT for point in one.values[1]} == {*POINTS, SERVER}
 
 
@@ -79,7 +79,7 @@ async def test_random_kills_cost_nothing_but_time(
     seed: int,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Shows the same at places that the seed chooses, at random, of the index's server and of ghosts."""
+    """Shows the same at random places chosen by the seed, including the index server and ghosts."""
     pair, table, faults = _pair(request, name), Table(), []
 
     def tell(found: Table, what: list[str]) -> None:
@@ -99,7 +99,7 @@ async def test_random_kills_cost_nothing_but_time(
 async def test_an_index_that_loses_chunks_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that the harness can fail: an index that keeps less than it says is reported, and explained."""
+    """Shows that the harness can fail: an index that loses chunks is reported."""
     monkeypatch.setenv("SOAK_SABOTAGE", "1")
     tables: list[Table] = []
     await kill_often(
@@ -117,7 +117,7 @@ async def test_an_index_that_loses_chunks_is_found_out(
 
 
 def _write(pair: str, table: Table) -> None:
-    """The pair's own table; tests of other pairs may run in other processes."""
+    """Write the pair's own table; other pairs may be tested by other processes."""
     REPORT.parent.mkdir(exist_ok=True)
     path = REPORT.with_name(f"kill-table-{pair.replace('/', '-')}")
     path.with_suffix(".json").write_text(json.dumps(table.rows()))

@@ -1,4 +1,4 @@
-"""Three bots and three workers on shared engines: killed, cut off, slowed and restarted while people ask."""
+"""Three bots and three workers on shared engines: killed, partitioned, slowed and restarted under load."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ from tools.soak.rounds.world import FEWEST, LARGE, World
 
 CONSOLE, SLACK = "handbook", "C0ITOPS01"
 CUT_SECONDS, SLOW_SECONDS, DOWN_SECONDS = 8.0, 10.0, 2.0
-# Milliseconds by which each answer of an engine is late on a slow link.
+# Added latency of engine responses on a slow link, in milliseconds.
 LATENCY, JITTER = 400, 100
 CHANGE_EVERY = 1.5
 MOST_FILES = 14
-# How much longer an ask that fails may take than one that landed before any fault: an engine is given up
-# after five seconds, and processors are shared.
+# Maximum extra time of a failing question over one without a fault: an engine times out after five seconds,
+# and CPUs are shared.
 MAX_FAILED_SECONDS = 20.0
 NO_FAULT = "no fault"
-# Makes readings of another generation, as a new release's reader does: all PDFs are read again.
+# Changes the reading version, like a new release's reader: all PDFs are read again.
 NEXT_VERSION = {"FOOTNOTE_CHUNK_TOKENS": "70"}
 
 
 @dataclass
 class Run:
-    """What happens to the machines, in turn, and what is watched meanwhile."""
+    """A run: the faults of the machines in turn, and the observations."""
 
     site: Site
     world: World
@@ -63,11 +63,11 @@ class Run:
     audit: Audit
     asking: Asking
     phases: dict[str, float] = field(default_factory=dict)
-    # Links that another bot had made.
+    # Opened links that another bot had made.
     opened: int = 0
 
     async def play(self) -> None:
-        """Every fault once, while files change and people ask."""
+        """Inject every fault once, while files change and questions are asked."""
         bots, workers = self.site.bots, self.site.workers
         with self._phase(NO_FAULT):
             await asyncio.sleep(5)
@@ -124,7 +124,7 @@ class Run:
             await machine.until_ready()
 
     async def _reader(self) -> Machine | None:
-        """Return a worker that is reading a PDF just now."""
+        """Return a worker that is currently reading a PDF."""
         held = select(col(ReadingRow.lease_owner)).where(col(ReadingRow.lease_until) > utc_now())
         owners = {str(owner).split(":")[1] for (owner,) in await self.audit.database.rows(held)}
         running = [one for one in self.site.workers if one.process and str(one.process.pid) in owners]
@@ -134,7 +134,7 @@ class Run:
         self.world.add(lines)
 
     async def change_files(self) -> None:
-        """Files come, are replaced and go, for ever."""
+        """Add, replace and delete files for ever."""
         chance = self.world.random
         while True:
             await asyncio.sleep(CHANGE_EVERY)
@@ -151,7 +151,7 @@ class Run:
                 self.world.replace(place, chance.choice(list(papers)))
 
     async def _may_go(self, place: str) -> list[str]:
-        """Files of which one may be taken away: to lose most that are known of a folder asks an admin."""
+        """Return the files that may be deleted: losing most of a folder's files needs an admin's approval."""
         channel, papers = self.world.feeds(place)[0], self.world.papers[place]
         where = await self.witness.channels.by_name(channel)
         known = {one.file for one in await self.witness.catalog.documents(where.id) if one.state == "live"}
@@ -160,7 +160,7 @@ class Run:
         return steady if is_settled and len(steady) > FEWEST else []
 
     async def come_to_rest(self) -> None:
-        """Wait until every question is answered and every file is read in full."""
+        """Wait until every question is answered and every file is fully read."""
         with self._phase("until all is still"):
             await self.asking.until_taken()
 
@@ -175,11 +175,11 @@ class Run:
             await until(is_still, seconds=120, every=0.5)
 
     def unanswered(self) -> str:
-        """Questions that wait still."""
+        """Return the questions without an answer."""
         return str(sorted(self.asking.sent.keys() - self.asking.slack.answers.keys()))
 
     async def check_answers(self) -> list[str]:
-        """What is wrong with the last answers of all bots, and with links that the first one made."""
+        """Return faults in the last answers of all bots, and in links that the first one made."""
         first, *others = self.site.bots
         wrong = []
         for paper in self.world.wanted(CONSOLE).values():
@@ -192,7 +192,7 @@ class Run:
         return wrong
 
     async def _open(self, bot: Machine, answer: dict[str, Any]) -> list[str]:
-        """Return a link of another bot's answer, opened at this one."""
+        """Open a link of another bot's answer on this bot."""
         (path, *_) = [str(one["view"]) for one in answer["citations"]] or [""]
         async with self.asking.session.get(bot.program.url + path) as reply:
             self.opened += 1
@@ -200,7 +200,7 @@ class Run:
         return [] if is_page else [f"a link of another bot at {bot.name}: {path!r} {reply.status}"]
 
     def table(self) -> str:
-        """Return everything that was counted."""
+        """Return all counts."""
         slack, sent, tally = self.asking.slack, self.asking.sent, self.audit.tally
         failed = self.asking.failed()
         documents = sum(len(self.world.wanted(channel)) for channel in self.world.channels)
@@ -218,17 +218,17 @@ class Run:
         )
 
     def lost(self) -> list[str]:
-        """Questions in Slack without an answer."""
+        """Return the Slack questions without an answer."""
         return [ts for ts in self.asking.sent if ts not in self.asking.slack.answers]
 
     def doubled(self) -> list[str]:
-        """Questions in Slack with more than one message of ours."""
+        """Return the Slack questions with more than one message of ours."""
         return [ts for ts in self.asking.sent if self.asking.slack.posted[ts] > 1]
 
 
 @asynccontextmanager
 async def opened(site: Site, slack: CountingSlack) -> AsyncIterator[Run]:
-    """Yield all machines started at once on empty engines, and read for the first time; ended at last."""
+    """Start all machines at once on empty engines, and stop them at the end."""
     tenant = f"sl_{TEAM}_{SLACK}"
     world = World(site.share, (CONSOLE, tenant), 1)
     world.fill()
@@ -262,7 +262,7 @@ async def opened(site: Site, slack: CountingSlack) -> AsyncIterator[Run]:
 
 @asynccontextmanager
 async def background(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Work that goes on until the context ends; a fault in it is raised then."""
+    """Run background work until the context ends; re-raise its errors then."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield
@@ -286,7 +286,7 @@ async def test_kills_partitions_slow_links_and_an_update_cost_six_machines_nothi
     toxiproxy: RealToxiproxy,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Shows that each question gets one answer, no PDF is lost or doubled, and what fails fails in 5 s."""
+    """Shows one answer per question, no PDF lost or duplicated, and failures within five seconds."""
     slack = CountingSlack()
     async with slack_api(slack.handle) as slack_url:
         with running_postgres(free_port()) as postgres:

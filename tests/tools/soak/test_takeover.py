@@ -1,4 +1,4 @@
-"""A worker dies with files in its hands: how long until another one has made them answer?"""
+"""Takeover time: a worker dies while holding files, and another one publishes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.soak.rounds.round import Round, open_round
 from tools.soak.rounds.world import LINES
 
 FILES = 4
-# What docs/reliability.md promises.
+# As promised in docs/reliability.md.
 TAKEN_OVER_SECONDS = 30.0
 
 
@@ -30,7 +30,7 @@ async def test_a_dead_workers_files_answer_within_thirty_seconds(
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Shows that with the default lease the next worker takes over what the dead had begun, soon enough."""
+    """Shows that with the default lease the next worker takes over in time."""
     server: RealPostgres | None = request.getfixturevalue("postgres") if name == "PostgreSQL" else None
     async with open_round(Pair(f"embedded/{name}", None, server), tmp_path / "home", 1) as one:
         settings = {**one.place.environment}
