@@ -1,7 +1,7 @@
-"""Which tests run: ``long`` ones only with ``--all``, and those of a real engine only where it can run.
+"""Selection of tests: ``long`` ones only with ``--all``, and engine tests only if the engine can run.
 
-An engine that is missing never passes in silence: its tests are skipped and listed at the end with
-the command that would run them, and under ``--require-engines`` they fail.
+A missing engine is never silent: its tests are skipped and listed at the end with the command that would
+fetch it, and fail under ``--require-engines``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import storage.pdf.child.mupdf  # noqa: F401 (before anything imports PyMuPDF wi
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
-gc.disable()  # nothing that collecting loads is garbage; on again when it is done
+gc.disable()  # nothing loaded during collection is garbage; enabled again afterwards
 
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=300, print_blob=True)
 
 NOT_RUN = "not run without"
-# Folders whose files take longest, in the order in which they begin.
+# Folders whose files take longest, in starting order.
 LONGEST = ("soak", "machine", "child", "deploy", "journeys")
 
 
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Use the same examples in every run, or many that the seed chooses."""
+    """Load the same examples in every run, or many that the seed chooses."""
     hypothesis.settings.load_profile("many" if config.option.all else "same")
     if config.option.all:
         config.option.hypothesis_seed = str(config.option.seed)
@@ -52,12 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def seed(pytestconfig: pytest.Config) -> int:
-    """The run's seed."""
+    """Return the run's seed."""
     return int(pytestconfig.option.seed)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that nothing else waits for it at the end."""
+    """Sort the longest tests first, so that they do not delay the end of the run."""
     require_fetched_engines(items)
     places = {folder: place for place, folder in enumerate(LONGEST)}
     items.sort(key=lambda item: min(places.get(part, len(LONGEST)) for part in item.path.parts))
@@ -67,22 +67,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep all that was collected out of every search for cycles: a sixth of a test process's computing."""
+    """Exclude all collected objects from garbage collection: a sixth of a test process's CPU time."""
     gc.freeze()
-    # SQLAlchemy leaves many small cycles behind: looking for them took a tenth of all computing.
+    # SQLAlchemy leaves many small cycles: collecting them took a tenth of the CPU time.
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """Return a parallel run hands out whole files, in their order; of kills each test by itself."""
+    """Distribute whole files in parallel runs, in order, and soak tests one by one."""
     config.option.loadscopereorder = False
     return Portions(config, log)
 
 
 class Portions(LoadFileScheduling):
-    """What one process gets at a time: tests of a file share what it prepares, as scans that OCR has read."""
+    """Scheduling unit of a process: tests of a file share fixtures, such as scans read by OCR."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if LONGEST[0] in Path(nodeid).parts else super()._split_scope(nodeid)
@@ -90,7 +90,7 @@ class Portions(LoadFileScheduling):
 
 @cache
 def absence_of(name: str) -> Absence | None:
-    """Why an engine cannot run here; asked once."""
+    """Return why an engine cannot run here; cached."""
     return absence(load(name))
 
 
@@ -103,20 +103,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             continue
         if item.config.getoption("--require-engines"):
             pytest.fail(f"{name} is required: {gone.why}; {gone.remedy}", pytrace=False)
-        item.user_properties.append((NOT_RUN, name))  # travels with the report to whoever prints the list
+        item.user_properties.append((NOT_RUN, name))  # sent with the report to the printing process
         pytest.skip(f"without {name}: {gone.why}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name a failed test at once: the summary of a long run that is stopped never comes."""
+    """Print a failed test at once: an aborted long run prints no summary."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         print(f"\nfailed: {report.nodeid}", file=sys.__stderr__, flush=True)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
-    """Say what the run took of the processors."""
+    """Report the CPU time of the run."""
     yield
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
@@ -124,7 +124,7 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the tables that tests made, and the engines that were missing, loudly."""
+    """Print the tables made by tests, and the missing engines."""
     for one in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
         for table in [value for key, value in one.user_properties if key == "table"]:
             terminalreporter.line(str(table))
@@ -132,7 +132,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _list_missing_engines(terminalreporter: pytest.TerminalReporter) -> None:
-    """Each with the command that brings it."""
+    """List the missing engines with the commands that fetch them."""
     skipped = terminalreporter.getreports("skipped")
     not_run = Counter(name for one in skipped for key, name in one.user_properties if key == NOT_RUN)
     if not not_run:

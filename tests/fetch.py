@@ -1,7 +1,7 @@
-"""Fetches the engines that tests run on, from pip, npm, Go and Debian.
+"""Fetches the engines used by tests, from pip, npm, Go and Debian.
 
-An engine that cannot be fetched is reported with the reason and leaves the others alone: its tests are
-skipped and listed. With ``--require`` this fails at once, and not those tests half an hour later.
+An engine that cannot be fetched is reported with the reason, and the others continue: its tests are skipped
+and listed. With ``--require`` this fails at once instead of half an hour later.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from engines import LONG_ONLY, MODULES, Engine, FetchError, cache, load
 
 
 def main() -> None:
-    """Fetch the named engines, or all; those already there are passed over."""
+    """Fetch the named engines, or all; those already fetched are skipped."""
     asked = read_arguments()
     daily = [name for name in MODULES if name not in LONG_ONLY]
     names = MODULES if asked.all else asked.names or daily
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / "fetch.lock").open("w") as lock:
-        flock(lock, LOCK_EX)  # whoever comes second finds everything there
+        flock(lock, LOCK_EX)  # a second process finds everything fetched
         failed = [name for name in names if not _fetch(name, load(name))]
     if failed and asked.require:
         sys.exit(f"required and not here: {', '.join(failed)}")
@@ -42,7 +42,7 @@ def read_arguments() -> argparse.Namespace:
 
 
 def _fetch(name: str, engine: Engine) -> bool:
-    """Fetch an engine that is missing; False, and the reason is printed, if it cannot be had."""
+    """Fetch a missing engine; print the reason and return False if that fails."""
     if engine.missing():
         print(f"fetching {name} ...", flush=True)
         try:
@@ -54,6 +54,6 @@ def _fetch(name: str, engine: Engine) -> bool:
 
 
 if __name__ == "__main__":
-    # Our packages come before the test folders of the same names, as pytest has it in pyproject.toml.
+    # Our packages precede the test folders of the same names, as for pytest in pyproject.toml.
     sys.path.insert(0, str(Path(__file__).parent.parent))
     main()

@@ -1,9 +1,9 @@
-"""Runs a command with loopback as its only network, and leaves no process of it behind, however it ends.
+"""Runs a command with loopback as its only network, and kills all its processes when it ends.
 
-Where this machine allows namespaces the kernel does both: servers that listen on all interfaces can be
-reached by nobody, a test that calls out fails, and every process ends with the command, or with us. Elsewhere
-the command runs as it is, tests/conftest.py skips such servers, and what still runs at the end is found by
-its TMPDIR. Each run has its own, which the next run removes: until then a failed test's logs can be read.
+With namespaces the kernel does both: servers on all interfaces are unreachable, a test that opens outside
+connections fails, and every process ends with the command or with us. Without them the command runs
+unconfined, tests/conftest.py skips such servers, and leftover processes are found by their TMPDIR. Each run
+has its own, removed by the next run: until then a failed test's logs can be read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import IO
 # <linux/sched.h>
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 ALWAYS = NEW_NET | NEW_IPC | NEW_MOUNTS
-# Root without a namespace of users, in which it could not become the user of PostgreSQL. Some containers
-# forbid a second /proc, and so namespaces of processes, and nothing else.
+# Root without a user namespace, in which it could not become the PostgreSQL user. Some containers forbid a
+# second /proc, and so only process namespaces.
 CHOICES = (ALWAYS | NEW_PIDS, ALWAYS | NEW_PIDS | NEW_USER, ALWAYS, ALWAYS | NEW_USER)
 MS_REC_PRIVATE = 0x44000  # <linux/mount.h>
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -39,12 +39,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def main(command: list[str]) -> int:
     """Run the command; return its exit status, or 128 plus the signal that ended it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    end_with_parent(signal.SIGTERM)  # SIGKILL of `make`
+    end_with_parent(signal.SIGTERM)  # when `make` is killed by SIGKILL
     answer = signal.getsignal(signal.SIGINT)
 
     def become_command() -> int:
         signal.signal(signal.SIGINT, answer)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ignored by Python, and what is ignored is inherited
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and ignored signals are inherited
         os.execvp(command[0], command)  # noqa: S606 - becoming the command is the point
 
     flags = next((choice for choice in CHOICES if is_allowed(choice)), 0)
@@ -64,7 +64,7 @@ def end_with_parent(number: signal.Signals) -> None:
 
 
 def is_allowed(flags: int) -> bool:
-    """True if this machine lets us make these namespaces."""
+    """True if this machine allows these namespaces."""
 
     def probe() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
@@ -74,13 +74,13 @@ def is_allowed(flags: int) -> bool:
 
 
 def run(flags: int, work: Callable[[], int]) -> int:
-    """Do the work in a child in new namespaces; return its exit status when all their processes ended."""
+    """Run the work in a child in new namespaces; return its exit status once all their processes ended."""
     if flags:
         unshare(flags)
 
     def first() -> int:
-        # Linux divides the processors among sessions before it looks at niceness: the Makefile's, which makes
-        # all of ours equal, would leave us nothing beside a busy program of the same terminal.
+        # Linux divides CPU time among sessions before niceness: in the Makefile's session, which makes all of
+        # ours equal, a busy program of the same terminal would leave us none.
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         end_with_parent(signal.SIGKILL)
@@ -88,13 +88,13 @@ def run(flags: int, work: Callable[[], int]) -> int:
             set_up(flags)
         if not flags & NEW_PIDS:
             return work()
-        child = fork(work)  # as process 1 it would have to wait for orphans, and default signals were ignored
+        child = fork(work)  # as process 1 it would have to reap orphans, and default signals would be ignored
         while (ended := os.wait())[0] != child:
             pass
         return exit_status(ended[1])
 
     child = fork(first)
-    # Ctrl-C of the terminal reaches us. Only the command answers it, and pytest prints its summary.
+    # Ctrl-C reaches us, too. Only the command handles it, and pytest prints its summary.
     signal.signal(signal.SIGINT, lambda *_: interrupt(child))
     try:
         return exit_status(os.waitpid(child, 0)[1])
@@ -106,12 +106,12 @@ def run(flags: int, work: Callable[[], int]) -> int:
 
 def interrupt(child: int) -> None:
     """Send SIGINT to the session of a child."""
-    with suppress(ProcessLookupError):  # it has ended, or is not one yet
+    with suppress(ProcessLookupError):  # it has ended, or has no session yet
         os.killpg(child, signal.SIGINT)
 
 
 def fork(work: Callable[[], int]) -> int:
-    """Do the work in a child process, whose id is returned."""
+    """Run the work in a child process and return its id."""
     child = os.fork()
     if child == 0:
         status = 126
@@ -125,13 +125,13 @@ def fork(work: Callable[[], int]) -> int:
 
 
 def exit_status(wait_status: int) -> int:
-    """Exit status as shells have it."""
+    """Return the exit status like a shell."""
     code = os.waitstatus_to_exitcode(wait_status)
     return code if code >= 0 else 128 - code
 
 
 def unshare(flags: int) -> None:
-    """Enter new namespaces; in one of users we stay who we are."""
+    """Enter new namespaces; keep our user id in a user namespace."""
     user, group = os.geteuid(), os.getegid()
     check(_libc.unshare(flags))
     if flags & NEW_USER:
@@ -141,7 +141,7 @@ def unshare(flags: int) -> None:
 
 
 def set_up(flags: int) -> None:
-    """Switch loopback on; make /dev/shm and, with processes of our own, /proc those of the new namespaces."""
+    """Enable loopback; mount /dev/shm and, with a process namespace, /proc for the new namespaces."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         ioctl(handle, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
     check(_libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None))
@@ -151,15 +151,15 @@ def set_up(flags: int) -> None:
 
 
 def check(result: int) -> None:
-    """Raise OSError if a call of libc failed."""
+    """Raise OSError if a libc call failed."""
     if result:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def make_folder() -> tuple[str, IO[str]]:
-    """Make this run's TMPDIR, locked while the returned file is open; remove those that earlier runs left."""
+    """Create this run's TMPDIR, locked while the returned file is open; remove those of earlier runs."""
     parent, prefix = Path(tempfile.gettempdir()), f"footnote-tests-{os.getuid()}-"
-    with lock(parent / f"{prefix}sweeping", LOCK_EX):  # or another run removed it before it is locked
+    with lock(parent / f"{prefix}sweeping", LOCK_EX):  # or another run would remove it before it is locked
         for path in parent.glob(f"{prefix}*/"):
             with suppress(BlockingIOError), lock(path / "running", LOCK_EX | LOCK_NB):
                 end_processes(str(path))
@@ -170,7 +170,7 @@ def make_folder() -> tuple[str, IO[str]]:
 
 
 def lock(path: Path, operation: int) -> IO[str]:
-    """Lock a file until it is closed, or all processes that have it have ended.
+    """Lock a file until it is closed, or until all processes that have it open have ended.
 
     Raises:
         BlockingIOError: another process holds the lock, and ``operation`` says not to wait.

@@ -1,4 +1,4 @@
-"""What is committed, and the product's own Python files, parsed, for tests that hold them to rules."""
+"""Committed files, and the product's parsed Python files, for tests of code rules."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def committed() -> list[Path]:
-    """Return every file that git tracks and that is still there."""
+    """Return every file that is tracked by git and exists."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
 @dataclass(frozen=True)
 class Module:
-    """One file: its dotted name, its text and its syntax tree."""
+    """A file: its dotted name, text and syntax tree."""
 
     path: Path
     name: str
@@ -36,17 +36,17 @@ class Module:
 
     @property
     def package(self) -> str:
-        """The package that relative imports start from."""
+        """Package from which relative imports start."""
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node of the tree."""
+        """All nodes of the tree."""
         return tuple(ast.walk(self.tree))
 
     @cached_property
     def imports(self) -> set[str]:
-        """Every module this one imports, anywhere in it, as dotted names; for types alone counts too."""
+        """Dotted names of all imported modules, including type-only and nested imports."""
         found: set[str] = set()
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -64,7 +64,7 @@ class Module:
         return ".".join([*above, node.module] if node.module else above)
 
     def functions(self) -> Iterator[Function]:
-        """Return every function and method, nested ones too."""
+        """Return every function and method, including nested ones."""
         return (node for node in self.nodes if isinstance(node, Function))
 
 
@@ -72,7 +72,7 @@ class Module:
 def modules() -> tuple[Module, ...]:
     """Return all modules of the three packages."""
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-    gc.disable()  # searching growing trees for garbage takes three quarters of the time of parsing
+    gc.disable()  # collecting garbage in growing trees takes three quarters of the parsing time
     try:
         return tuple(parse(path) for path in paths)
     finally:
@@ -81,7 +81,7 @@ def modules() -> tuple[Module, ...]:
 
 
 def parse(path: Path) -> Module:
-    """Read one file."""
+    """Parse one file."""
     text = path.read_text(encoding="utf-8")
     parts = path.relative_to(ROOT).with_suffix("").parts
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -1,4 +1,4 @@
-"""Who may import whom, and where each SDK lives: the drawing of docs/walk.md, held by the code."""
+"""Import rules between packages, and the home of each SDK: the diagram of docs/walk.md, enforced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.tables import for_each
 from sources import Module, modules
 
 PROGRAMS = ("bot", "ingestion", "storage")
-# The composition root and the command line in front of it: they know every concrete class.
+# The composition root and the command line: they know every concrete class.
 ROOTS = ("bot.app", "bot.bootstrap", "bot.cli")
 
 HOMES = {
@@ -87,7 +87,7 @@ HOMES = {
     "dotenv": ("storage.settings",),
 }
 
-# The rooms of a package from the ground up: a room sees itself and the layers before its own.
+# The rooms of each package, bottom up: a room sees itself and lower layers.
 LAYERS = {
     "bot.core": (
         ("models", "targets"),
@@ -138,7 +138,7 @@ LAYERS = {
     ),
 }
 
-# What a room sees; where a module stands in two rows, the narrower one counts.
+# Packages that a room may import; the narrowest matching row counts.
 MAY_IMPORT = {
     "storage": ("storage",),
     "ingestion": ("ingestion", "storage"),
@@ -255,22 +255,22 @@ IMPURE = ("aiosqlite", "alembic", "asyncio", "psycopg", "sqlalchemy", "sqlite3",
 
 
 def is_within(name: str, homes: tuple[str, ...]) -> bool:
-    """True if a dotted name is one of the homes, which may be patterns, or lies below one."""
+    """True if a dotted name is one of the homes, which may be patterns, or is inside one."""
     return any(fnmatchcase(name, home) or fnmatchcase(name, f"{home}.*") for home in homes)
 
 
 def of_ours(module: Module) -> list[str]:
-    """What a module imports of our own packages."""
+    """Return a module's imports of our own packages."""
     return [name for name in sorted(module.imports) if name.split(".")[0] in PROGRAMS]
 
 
 def narrowest(name: str) -> str:
-    """Return the row of ``MAY_IMPORT`` that counts for a module."""
+    """Return the row of ``MAY_IMPORT`` that applies to a module."""
     return max((row for row in MAY_IMPORT if is_within(name, (row,))), key=len)
 
 
 def layer_of(name: str, package: str) -> tuple[int, str] | None:
-    """Return the layer and the room of a module or a name in it; None outside of the package's rooms."""
+    """Return (layer, room) of a module or a name in it; None outside the package's rooms."""
     if not name.startswith(f"{package}."):
         return None
     room = name.removeprefix(f"{package}.").split(".")[0]
@@ -279,7 +279,7 @@ def layer_of(name: str, package: str) -> tuple[int, str] | None:
 
 
 def upward(package: str) -> list[str]:
-    """Imports within a package that do not lead to a room of an earlier layer."""
+    """Return imports within a package that do not lead to a lower layer."""
     found = []
     for module in modules():
         here = layer_of(module.name, package)
@@ -292,14 +292,14 @@ def upward(package: str) -> list[str]:
 
 @pytest.mark.parametrize("package", LAYERS)
 def test_a_room_sees_only_the_layers_below_it(package: str) -> None:
-    """Shows that a package can be read from the ground up; rooms of one layer do not know each other."""
+    """Shows that a package can be read bottom up; rooms of one layer do not know each other."""
     found = upward(package)
     assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("package", LAYERS)
 def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
-    """Shows that no room was added without a place among the layers."""
+    """Shows that every room has a layer."""
     astray = [
         str(module)
         for module in modules()
@@ -310,7 +310,7 @@ def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
 
 @for_each("room", MAY_IMPORT)
 def test_a_room_sees_only_what_is_named_for_it(room: str) -> None:
-    """Shows that core knows no adapter, an adapter no other one, and neither index engine the other."""
+    """Shows that core imports no adapter, an adapter no other one, and neither index engine the other."""
     found = [
         f"{module} imports {name}"
         for module in modules()
@@ -322,7 +322,7 @@ def test_a_room_sees_only_what_is_named_for_it(room: str) -> None:
 
 
 def test_only_the_composition_root_knows_ingestion() -> None:
-    """Shows that answering and ingestion meet in storage, and otherwise only where both are put together."""
+    """Shows that answering and ingestion share storage, and meet only in the composition root."""
     found = [
         f"{module} imports {name}"
         for module in modules()
@@ -334,7 +334,7 @@ def test_only_the_composition_root_knows_ingestion() -> None:
 
 
 def test_nothing_imports_what_runs_in_the_pdf_child() -> None:
-    """Shows that only the fork server loads the child's modules, which it does by their names."""
+    """Shows that only the fork server loads the child's modules, by name."""
     found = [
         f"{module} imports {name}"
         for module in modules()
@@ -346,7 +346,7 @@ def test_nothing_imports_what_runs_in_the_pdf_child() -> None:
 
 
 def test_what_computes_is_pure() -> None:
-    """Shows that layout, chunks and extraction are functions of their input: no SQL, no event loop."""
+    """Shows that layout, chunking and extraction depend only on their input: no SQL, no event loop."""
     found = [
         f"{module} imports {name}"
         for module in modules()
@@ -358,7 +358,7 @@ def test_what_computes_is_pure() -> None:
 
 
 def test_no_modules_import_in_a_circle() -> None:
-    """Shows that every module can be understood after those it imports, types included."""
+    """Shows that there are no import cycles, including type-only imports."""
     names = {module.name for module in modules()}
     graph = {
         module.name: {owner for name in of_ours(module) if (owner := owner_of(name, names)) != module.name}
@@ -372,13 +372,13 @@ def test_no_modules_import_in_a_circle() -> None:
 
 
 def owner_of(name: str, names: set[str]) -> str:
-    """Return the module that an imported name is, or stands in."""
+    """Return the module that an imported name is or belongs to."""
     return name if name in names else name.rpartition(".")[0]
 
 
 @for_each("sdk", HOMES)
 def test_an_sdk_lives_in_its_home_and_nowhere_else(sdk: str) -> None:
-    """Shows that exchanging an SDK touches the few modules named here."""
+    """Shows that replacing an SDK affects only the modules listed here."""
     guests = [
         f"{module} imports {name}"
         for module in modules()
@@ -389,7 +389,7 @@ def test_an_sdk_lives_in_its_home_and_nowhere_else(sdk: str) -> None:
 
 
 def test_only_the_command_line_reaches_for_the_composition_root() -> None:
-    """Shows that nothing inside depends on how the program is put together."""
+    """Shows that no other module depends on the composition root."""
     users = [
         str(module)
         for module in modules()
@@ -399,14 +399,14 @@ def test_only_the_command_line_reaches_for_the_composition_root() -> None:
 
 
 def test_the_service_never_loads_the_pdf_library_into_its_own_process() -> None:
-    """Shows that importing the whole program leaves PyMuPDF out: only the limited child opens PDFs."""
+    """Shows that importing the whole program does not load PyMuPDF: only the sandboxed child opens PDFs."""
     program = "import sys, bot.app, bot.cli.main; print('pymupdf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "False", done.stderr
 
 
 def test_relative_imports_are_seen_too() -> None:
-    """Shows that the rules above cannot be walked around by writing an import another way."""
+    """Shows that the rules cannot be circumvented by another form of import."""
     text = "from . import base\nfrom ..models import Chunk\nimport pymupdf.utils as u\n"
     module = Module(Path("storage/index/x.py"), "storage.index.x", text, ast.parse(text))
     assert module.imports == {"storage.index.base", "storage.models.Chunk", "pymupdf.utils"}

@@ -1,4 +1,4 @@
-"""What the pages name is there: files, settings and commands, so that no page outlives what it describes."""
+"""The docs name existing files, settings and commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MADE_AT_RUN_TIME = {
     "web_sources.toml",
 }
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
-# A program before it: a line that is only an assignment belongs into a file.
+# Preceded by a program: a line that is only an assignment belongs in a file.
 SECRET_ARGUMENT = re.compile(r"\S+ .*(?:TOKEN|SECRET|PASSWORD|KEYS?)=\S|env \$\(")
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ OURS = [
 
 
 def is_there(name: str) -> bool:
-    """True if a file of ours has this path, or ends in it: a page may leave out the room it speaks of."""
+    """True if a file of ours has this path or ends with it, since a page may omit the folder."""
     parts = Path(name).parts
     return (ROOT / name).exists() or any(path.parts[-len(parts) :] == parts for path in OURS)
 
@@ -58,7 +58,7 @@ def commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
 
 @for_each("page", PAGES)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    """Shows that no page names a module that was renamed or removed."""
+    """Shows that no page names a renamed or removed module."""
     names = set(FILE.findall(page.read_text(encoding="utf-8")))
     made = {name for name in names if Path(name).name in MADE_AT_RUN_TIME}
     assert sorted(name for name in names - made if not is_there(name)) == []
@@ -66,21 +66,21 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 
 @for_each("page", PAGES)
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
-    """Shows that nobody is sent to a page that was never written."""
+    """Shows that every relative link leads to an existing page."""
     links = set(LINK.findall(page.read_text(encoding="utf-8")))
     assert sorted(link for link in links if not (page.parent / link).exists()) == []
 
 
 @for_each("page", PAGES)
 def test_every_setting_that_a_page_names_can_be_set(page: Path) -> None:
-    """Shows that no page promises a setting that would be refused as unknown."""
+    """Shows that no page names a setting that would be refused as unknown."""
     names = set(SETTING.findall(page.read_text(encoding="utf-8"))) - NO_SETTINGS
     assert sorted(name for name in names if f"#{name}=" not in LISTED) == []
 
 
 @for_each("page", PAGES)
 def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
-    """Shows that commands and their options are spelled as the program spells them."""
+    """Shows that commands and options are spelled correctly."""
     known = commands(build_parser())
     unknown = []
     for name, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
@@ -95,21 +95,21 @@ def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
 
 @for_each("page", PAGES)
 def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
-    """Shows that no page gives a target that cannot be made."""
+    """Shows that every target in a page exists."""
     targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert sorted(set(MAKE.findall(page.read_text(encoding="utf-8"))) - targets) == []
 
 
 @for_each("page", PAGES)
 def test_no_command_of_a_page_holds_a_secret(page: Path) -> None:
-    """Arguments are seen by every user of a machine, and kept in histories: secrets come by files."""
+    """Arguments are visible to all users and kept in shell histories: secrets come from files."""
     text = page.read_text(encoding="utf-8")
     lines = [line.partition("#")[0] for block in SHELL.findall(text) for line in block.splitlines()]
     assert [line for line in lines if SECRET_ARGUMENT.search(line)] == []
 
 
 def test_the_patterns_find_what_they_look_for() -> None:
-    """Shows that the checks above could fail."""
+    """Shows that the checks above can fail."""
     assert FILE.findall("`ingestion/gone.py` and `x.y`") == ["ingestion/gone.py"]
     assert not is_there("ingestion/gone.py")
     assert LINK.findall("[a](docs/a.md#b) [c](https://d.e)") == ["docs/a.md"]

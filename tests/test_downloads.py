@@ -1,4 +1,4 @@
-"""Whatever a command of this repository fetches has a hash in it, and docs/packages.md says which."""
+"""Downloads: every fetched file is pinned by hash, as listed in docs/packages.md."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEVER = re.compile(
     r"|\b(?:docker|podman) pull\b|\bplaywright install\b|\b(?:hf_hub|snapshot)_download\b|\btorch\.hub\b"
     r"|\bfrom_pretrained\b"
 )
-# A Python file without one of these words is not looked at any further.
+# A Python file without any of these words is skipped.
 TOOLS = re.compile(
     r'"(?:pip|go|mod|clone|pull)"|_npm|"npm|npx|apt-get|mmdebstrap|curl|wget|urlretrieve|_download|_pretrained|torch'
 )
@@ -40,25 +40,25 @@ CHECKED, WHEELS_ONLY, OURS = "--require-hashes", "--only-binary=:all:", "--no-bu
 
 
 def code_files() -> Iterator[Path]:
-    """Yield every committed file that a machine carries out."""
+    """Yield every committed file with executable content."""
     for path in committed():
         if path.suffix in CODE and path not in (Path(__file__), ROOT / "LICENSE"):
             yield path
 
 
 def plain(text: str, between: str = r" \t") -> str:
-    """Commands as a shell would have them: lines joined, list literals without quotes and commas."""
+    """Return commands like a shell sees them: joined lines, list literals without quotes and commas."""
     return re.sub(rf"""[{between}"'\[\](),]+""", " ", text.replace("\\\n", " "))
 
 
 @cache
 def units() -> list[tuple[str, str]]:
-    """Each file with each function or statement if it is Python, else each line, as a shell would have it."""
+    """Return (file, unit) pairs: functions or statements for Python, lines for other files."""
     return [(str(path.relative_to(ROOT)), unit) for path in code_files() for unit in units_of(path)]
 
 
 def units_of(path: Path) -> list[str]:
-    """Return the parts of a file in which a command stands whole."""
+    """Return the parts of a file, each with whole commands."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return plain(text).splitlines()
@@ -77,25 +77,25 @@ def fetching() -> set[str]:
 
 
 def rows() -> dict[str, str]:
-    """Return the table "What is fetched": file -> what it is pinned by."""
+    """Return the pinning of each file in the table "What is fetched"."""
     table = PAGE.split("## What is fetched")[1].split("\n## ")[0]
     cells = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {name: row[2].strip() for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
 
 
 def test_the_page_says_of_every_file_that_fetches_how_that_is_pinned() -> None:
-    """Shows that no command fetches anything of which nobody thought."""
+    """Shows that every fetching command is listed."""
     assert fetching() == set(rows())
     assert all(rows().values())
 
 
 def test_nothing_is_fetched_by_a_command_that_checks_no_hash() -> None:
-    """Shows that there is no curl, no clone, no pull and no model hub in any command."""
+    """Shows that no command uses curl, git clone, docker pull or a model hub."""
     assert [(path, hit[0]) for path, unit in units() for hit in NEVER.finditer(unit)] == []
 
 
 def test_pip_installs_what_is_locked_and_builds_nothing() -> None:
-    """Shows that each file has a known hash, and that no build tool comes along without one."""
+    """Shows that each package has a known hash, and that no build tool comes without one."""
     commands = [unit for _, unit in units() if PIP.search(unit)]
     told = [unit for unit in commands if "make lock needs uv" in unit]
     checked = [unit for unit in commands if CHECKED in unit and WHEELS_ONLY in unit]
@@ -105,7 +105,7 @@ def test_pip_installs_what_is_locked_and_builds_nothing() -> None:
 
 
 def test_every_archive_of_npm_has_its_hash() -> None:
-    """Shows that what npm fetches is what we looked at: single archives, and all that a lock names."""
+    """Covers single archives, and all packages named by a lock file."""
     single = [
         ast.literal_eval(call.args[2])
         for path in (ROOT / "tests" / "engines").rglob("*.py")
@@ -127,7 +127,7 @@ def test_every_archive_of_npm_has_its_hash() -> None:
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in front of all others in which programs are looked for; the cache is another."""
+    """Return an empty folder at the front of PATH, with another cache folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -143,7 +143,7 @@ def write_program(path: Path, script: str) -> None:
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
 def test_the_locked_pip_installs_all_else(tmp_path: Path, lock: Path) -> None:
-    """Shows that the pip which Python brought along installs one package, by its hash: today's pip."""
+    """Shows that Python's bundled pip installs only one package by hash: the current pip."""
     programs, log = tmp_path / ".venv" / "bin", tmp_path / "log"
     programs.mkdir(parents=True)
     (tmp_path / "deploy").mkdir()
@@ -161,7 +161,7 @@ def test_the_locked_pip_installs_all_else(tmp_path: Path, lock: Path) -> None:
 
 @pytest.fixture
 def another_module(bin_folder: Path, tmp_path: Path) -> Path:
-    """Go, as it would be with a proxy that hands out another module; ``built`` is there once it builds."""
+    """Return a fake go whose proxy serves another module; ``built`` exists once it builds."""
     go, files = bin_folder / "go", tmp_path / "files"
     files.mkdir()
     reply = {"Dir": str(files), "Sum": "h1:another"}
@@ -176,7 +176,7 @@ def another_module(bin_folder: Path, tmp_path: Path) -> Path:
 def test_no_program_is_built_of_another_go_module(
     another_module: Path, tmp_path: Path, checksum: str, status: int
 ) -> None:
-    """Shows that the hash of Weaviate's and promtool's own files is compared before they are built."""
+    """Shows that the hash of Weaviate's and promtool's sources is compared before the build."""
     target = tmp_path / "target" / "server"
     target.parent.mkdir()
     script = ROOT / "deploy" / "go_program.sh"
@@ -190,13 +190,13 @@ def test_no_program_is_built_of_another_go_module(
 
 
 def test_no_file_is_taken_from_another_go_module(another_module: Path) -> None:
-    """Shows that what tests read from a module is of the hash that they name."""
+    """Shows that test files from a Go module are verified by the hash in their test."""
     with pytest.raises(FetchError, match="not the module that was pinned"):
         GoModule("example.org/schema/v2", "v2.0.0", "h1:pinned").fetch()
 
 
 def test_nothing_is_unpacked_from_another_archive_of_npm(bin_folder: Path) -> None:
-    """Shows that what the registry hands out is held against our hash, not against its own."""
+    """Shows that an npm archive is compared with our hash, not the registry's."""
     write_program(bin_folder / "npm", "echo other > thing-1.0.0.tgz")
     package = NpmPackage("thing", "1.0.0", "A" * 86 + "==")
     with pytest.raises(FetchError, match="not the archive that was pinned"):
@@ -213,7 +213,7 @@ def test_nothing_is_unpacked_from_another_archive_of_npm(bin_folder: Path) -> No
     ],
 )  # fmt: skip
 def test_the_pattern_finds_what_fetches(command: str) -> None:
-    """Shows that the checks above could fail."""
+    """Shows that the checks above can fail."""
     assert FETCHES.search(plain(command))
 
 
@@ -221,5 +221,5 @@ def test_the_pattern_finds_what_fetches(command: str) -> None:
     "command", ["curl -fsSL x | sh", "urlretrieve(x)", "npx x", '["go", "install", "x@v1"]', "docker pull x"]
 )
 def test_the_pattern_finds_what_must_not_be(command: str) -> None:
-    """Shows that the check above could fail."""
+    """Shows that the check above can fail."""
     assert NEVER.search(plain(command))

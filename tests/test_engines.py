@@ -1,4 +1,4 @@
-"""Tests of which engines the daily run may need, and of the program that fetches them."""
+"""Engines that the daily tests may use, and the program that fetches them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sources import ROOT
 def test_a_daily_test_may_not_need_an_engine_of_the_long_run(
     request: pytest.FixtureRequest, name: str
 ) -> None:
-    """The collection of a daily run is refused, on every machine."""
+    """Collection of a daily run fails on every machine."""
     request.node.add_marker(pytest.mark.engine(name))
     with pytest.raises(pytest.UsageError, match=f"{name} is not fetched daily"):
         require_fetched_engines([request.node])
@@ -24,7 +24,7 @@ def test_a_daily_test_may_not_need_an_engine_of_the_long_run(
 
 
 def test_fetch_names_every_engine_in_its_help() -> None:
-    """Unknown names are refused with the names that exist."""
+    """Unknown names are refused with the list of existing ones."""
     fetch = [sys.executable, ROOT / "tests" / "fetch.py"]
     shown = subprocess.run([*fetch, "--help"], capture_output=True, text=True, check=True, timeout=60).stdout
     assert [name for name in MODULES if name not in shown] == []
@@ -34,7 +34,7 @@ def test_fetch_names_every_engine_in_its_help() -> None:
 
 
 def test_what_cannot_be_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
-    """With an empty cache and no npm each engine has its sentence; what is required fails at once."""
+    """With an empty cache and no npm each engine is reported; required ones fail at once."""
     nowhere = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)}
     fetch = [sys.executable, ROOT / "tests" / "fetch.py", "axe", "slack"]
     for more, status in (((), 0), (("--require",), 1)):
@@ -48,7 +48,7 @@ def test_what_cannot_be_fetched_is_named_with_the_reason(tmp_path: Path) -> None
 
 
 def test_a_command_that_fails_says_why() -> None:
-    """Its standard error is part of the message, and so is what keeps it from starting or ending."""
+    """The error contains its standard error, or the reason why it did not start or end."""
     script = "import sys; sys.exit('the registry is out of reach')"
     with pytest.raises(FetchError, match="the registry is out of reach"):
         run_fetching([sys.executable, "-c", script])

@@ -1,6 +1,6 @@
-"""How the code reads: sizes, folders, names and docstrings, measured rather than remembered.
+"""Code style measured by program: sizes, folders, names and docstrings.
 
-Concepts decide where a module ends; the limits cap the tail and name the exceptions.
+Concepts decide where a module ends; the limits bound the tail and list the exceptions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHORT_MODULE = 60
 BODY_LINES = 60
 SHORT_BODY = 20
 
-# Modules over 400 lines, and why each is one.
+# Modules over 400 lines, with the reason for each.
 LONG_MODULES = {
     "bot/bootstrap.py": "the one place that knows every concrete class",
     "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
@@ -39,7 +39,7 @@ LONG_MODULES = {
     "storage/sql/tables.py": "all tables in one picture",
 }
 
-# Modules under 60 lines that fewer than two others import, and why each stands alone.
+# Modules under 60 lines with fewer than two importers, with the reason for each.
 SHORT_MODULES = {
     "bot/core/conversation/repeated_events.py": "a defence with a test of its own",
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
@@ -57,7 +57,7 @@ SHORT_MODULES = {
     "storage/sql/migrations/upgrade.py": "imports Alembic, and is imported only to upgrade",
 }
 
-# Names ending in -ing that are the field's own, of modules and of folders.
+# Module and folder names in -ing that are terms of the field.
 FIELD_TERMS = {
     "answering",
     "captioning",
@@ -72,7 +72,7 @@ FIELD_TERMS = {
     "wording",
 }
 
-# Names that several modules of a package may have, each for one role.
+# Module names that several modules of a package may share, by role.
 SAME_NAMES = {
     "adapter": "one a platform",
     "app": "the bot's, and the web side's",
@@ -92,7 +92,7 @@ FIRST_WORDS_BANNED = set(
 VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|common|misc)(_|$)|(Utils?|Helper|Manager)$")
 UNPICKLERS = {"pickle", "marshal", "shelve", "jsonpickle", "dill", "joblib", "cloudpickle"}
 
-# Where ``except Exception`` may stand, and what it keeps going.
+# Files that may use ``except Exception``, with the work it keeps going.
 BROAD_EXCEPTS = {
     "bot/app.py": "one round of many",
     "bot/diagnostics/report.py": "one check of many",
@@ -114,23 +114,23 @@ BROAD_EXCEPTS = {
 
 
 def body_lines(function: Function) -> int:
-    """Lines of a function's body, its docstring left out."""
+    """Return the number of lines in a function's body, without its docstring."""
     body = function.body[1:] if ast.get_docstring(function, clean=False) else function.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
 
 
 def lines(module: Module) -> int:
-    """How long a module is."""
+    """Return the number of lines of a module."""
     return module.text.count("\n")
 
 
 def is_measured(module: Module) -> bool:
-    """True if size and name of a module are its author's choice: a package's face and migrations are not."""
+    """True if size and name of a module are a choice, unlike those of `__init__` files and migrations."""
     return module.path.name != "__init__.py" and "versions" not in module.path.parts
 
 
 def measured() -> list[Module]:
-    """Return the modules whose size and name are held to the rules."""
+    """Return the modules that the rules apply to."""
     return [module for module in modules() if is_measured(module)]
 
 
@@ -153,7 +153,7 @@ def public(module: Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def named(body: list[ast.stmt], owner: str) -> Iterator[tuple[str, ast.AST]]:
-    """The definitions of a body whose names are public; a property's name may be all there is to say."""
+    """Yield public definitions of a body, except properties, whose name may say everything."""
     for node in body:
         if (
             isinstance(node, Function | ast.ClassDef)
@@ -164,12 +164,12 @@ def named(body: list[ast.stmt], owner: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_property(node: Function | ast.ClassDef) -> bool:
-    """True if a definition is read like an attribute."""
+    """True if a definition is a property."""
     return any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
 
 
 def test_a_folder_can_be_taken_in_at_a_glance() -> None:
-    """Shows that no folder holds more than twelve modules; migrations only ever grow."""
+    """Shows that no folder has more than twelve modules; migrations are exempt."""
     folders = Counter(module.path.parent for module in measured())
     crowded = [f"{folder}: {count}" for folder, count in folders.items() if count > FOLDER_FILES]
     assert not crowded, "\n".join(crowded)
@@ -182,7 +182,7 @@ def test_no_two_test_modules_share_a_name() -> None:
 
 
 def test_modules_are_as_long_as_their_concepts() -> None:
-    """Shows that no module is longer than 600 lines, and that one over 400 has a reason."""
+    """Shows that no module exceeds 600 lines, and that one over 400 has a reason."""
     long = [f"{module}: {lines(module)}" for module in measured() if lines(module) > MODULE_LINES]
     long += [
         f"{module}: {lines(module)} without a reason"
@@ -193,7 +193,7 @@ def test_modules_are_as_long_as_their_concepts() -> None:
 
 
 def test_a_short_module_is_shared_or_has_a_reason() -> None:
-    """Shows that nothing was cut off from the only module that needs it."""
+    """Shows that no module was split off its only importer."""
     slivers = [
         f"{module}: {lines(module)}"
         for module in measured()
@@ -203,7 +203,7 @@ def test_a_short_module_is_shared_or_has_a_reason() -> None:
 
 
 def test_every_exception_is_still_needed() -> None:
-    """Shows that a list of exceptions never outlives what it excuses."""
+    """Shows that no exception outlives its reason."""
     sizes = {str(module): lines(module) for module in measured()}
     stale = [name for name in LONG_MODULES if sizes.get(name, 0) <= LONG_MODULE]
     stale += [name for name in SHORT_MODULES if sizes.get(name, SHORT_MODULE) >= SHORT_MODULE]
@@ -212,7 +212,7 @@ def test_every_exception_is_still_needed() -> None:
 
 
 def test_most_functions_are_short_and_none_is_longer_than_a_screen() -> None:
-    """Shows that nine bodies in ten stay below twenty lines, and that each fits on a screen."""
+    """Shows that 90 % of all bodies are below twenty lines, and none exceeds 60."""
     sizes = {
         f"{module}:{node.lineno} {node.name}": body_lines(node)
         for module in modules()
@@ -224,7 +224,7 @@ def test_most_functions_are_short_and_none_is_longer_than_a_screen() -> None:
 
 
 def test_every_module_and_every_public_name_says_what_it_is_for() -> None:
-    """Shows that nothing public lacks its sentence."""
+    """Shows that no public name lacks a docstring."""
     silent = [
         str(module) for module in modules() if module.text.strip() and not ast.get_docstring(module.tree)
     ]
@@ -278,7 +278,7 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def test_names_say_what_a_thing_does() -> None:
-    """Shows that nothing is called utils, helpers, manager or common, where anything could go."""
+    """Shows that no module is called utils, helpers, manager or common."""
     vague = [str(module) for module in modules() if VAGUE_NAMES.search(module.path.stem)]
     vague += [
         f"{module}: {name}" for module in modules() for name, _ in public(module) if VAGUE_NAMES.search(name)
@@ -287,7 +287,7 @@ def test_names_say_what_a_thing_does() -> None:
 
 
 def test_modules_are_called_by_nouns() -> None:
-    """Shows that a module is named after what it holds; the field's own terms in -ing are excepted."""
+    """Shows that modules have nouns as names, except terms of the field in -ing."""
     parts = {(str(module), part) for module in measured() for part in module.name.split(".")}
     verbal = sorted(f"{module}: {part}" for module, part in parts if is_verbal(part))
     assert not verbal, "\n".join(verbal)
@@ -300,7 +300,7 @@ def is_verbal(name: str) -> bool:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_module_can_be_named_without_its_folder(package: str) -> None:
-    """Shows that a module's name is its own within its package, roles of parallel rooms excepted."""
+    """Shows that module names are unique in their package, except for parallel roles."""
     places = defaultdict(list)
     for module in measured():
         if module.name.split(".")[0] == package:
@@ -311,7 +311,7 @@ def test_a_module_can_be_named_without_its_folder(package: str) -> None:
 
 
 def test_a_class_name_means_one_class() -> None:
-    """Shows that no two classes of the product share a name, private ones excepted."""
+    """Shows that no two public classes of the product share a name."""
     places = defaultdict(list)
     for module in modules():
         for node in module.tree.body:
@@ -322,7 +322,7 @@ def test_a_class_name_means_one_class() -> None:
 
 
 def test_nothing_unpickles() -> None:
-    """Shows that no bytes are ever turned into objects that run code."""
+    """Shows that no bytes are deserialized into objects that run code."""
     found = [
         f"{module} imports {name}"
         for module in modules()
@@ -333,7 +333,7 @@ def test_nothing_unpickles() -> None:
 
 
 def test_unforeseen_errors_are_caught_at_the_edges_only() -> None:
-    """Shows that a fault nobody thought of is never swallowed on its way to the edge."""
+    """Shows that an unexpected error is never swallowed below the outermost layers."""
     found = [
         f"{module}:{node.lineno}"
         for module in modules()
@@ -345,7 +345,7 @@ def test_unforeseen_errors_are_caught_at_the_edges_only() -> None:
 
 
 def is_broad(handler: ast.ExceptHandler) -> bool:
-    """True if it catches everything and does not raise it again."""
+    """True if a handler catches everything and does not re-raise it."""
     kinds = {"Exception", "BaseException"}
     caught = handler.type is None or any(
         isinstance(node, ast.Name) and node.id in kinds for node in ast.walk(handler.type)
@@ -354,7 +354,7 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def test_nothing_is_left_for_later() -> None:
-    """Shows that no file holds a promise instead of code, and that a silenced check says why."""
+    """Shows that there are no TODOs, and that a silenced check names its rule."""
     promise = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|type: ignore(?!\[)|# noqa(?!:)")
     found = [
         f"{module}:{number}"
@@ -374,7 +374,7 @@ def texts(module: Module) -> Iterator[str]:
 
 
 def test_no_text_names_what_only_a_checkout_has() -> None:
-    """Shows that advice holds for an installed wheel; the list of a checkout's source files is no advice."""
+    """Shows that advice also applies to an installed wheel, without files of a checkout."""
     checkout = re.compile(r"make (?:install|demo|format)|(?<![\w/])(?:deploy|docs|tests)/")
     packer = "bot/web/source_archive.py"
     found = {str(module): hits for module in modules() if (hits := [*filter(checkout.search, texts(module))])}

@@ -1,4 +1,4 @@
-"""Tests that a run of the tests leaves no server and no old folder behind, however it ends."""
+"""Isolation of test runs: no server and no old folder is left, however a run ends."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sources import ROOT
 
 ISOLATED = (sys.executable, str(ROOT / "tests" / "isolated.py"))
 PYTEST = (sys.executable, "-m", "pytest", "-s", "-c", os.devnull, "-p", "no:cacheprovider")
-# A server in a session of its own, as engines are.
+# A server in its own session, like engines.
 SERVING = ("sh", "-c", "setsid sleep 600 & wait")
-# A namespace of users whose own limit refuses what a strict container refuses.
+# A user namespace whose limit refuses what a strict container refuses.
 STRICT = (
     *("unshare", "--user", "--map-root-user", "sh", "-c"),
     *('echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"', "sh"),
@@ -45,7 +45,7 @@ def test_server():
 
 @contextmanager
 def running(words: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command in a session of its own, as a terminal does; its output goes to ``folder/output``."""
+    """Run a command in its own session, like a terminal; its output goes to ``folder/output``."""
     changes = {
         "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
         "TMPDIR": str(folder),
@@ -67,7 +67,7 @@ def running(words: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
 
 
 async def until_running(process: subprocess.Popen[bytes], *patterns: str) -> list[int]:
-    """Wait until a command line below a process begins with each pattern; return the process ids."""
+    """Wait until each pattern matches a command line below a process; return the process ids."""
 
     async def look() -> list[int] | None:
         assert process.poll() is None, "it has ended"
@@ -90,7 +90,7 @@ async def until_gone(pids: Sequence[int]) -> None:
 @pytest.mark.engine("postgres")
 @pytest.mark.engine("weaviate")
 async def test_engines_end_with_pytest_that_is_killed(tmp_path: Path) -> None:
-    """SIGKILL of pytest leaves neither PostgreSQL nor Weaviate."""
+    """Killing pytest with SIGKILL leaves neither PostgreSQL nor Weaviate."""
     (tmp_path / "test_engines_hang.py").write_text(ENGINES_TEST)
     tests = (*PYTEST, "-p", "engines.postgres", "-p", "engines.weaviate", str(tmp_path))
     with running((*ISOLATED, *tests), tmp_path) as process:
@@ -102,7 +102,7 @@ async def test_engines_end_with_pytest_that_is_killed(tmp_path: Path) -> None:
 
 
 async def test_interrupted_pytest_prints_its_summary(tmp_path: Path) -> None:
-    """Ctrl-C is answered by pytest alone, and its server ends with it."""
+    """Ctrl-C is handled by pytest only, and its server ends with it."""
     (tmp_path / "test_server_hangs.py").write_text(SERVER_TEST)
     with running((*ISOLATED, *PYTEST, str(tmp_path)), tmp_path) as process:
         servers = await until_running(process, "sleep 600")
@@ -125,7 +125,7 @@ async def test_servers_end_with_a_killed_command(tmp_path: Path, strict: Sequenc
 
 @WITH_AND_WITHOUT_NAMESPACES
 async def test_servers_end_with_a_killed_parent(tmp_path: Path, strict: Sequence[str]) -> None:
-    """SIGKILL of what started the run, as of ``make``."""
+    """SIGKILL of the parent that started the run, such as ``make``."""
     parent = ("sh", "-c", '"$@"; exit', "sh")
     with running((*parent, *strict, *ISOLATED, *SERVING), tmp_path) as process:
         servers = await until_running(process, "sleep 600")
@@ -135,10 +135,10 @@ async def test_servers_end_with_a_killed_parent(tmp_path: Path, strict: Sequence
 
 @pytest.mark.engine("root")
 async def test_the_next_run_sweeps_what_a_run_left(tmp_path: Path) -> None:
-    """Folders and processes of a run that was killed go at the next; those of a run that goes on stay."""
+    """Folders and processes of a killed run are removed by the next; those of a running one stay."""
     with running((*STRICT, *ISOLATED, *SERVING), tmp_path) as killed:
         servers = await until_running(killed, "sleep 600")
-        killed.kill()  # without namespaces nobody else can end its server
+        killed.kill()  # without namespaces no other process can end its server
         killed.wait()
         assert all(map(is_running, servers))
     (left,) = tmp_path.glob("footnote-tests-*/")

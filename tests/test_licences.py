@@ -1,4 +1,4 @@
-"""docs/licences.md names the licence of every installed package; each may be part of an AGPL-3.0 program."""
+"""docs/licences.md lists every installed package's licence; each is compatible with AGPL-3.0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NPM = [tuple(row) for row in ROWS if len(row) == 2 and row[0] != "package"]
 
 @pytest.fixture(scope="module")
 def installed() -> dict[str, tuple[str, str]]:
-    """What the installed packages say of themselves."""
+    """Return the licences declared by the installed packages."""
     found: dict[str, tuple[str, str]] = LICENCES["installed"]()
     return found
 
@@ -28,19 +28,19 @@ def installed() -> dict[str, tuple[str, str]]:
 def test_every_installed_package_is_on_the_page_with_its_licence(
     installed: dict[str, tuple[str, str]],
 ) -> None:
-    """Shows that no package came in, or changed its licence, unread; rows may be of other machines."""
+    """Shows that no package or licence change is unlisted; rows may be for other machines."""
     assert len(installed) > 150
     assert {name: said for name, said in installed.items() if PYTHON.get(name) != said} == {}
     assert PYTHON.keys() <= {name for lock in LICENCES["LOCKS"] for name in LICENCES["locked"](lock)}
 
 
 def test_every_package_of_npm_is_on_the_page_with_its_licence() -> None:
-    """Shows the same of what tests unpack."""
+    """Shows the same for packages unpacked by tests."""
     assert LICENCES["npm_licences"]() == NPM
 
 
 def test_every_licence_may_be_part_of_an_agpl_program(installed: dict[str, tuple[str, str]]) -> None:
-    """Shows that the whole may be given away under our licence; exceptions are explained on the page."""
+    """Shows that the whole can be distributed under our licence; exceptions are explained on the page."""
     said = [*((name, licence) for name, (licence, _) in (PYTHON | installed).items()), *NPM]
     refused = {name for name, licence in said if not LICENCES["is_compatible"](licence)}
     assert refused == set(LICENCES["EXPLAINED"])
@@ -48,7 +48,7 @@ def test_every_licence_may_be_part_of_an_agpl_program(installed: dict[str, tuple
 
 
 def package(folder: Path, *lines: str) -> PathDistribution:
-    """Return an installed package that says this of itself."""
+    """Return an installed package with this metadata."""
     (folder / "METADATA").write_text("\n".join(["Metadata-Version: 2.4", "Name: Some.Thing", *lines]))
     return PathDistribution(folder)
 
@@ -65,13 +65,13 @@ def package(folder: Path, *lines: str) -> PathDistribution:
     ],
 )
 def test_what_a_package_says_is_understood(tmp_path: Path, line: str, licence: str, compatible: bool) -> None:
-    """Shows how metadata is read, and that the check above can fail; in doubt (parentheses) it refuses."""
+    """Shows how metadata is parsed, and that the check above can fail; unclear expressions are refused."""
     said = LICENCES["licence"](package(tmp_path, line))
     assert (said, LICENCES["is_compatible"](said)) == (licence, compatible)
 
 
 @pytest.mark.parametrize("line", ["License: ask us", "License: UNKNOWN", "Summary: no licence"])
 def test_a_package_that_says_nothing_understood_has_to_be_read(tmp_path: Path, line: str) -> None:
-    """Shows that a doubtful licence is neither passed over nor guessed."""
+    """Shows that an unclear licence is neither skipped nor guessed."""
     with pytest.raises(SystemExit, match=r"some-thing says .* read it"):
         LICENCES["licence"](package(tmp_path, line))

@@ -1,4 +1,4 @@
-"""Tests hand in what they need otherwise: none patches our own code."""
+"""Dependency injection in tests: no test patches our own code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = dict[str, str]
 
 
 def imported(tree: ast.Module) -> Names:
-    """Return each imported name with the dotted name that it stands for."""
+    """Return the dotted name of each imported name."""
     names: Names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -26,14 +26,14 @@ def imported(tree: ast.Module) -> Names:
 
 
 def root_of(target: ast.expr) -> str:
-    """Return the name or text that a chain of attributes, items and calls begins with."""
+    """Return the name or literal at the start of a chain of attributes, items and calls."""
     while isinstance(target, ast.Attribute | ast.Call | ast.Subscript):
         target = target.func if isinstance(target, ast.Call) else target.value
     return str(target.value) if isinstance(target, ast.Constant) else ast.unparse(target)
 
 
 def patches(tree: ast.Module) -> Iterator[ast.expr]:
-    """Whatever replaces a part of our code, or of an object that may be ours."""
+    """Yield calls that replace parts of our code, or of an object that may be ours."""
     names = imported(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name) and node.args:
@@ -43,7 +43,7 @@ def patches(tree: ast.Module) -> Iterator[ast.expr]:
                 continue
             root = root_of(node.args[0])
             is_known = root in names or isinstance(node.args[0], ast.Constant)
-            # a fixture's setattr is there to replace what others made: they have to be named
+            # a fixture's setattr may replace third-party parts, which must be named
             if is_ours(names.get(root, root)) or (is_method and not is_known):
                 yield node
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -60,7 +60,7 @@ def is_ours(origin: str) -> bool:
 
 
 def test_no_test_patches_our_own_code() -> None:
-    """Shows that times, places, limits and collaborators are handed in, the world alone is patched."""
+    """Shows that times, paths, limits and collaborators are injected; only third-party code is patched."""
     found = [
         f"{module}:{node.lineno}: {ast.unparse(node)}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
@@ -91,6 +91,6 @@ def test_no_test_patches_our_own_code() -> None:
     ],
 )
 def test_a_patch_is_seen_however_it_is_written(is_refused: bool, line: str) -> None:
-    """Shows that the rule above cannot be walked around, and leaves doubles alone."""
+    """Shows that the rule cannot be circumvented, and that fakes are allowed."""
     tree = ast.parse(f"import os\nfrom storage.sql import leases\n{line}\n")
     assert bool(list(patches(tree))) is is_refused
