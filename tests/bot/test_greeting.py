@@ -20,7 +20,7 @@ def settings(home: Path, **storage: object) -> Settings:
     )
 
 
-def test_a_plain_home_runs_on_what_it_brought_along(tmp_path: Path) -> None:
+def test_a_default_home_names_its_embedded_engines(tmp_path: Path) -> None:
     """Shows that only engines in use are named."""
     ask, drop, engines = greeting(settings(tmp_path), URL, [])
     assert ask.endswith(URL)
@@ -52,7 +52,7 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
-def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None:
+def test_chat_links_to_localhost_cause_a_warning(public_url: str) -> None:
     """Shows a warning for chat links to localhost, with the setting that fixes it."""
     warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").links_problem(public_url)
     assert warning
@@ -60,7 +60,7 @@ def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None
     assert "FOOTNOTE_PUBLIC_URL" in warning
 
 
-def test_nobody_is_warned_whose_links_can_be_opened() -> None:
+def test_reachable_links_cause_no_warning() -> None:
     """No warning without a chat, with a public host, or for fake chat servers on this machine."""
     local = "http://127.0.0.1:8765"
     assert BotSettings().links_problem(local) is None

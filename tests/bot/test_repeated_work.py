@@ -11,7 +11,7 @@ from bot.app import repeating
 from storage.errors import BlobsUnavailable
 
 
-async def test_a_fault_that_nobody_foresaw_is_logged_and_the_next_round_comes(
+async def test_an_unexpected_error_is_logged_and_work_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Shows that neither an outage nor a bug ends the work, and that the error is logged by its type."""

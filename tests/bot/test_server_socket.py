@@ -14,7 +14,7 @@ from storage.errors import SettingsError
 HOST = "127.0.0.1"
 
 
-def test_who_connects_before_anybody_answers_is_refused(tmp_path: Path) -> None:
+def test_connections_before_the_server_listens_are_refused(tmp_path: Path) -> None:
     """Shows that a load balancer does not wait for a starting process, but tries another one."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as taken:
@@ -24,7 +24,7 @@ def test_who_connects_before_anybody_answers_is_refused(tmp_path: Path) -> None:
         socket.create_connection((HOST, port), timeout=5).close()
 
 
-def test_a_port_on_which_somebody_listens_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused_at_once(tmp_path: Path) -> None:
     """Shows the error before anything slow starts."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as taken:
@@ -36,7 +36,7 @@ def test_a_port_on_which_somebody_listens_is_refused_at_once(tmp_path: Path) -> 
             pass
 
 
-def test_of_two_that_start_at_once_the_later_one_says_that_the_port_is_taken(tmp_path: Path) -> None:
+def test_the_later_of_two_starting_servers_is_refused(tmp_path: Path) -> None:
     """Shows the same error if both found the port free."""
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as first, ServerSocket(HOST, port, tmp_path) as second:

@@ -41,14 +41,14 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @for_each("variable, field", SETTINGS.items())
-def test_each_setting_says_what_it_does_in_a_sentence(variable: str, field: FieldInfo) -> None:
+def test_each_setting_has_a_description(variable: str, field: FieldInfo) -> None:
     """Shows that every line of deploy/env.example has a description."""
     assert field.description
     assert field.description.endswith(".")
 
 
 @for_each("variable, field", [one for one in SETTINGS.items() if one[1].annotation in (int, float)])
-def test_each_number_has_a_floor_and_a_ceiling(variable: str, field: FieldInfo) -> None:
+def test_each_number_has_a_minimum_and_a_maximum(variable: str, field: FieldInfo) -> None:
     """Shows that no number can be set to an absurd value."""
     rules = {sign for rule in field.metadata for sign in ("ge", "gt", "le", "lt") if hasattr(rule, sign)}
     assert rules & {"ge", "gt"}
@@ -56,18 +56,18 @@ def test_each_number_has_a_floor_and_a_ceiling(variable: str, field: FieldInfo) 
 
 
 @for_each("variable, field", SECRETS.items())
-def test_each_secret_is_kept_from_being_printed(variable: str, field: FieldInfo) -> None:
+def test_no_secret_is_printed(variable: str, field: FieldInfo) -> None:
     """Shows that logged settings contain no secret."""
     assert field.annotation == SecretStr | None
 
 
-def test_the_example_lists_every_setting_as_it_is() -> None:
+def test_the_example_lists_every_setting() -> None:
     """Shows that deploy/env.example is up to date."""
     written = (ROOT / "deploy" / "env.example").read_text()
     assert written == render_settings(), "make format writes it again"
 
 
-def test_the_environment_wins_over_dotenv_and_dotenv_over_the_home(
+def test_environment_overrides_dotenv_which_overrides_the_home(
     empty_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shows the precedence of the three sources."""
@@ -82,7 +82,7 @@ def test_the_environment_wins_over_dotenv_and_dotenv_over_the_home(
     assert (settings.port, settings.candidates, settings.openai_model) == (1003, 32, "toml")
 
 
-def test_an_argument_of_the_command_line_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_line_option_overrides_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that ``serve --port`` overrides FOOTNOTE_PORT, and that a missing option changes nothing."""
     monkeypatch.setenv("FOOTNOTE_PORT", "1003")
     assert load(BotSettings, port=1004).port == 1004
@@ -112,7 +112,7 @@ def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> Non
 
 
 @pytest.mark.parametrize("variable", ["FOOTNOTE_MEMORY_DAYS", "FOOTNOTE_RECORD_DAYS"])
-def test_nothing_that_was_said_outlives_who_said_it(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_conversation_data_expires_with_its_messages(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     """Shows that turns and records expire no later than the messages by which an erasure finds them."""
     monkeypatch.setenv(variable, "31")
     with pytest.raises(
@@ -123,7 +123,7 @@ def test_nothing_that_was_said_outlives_who_said_it(monkeypatch: pytest.MonkeyPa
     assert load(StorageSettings).message_days == 31
 
 
-def test_nothing_is_refused_when_nothing_is_set() -> None:
+def test_default_settings_are_accepted() -> None:
     """Shows that an empty folder starts."""
     refuse_unknown(ROOMS)
     assert [load(room) for room in ROOMS]
@@ -153,7 +153,9 @@ def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.
         "https://[footnote",
     ],
 )
-def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_public_url_is_refused_with_an_example(
+    written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Shows that an incomplete URL is refused, and that no password is repeated."""
     monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
     with pytest.raises(
@@ -166,13 +168,13 @@ def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch:
 @pytest.mark.parametrize(
     "written", ["http://localhost:8080", "https://docs.example.com/footnote/", "http://[::1]:8765"]
 )
-def test_a_whole_public_url_is_taken(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_public_url_is_accepted(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that a port, a path and an IP address are accepted."""
     monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
     assert load(BotSettings).public_url == written
 
 
-def test_a_home_file_that_is_not_toml_is_told_by_its_path(empty_place: Path) -> None:
+def test_a_malformed_home_file_is_reported_by_its_path(empty_place: Path) -> None:
     """Shows that a malformed footnote.toml raises SettingsError with its path."""
     (empty_place / ".footnote").mkdir()
     (empty_place / ".footnote" / "footnote.toml").write_text("port: 1")
@@ -195,7 +197,7 @@ def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
         assert "Footnote's own settings" in (fault_of(f"env:{spelled}") or "")
 
 
-def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_passwords_are_given_by_reference_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows a list of references, and that a literal password is refused without being repeated."""
     monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF, file:/run/secrets/my pdf,")
     assert load(StorageSettings).password_references == ("env:HR_PDF", "file:/run/secrets/my pdf")
@@ -206,7 +208,7 @@ def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("link_days", "kept"), [("7", 30), ("90", 90)])
-def test_quotes_are_kept_for_as_long_as_their_links_live(
+def test_quotes_are_stored_as_long_as_their_links_live(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, link_days: str, kept: float
 ) -> None:
     """Shows that a link that outlives the retention of quotes still opens its quote."""
@@ -241,7 +243,7 @@ def test_quotes_are_kept_for_as_long_as_their_links_live(
         "https://some/one:CANARY@host.example/v1",
     ],
 )
-def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_contains_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """URLs are logged and printed at startup: a key belongs in the setting for it."""
     room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
     monkeypatch.setenv(variable, written)
@@ -256,9 +258,7 @@ def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("written", ["someone:CANARY@host:9000", "http:/someone:CANARY@host", "CANARY@host"])
-def test_an_address_without_a_protocol_holds_no_password(
-    written: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_without_a_scheme_contains_no_password(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers settings with a server name only, and the endpoint of a share's account."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", written)
     with pytest.raises(SettingsError, match=r"AWS_ENDPOINT_URL: .*keep the key in the setting") as refused:
@@ -273,7 +273,7 @@ def test_an_address_without_a_protocol_holds_no_password(
 
 @for_each("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])
 @for_each("variable", ["OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MicrosoftAppPassword", "WEAVIATE_API_KEY"])
-def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, letter: str) -> None:
+def test_a_key_with_a_character_invalid_in_headers_is_refused(variable: str, letter: str) -> None:
     """A key with a copied stray character fails at startup by its name, not during a call."""
     room = next(one for one in ROOMS if variable in one.variables())
     with pytest.raises(SettingsError, match=f"{variable} holds a blank or a letter") as refused:
@@ -281,7 +281,7 @@ def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, lett
     assert "CANARY" not in str(refused.value)
 
 
-def test_a_password_that_people_type_may_have_any_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_passwords_may_contain_any_character(monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers databases and shares: their passwords are not sent in HTTP headers."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://footnote:pässword@host/db")
     monkeypatch.setenv("FOOTNOTE_SMB_PASSWORD", "grüne Bäume")

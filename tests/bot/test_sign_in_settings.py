@@ -34,13 +34,13 @@ WHOLE: dict[str, Any] = {
         ({"oidc_scopes": "email"}, "oidc_scopes"),
     ],
 )
-def test_half_a_sign_in_is_refused_with_what_is_missing(changed: dict[str, Any], said: str) -> None:
+def test_an_incomplete_sign_in_is_refused(changed: dict[str, Any], said: str) -> None:
     """The error names the setting."""
     with pytest.raises(ValidationError, match=said):
         SignInSettings(**WHOLE | changed)
 
 
-def test_nothing_is_on_by_default_and_nobody_has_a_role() -> None:
+def test_sign_in_is_off_by_default() -> None:
     """Shows that sign-in is disabled by default."""
     settings = SignInSettings()
     assert (settings.is_on, settings.role("", []), settings.role("ada@example.com", ["x"])) == (
@@ -73,19 +73,19 @@ def test_the_highest_role_counts_and_names_are_exact() -> None:
         ("ada@example.com", "ada@example.com\n"),
     ],
 )
-def test_an_address_is_no_group_and_no_address_that_folds_into_it(named: str, claimed: str) -> None:
+def test_only_the_exact_address_matches(named: str, claimed: str) -> None:
     """Only plain ASCII addresses match, and only their case is ignored."""
     settings = SignInSettings(**WHOLE | {"oidc_admins": named})
     assert settings.role(claimed, []) is None
 
 
-def test_a_group_that_looks_like_an_address_is_none() -> None:
+def test_a_group_that_looks_like_an_address_gives_no_role() -> None:
     """A provider's group names give no role that belongs to an address."""
     assert SignInSettings(**WHOLE | {"oidc_admins": "ada@example.com"}).role("", ["ada@example.com"]) is None
 
 
 @pytest.mark.parametrize("url", [None, "http://footnote.example"])
-def test_sign_in_wants_an_address_that_nobody_listens_to(url: str | None) -> None:
+def test_sign_in_requires_a_secure_public_url(url: str | None) -> None:
     """The provider redirects browsers over TLS, or on this machine."""
     with pytest.raises(SettingsError, match="FOOTNOTE_PUBLIC_URL"):
         require_public_url(SignInSettings(**WHOLE), url)

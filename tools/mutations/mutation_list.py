@@ -64,15 +64,14 @@ MUTATIONS = (
         "bot/teams/question_actions.py",
         'not isinstance(value, Mapping) or value.get("tenant") != tenant',
         "not isinstance(value, Mapping)",
-        "tests/bot/teams/test_teams_activities.py"
-        "::test_a_click_asks_where_its_button_was_posted_and_nowhere_else",
+        "tests/bot/teams/test_teams_activities.py::test_a_click_asks_only_where_its_button_was_posted",
     ),
     Mutation(
         "the message extension gives an answer to somebody else than its asker",
         "bot/teams/compose_extension.py",
         'is_private(given.address) and given.address.get("asker") == asker',
         "is_private(given.address)",
-        "tests/bot/teams/test_compose_extension.py::test_an_answer_is_its_askers_in_its_own_channel",
+        "tests/bot/teams/test_compose_extension.py::test_an_answer_is_only_for_its_asker_in_its_channel",
     ),
     Mutation(
         "a card in Teams that may be there is posted again after a crash",
@@ -86,7 +85,7 @@ MUTATIONS = (
         "bot/core/conversation/inbox_replies.py",
         "if chat.is_direct:",
         "if chat.tenant:",
-        "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
+        "tests/bot/core/conversation/test_conversation.py::test_other_chats_search_only_their_own_documents",
     ),
     Mutation(
         "a direct chat asks every channel that it ever heard of",
@@ -142,7 +141,7 @@ MUTATIONS = (
         "if refusal := await self._direct.refusal(item, shown):",
         "if refusal := await self._direct.refusal(item, ()):",
         "tests/bot/core/conversation/test_conversation.py"
-        "::test_an_answer_that_waited_is_shown_to_who_may_still_read_it",
+        "::test_a_delayed_answer_is_shown_only_to_current_members",
     ),
     Mutation(
         "a direct chat recalls what documents said that it may not ask any more",
@@ -164,7 +163,7 @@ MUTATIONS = (
         "bot/core/understanding/spelling_correction.py",
         "not (is_known or _is_abbreviation(word) or self._is_word(word))",
         "not (is_known or _is_abbreviation(word))",
-        f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary",
+        f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected",
     ),
     Mutation(
         "a document's typing error is searched for",
@@ -179,7 +178,7 @@ MUTATIONS = (
         "typed, searched = question.typed or question.text, question.text",
         "typed, searched = question.text, question.text",
         "tests/bot/core/generation/test_prompt.py"
-        "::test_what_was_searched_for_is_a_hint_behind_the_question_as_typed",
+        "::test_the_searched_wording_is_a_hint_after_the_typed_question",
     ),
     Mutation(
         "words of a document that was replaced stay in the vocabulary",
@@ -194,14 +193,14 @@ MUTATIONS = (
         JUDGE,
         "(is_hit or probability >= self._threshold) and not missing",
         "not missing",
-        f"{JUDGE_TESTS}::test_the_threshold_decides_between_passages_and_a_plain_no",
+        f"{JUDGE_TESTS}::test_the_threshold_decides_between_passages_and_not_found",
     ),
     Mutation(
         "a sentence without the number that is asked for counts like one with it",
         JUDGE,
         "lacks=not RequiredAnswer(question.text).is_held_by(*near),",
         "lacks=False,",
-        f"{JUDGE_TESTS}::test_a_number_that_is_asked_for_and_missing_counts_against_it",
+        f"{JUDGE_TESTS}::test_a_missing_requested_number_lowers_the_confidence",
     ),
     Mutation(
         "a worker that lost a reading's lease writes its result",
@@ -306,7 +305,7 @@ MUTATIONS = (
         CLAIMS,
         "if not located:",
         "if not located and not claim.text:",
-        f"{CLAIMS_TESTS}::test_a_quote_that_stands_nowhere_is_dropped",
+        f"{CLAIMS_TESTS}::test_a_quote_found_nowhere_is_dropped",
     ),
     Mutation(
         "a quote is believed to stand where the answerer says",
@@ -320,28 +319,28 @@ MUTATIONS = (
         "bot/core/generation/entailment.py",
         "missing += unsupported(sentence.text, [text for one in marks for text in one.sources()])",
         "missing += []",
-        "tests/bot/core/generation/test_entailment.py::test_numbers_of_other_places_carry_nothing",
+        "tests/bot/core/generation/test_entailment.py::test_numbers_elsewhere_do_not_support_a_claim",
     ),
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
         VERIFIER,
         "if one.is_quote or is_borne_out:",
         "if one:",
-        f"{VERIFIER_TESTS}::test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown",
+        f"{VERIFIER_TESTS}::test_paraphrases_are_judged_and_supported_ones_shown",
     ),
     Mutation(
         "a judge may bear out a number that no quote states",
         VERIFIER,
         "missing = [*unsupported(text, [*sources, asked]), ",
         "missing = [",
-        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_whatever_a_judge_would_say",
+        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_without_the_judge",
     ),
     Mutation(
         "a model may ask the reader for what no quote asks for",
         VERIFIER,
         "if asks_for_more(",
         "if [] and asks_for_more(",
-        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_whatever_a_judge_would_say",
+        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_without_the_judge",
     ),
     Mutation(
         "a drawn page that is sent behind its PDF's removal stays in the store",
@@ -355,21 +354,21 @@ MUTATIONS = (
         "bot/core/citations/signed_links.py",
         "claims.expires <= self.clock().timestamp()",
         "claims.expires <= 0",
-        "tests/bot/core/citations/test_signed_links.py::test_a_link_ends_when_its_life_is_over",
+        "tests/bot/core/citations/test_signed_links.py::test_a_link_expires",
     ),
     Mutation(
         "a link to a figure's picture opens its document",
         "bot/core/citations/signed_links.py",
         "head != [_FORMAT, key.id, purpose, Audience.BEARER]:",
         "(*head[:2], head[3]) != (_FORMAT, key.id, Audience.BEARER):",
-        "tests/bot/web/test_figure_images.py::test_a_page_link_opens_no_picture_and_a_picture_link_no_page",
+        "tests/bot/web/test_figure_images.py::test_page_and_image_links_are_not_interchangeable",
     ),
     Mutation(
         "an old answer is written over a new one with its pictures",
         "bot/slack/messenger.py",
         "        await hold()\n",
         "",
-        "tests/bot/slack/test_slack_messenger.py::test_pictures_are_shown_only_while_the_question_is_ours",
+        "tests/bot/slack/test_slack_messenger.py::test_figures_are_attached_only_while_the_lease_is_held",
     ),
     Mutation(
         "a link opens though its channel's links were revoked",
@@ -383,7 +382,7 @@ MUTATIONS = (
         "bot/web/security.py",
         " or not is_loopback_host(named):",
         ":",
-        "tests/bot/web/test_console.py::test_a_rebound_name_sees_nothing",
+        "tests/bot/web/test_console.py::test_a_rebound_host_name_is_refused",
     ),
     Mutation(
         "an old recording of a request by Slack is taken",
@@ -397,7 +396,7 @@ MUTATIONS = (
         "bot/slack/events.py",
         'return is_reply and not _OTHERS.search(str(event.get("text") or ""))',
         "return is_reply",
-        "tests/bot/slack/test_slack_events.py::test_what_is_said_to_others_or_by_a_program_is_no_follow_up",
+        "tests/bot/slack/test_slack_events.py::test_messages_to_others_and_by_bots_are_no_follow_ups",
     ),
     Mutation(
         "a reply in any thread is answered",
@@ -405,14 +404,14 @@ MUTATIONS = (
         "if message.is_unaddressed and not await",
         "if not message.is_unaddressed and not await",
         "tests/bot/core/conversation/test_conversation.py"
-        "::test_a_message_that_names_nobody_asks_only_where_we_answer",
+        "::test_an_unaddressed_message_asks_only_in_our_threads",
     ),
     Mutation(
         "a question's button asks in whatever channel it is clicked",
         "bot/slack/question_buttons.py",
         'if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):',
         "if not text:",
-        "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
+        "tests/bot/slack/test_question_buttons.py::test_a_click_from_another_place_asks_nothing",
     ),
     Mutation(
         "a link is previewed in any channel",
@@ -433,7 +432,7 @@ MUTATIONS = (
         "bot/slack/feedback_buttons.py",
         "if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
         "if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
-        "tests/bot/slack/test_feedback_buttons.py::test_a_click_from_where_the_button_is_not_says_nothing",
+        "tests/bot/slack/test_feedback_buttons.py::test_a_click_from_another_place_is_ignored",
     ),
     Mutation(
         "a private answer may be shared again and again",
@@ -447,30 +446,28 @@ MUTATIONS = (
         "bot/slack/answer_streams.py",
         'is_free = not message.get("metadata") and message["ts"] not in taken',
         'is_free = message["ts"] not in taken',
-        "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
+        "tests/bot/slack/test_answer_streams.py::test_other_messages_of_the_thread_are_no_lost_stream",
     ),
     Mutation(
         "two questions of a thread take the same stream",
         "storage/chat/inbox.py",
         "if STREAM in message and not await _is_free(session, item, message):",
         "if STREAM in message and False:",
-        "tests/bot/slack/test_stream_recovery.py"
-        "::test_a_stream_that_a_live_process_has_just_begun_may_be_taken",
+        "tests/bot/slack/test_stream_recovery.py::test_a_stream_of_a_live_process_may_be_claimed_by_another",
     ),
     Mutation(
         "whoever answers a stopped question goes on with it",
         "storage/chat/inbox.py",
         '_take_away(row, state="waiting", text=row.text)',
         "row.lease_owner = row.lease_until = None",
-        "tests/bot/core/conversation/test_conversation.py"
-        "::test_a_question_that_another_process_answers_is_stopped_there_too",
+        "tests/bot/core/conversation/test_conversation.py::test_a_question_in_another_process_is_stopped_too",
     ),
     Mutation(
         "an installation that nobody began here is finished",
         "bot/slack/installations/installation_store.py",
         'is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))',
         "is_ours = bool(mac)",
-        "tests/bot/slack/installations/test_oauth_flow.py::test_a_state_of_nobody_is_refused",
+        "tests/bot/slack/installations/test_oauth_flow.py::test_forged_missing_and_foreign_states_are_refused",
     ),
     Mutation(
         "a workspace's token serves whichever row it was moved to",
@@ -478,15 +475,14 @@ MUTATIONS = (
         'if held["installation"] != installation:',
         'if held["installation"] == "":',
         "tests/bot/slack/installations/test_token_rotation.py"
-        "::test_a_sealed_token_opens_for_its_own_installation_only",
+        "::test_an_encrypted_token_opens_for_its_own_installation_only",
     ),
     Mutation(
         "a token is renewed by all who need it",
         "storage/installations/slack_installations.py",
         "taken = _unchanged(held).where(is_free)",
         "taken = _unchanged(held).where(is_free | ~is_free)",
-        "tests/bot/slack/installations/test_token_rotation.py"
-        "::test_many_who_need_a_token_at_once_renew_it_once",
+        "tests/bot/slack/installations/test_token_rotation.py::test_concurrent_callers_refresh_a_token_once",
     ),
     Mutation(
         "the bot token goes to any host that a file is said to lie on",
@@ -500,7 +496,7 @@ MUTATIONS = (
         "bot/core/commands/upload_commands.py",
         "if not self._may_remove(question.asker, upload):",
         "if upload.id < 0:",
-        "tests/bot/core/commands/test_upload_commands.py::test_nobody_else_removes_an_upload",
+        "tests/bot/core/commands/test_upload_commands.py::test_other_people_cannot_remove_an_upload",
     ),
     Mutation(
         "a home's button asks a channel that its person has left",
@@ -521,14 +517,14 @@ MUTATIONS = (
         "bot/diagnostics/report.py",
         "redactor.clean(one.text)",
         "one.text",
-        "tests/bot/diagnostics/test_doctor.py::test_the_report_holds_no_secret",
+        "tests/bot/diagnostics/test_doctor.py::test_the_report_contains_no_secret",
     ),
     Mutation(
         "whoever comes through a proxy reads the metrics",
         "bot/web/metrics_page.py",
         "require_loopback(request)",
         "assert request.host",
-        "tests/bot/metrics/test_metrics.py::test_beside_the_console_only_this_machine_reads_it",
+        "tests/bot/metrics/test_metrics.py::test_on_the_console_port_only_localhost_reads_metrics",
     ),
     Mutation(
         "whoever is on this machine uses the console",
@@ -556,7 +552,7 @@ MUTATIONS = (
         "bot/web/connections.py",
         "now - self._head_began > limits.head_seconds",
         "now - self._head_began > 3600",
-        "tests/bot/web/test_connections.py::test_half_a_request_is_closed_in_time",
+        "tests/bot/web/test_connections.py::test_an_incomplete_request_times_out",
     ),
     Mutation(
         "a place that is back goes on being asked about",
@@ -586,7 +582,7 @@ MUTATIONS = (
         "part: outage if moment - begun >= self._seconds else None",
         "part: None",
         "tests/bot/core/notifications/test_outage_notices.py"
-        "::test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end",
+        "::test_an_outage_of_a_minute_is_announced_with_its_end",
     ),
     Mutation(
         "a silent database server is waited for",
@@ -600,7 +596,7 @@ MUTATIONS = (
         "bot/server_socket.py",
         "self.socket.bind((self._host, self._port))",
         "self.socket.bind((self._host, self._port)); self.socket.listen()",
-        "tests/bot/test_server_socket.py::test_who_connects_before_anybody_answers_is_refused",
+        "tests/bot/test_server_socket.py::test_connections_before_the_server_listens_are_refused",
     ),
     Mutation(
         "a question is answered from an index that is being built anew",

@@ -42,7 +42,7 @@ def test_every_pdf_at_any_depth_arrives_and_nothing_else(docs: Path, tmp_path: P
     assert arrived(tmp_path / "home") == {"a.pdf": b"%PDF-1.7 a", "deep/B.PDF": b"%PDF-1.7 b"}
 
 
-def test_the_second_time_only_what_changed_is_copied(docs: Path, tmp_path: Path) -> None:
+def test_a_second_run_copies_only_changed_files(docs: Path, tmp_path: Path) -> None:
     """Shows that an unchanged file keeps its inode and times, so that it is not read again."""
     copy(docs, tmp_path / "home")
     before = os.stat(tmp_path / "home" / "inbox" / "demo" / "a.pdf")
@@ -75,14 +75,14 @@ def demo_of(docs: Path, home: Path, port: int) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize(("wanted", "said"), [("missing", "is not a folder"), ("empty", "holds no PDF")])
-async def test_a_folder_without_pdfs_ends_in_a_sentence(wanted: str, said: str, tmp_path: Path) -> None:
+async def test_a_folder_without_pdfs_is_an_error(wanted: str, said: str, tmp_path: Path) -> None:
     """Shows that a mistyped folder is reported before anything starts."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingsError, match=f"{tmp_path / wanted} {said}"):
         await demo(demo_of(tmp_path / wanted, tmp_path / "home", 0))
 
 
-async def test_a_port_that_is_taken_is_told_before_anything_is_done(docs: Path, tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_before_anything_is_done(docs: Path, tmp_path: Path) -> None:
     """Shows that the error comes before any copying, and names the option for another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

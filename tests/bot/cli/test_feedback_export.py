@@ -44,7 +44,7 @@ def test_cases_are_read_by_the_evaluation(tmp_path: Path) -> None:
     assert (absent.kind, absent.is_answerable) == (Kind.ABSENT_HERE, False)
 
 
-def test_who_names_no_right_page_gives_no_case() -> None:
+def test_feedback_without_a_right_page_gives_no_case() -> None:
     """Shows that a right page is never invented."""
     assert evaluation_case(said(FeedbackVerdict.WRONG_ANSWER, "grounded"), "hr") is None
     assert evaluation_case(said(FeedbackVerdict.BAD, "passages"), "hr") is None

@@ -28,7 +28,7 @@ def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[
     assert done.stdout == f"{loaded} True\n"
 
 
-def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
+def test_the_installed_command_runs(tmp_path: Path) -> None:
     """Shows that the entry point is installed, and that a command finds all its imports."""
     environment = {"FOOTNOTE_HOME": str(tmp_path)}
     done = subprocess.run([FOOTNOTE, "channels", "--json"], env=environment, capture_output=True, check=False)

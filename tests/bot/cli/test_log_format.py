@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 
-def test_a_look_that_takes_longer_than_its_rhythm_is_no_news() -> None:
+def test_a_scan_longer_than_its_interval_is_not_logged() -> None:
     """Shows that a slow folder causes no scheduler warnings that an admin cannot act on."""
     program = (
         "import logging, ingestion.jobs.scheduler\n"
@@ -32,7 +32,7 @@ def shown_on_terminal(program: str) -> str:
     return shown
 
 
-def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
+def test_no_record_interrupts_a_progress_line() -> None:
     """Shows that a warning replaces the progress line, and that file ids are left out at a terminal."""
     shown = shown_on_terminal(
         "import logging, sys\n"
@@ -47,7 +47,7 @@ def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
     assert after.endswith("WARNING the index does not answer\r\n")
 
 
-def test_a_flood_of_records_is_no_flood_of_lines() -> None:
+def test_log_records_are_rate_limited_by_kind() -> None:
     """Shows a hundred lines of a kind per second, a count of the rest, and other kinds unaffected."""
     program = (
         "import logging\n"
@@ -69,7 +69,7 @@ def test_a_flood_of_records_is_no_flood_of_lines() -> None:
     assert sum("the index does not answer" in line for line in lines) == 1
 
 
-def test_no_record_holds_a_secret() -> None:
+def test_no_record_contains_a_secret() -> None:
     """Covers a library that logs its key, and URLs with password and token, in text and traceback."""
     program = (
         "import logging, os\n"

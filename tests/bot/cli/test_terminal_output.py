@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["rows", "json"])
 @pytest.mark.parametrize("command", ["channels", "audit"])
-def test_words_of_others_are_escaped(home: Path, command: str, more: list[str]) -> None:
+def test_external_text_is_escaped(home: Path, command: str, more: list[str]) -> None:
     """Each control character is escaped; JSON preserves the value."""
     done = run_command([command, *more], {"FOOTNOTE_HOME": str(home)})
     assert done.returncode == 0, done.stderr
@@ -50,7 +50,7 @@ def test_words_of_others_are_escaped(home: Path, command: str, more: list[str]) 
     assert not [one for one in done.stdout.splitlines() if one.startswith("2026-01-01")]
 
 
-def test_what_is_no_control_stays() -> None:
+def test_other_characters_are_not_escaped() -> None:
     """Tabs, line feeds, other scripts and emoji joiners."""
     text = "\tzwei\nZeilen, \u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f4bb"
     assert escape(text) == text

@@ -86,7 +86,7 @@ async def test_without_a_model_passages_are_shown(world: World) -> None:
     assert len(answer.passages) == 2
 
 
-async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -> None:
+async def test_a_forged_quote_is_dropped_without_a_retry(world: World) -> None:
     """The model is called once; verified sentences are shown, in state partial."""
     model = Scripted(Draft((DAILY, FORGED)))
     answer = await world.answering(model).answer(world.question(QUESTION))
@@ -103,7 +103,7 @@ async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -
         (" ".join(30 * ["backups"]), WORDS.missing_part),
     ],
 )
-async def test_the_part_that_is_missing_is_named_in_words_of_the_question(
+async def test_a_missing_part_is_named_in_words_of_the_question(
     world: World, missing: str, said: str
 ) -> None:
     """Only words of the question are shown, none of the model's own."""
@@ -112,7 +112,7 @@ async def test_the_part_that_is_missing_is_named_in_words_of_the_question(
     assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]\n{said}")
 
 
-async def test_a_whole_question_is_no_missing_part_of_itself(world: World) -> None:
+async def test_the_whole_question_is_no_missing_part(world: World) -> None:
     """A missing part equal to the question is not reported."""
     model = Scripted(Draft((DAILY,), missing=QUESTION))
     answer = await world.answering(model).answer(world.question(QUESTION))
@@ -126,7 +126,7 @@ async def test_a_whole_question_is_no_missing_part_of_itself(world: World) -> No
         (1, WORDS.model_unverified, AnswerState.NOT_FOUND),
     ],
 )
-async def test_where_nothing_is_proven_the_judge_decides(
+async def test_without_verified_sentences_the_judge_decides(
     world: World, threshold: float, said: str, state: AnswerState
 ) -> None:
     """With no sentence of the model verified, passages or "not found" are returned."""
@@ -172,7 +172,7 @@ async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turn
     assert len(model.asked) == len(turns)
 
 
-async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: World) -> None:
+async def test_a_model_may_find_the_passages_insufficient(world: World) -> None:
     """The reply is "not found" without quotes, whatever else the model wrote."""
     doubted = Draft((DAILY,), is_sufficient=False)
     answer = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
@@ -180,7 +180,7 @@ async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: W
 
 
 @pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))]])
-async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
+async def test_a_second_model_answers_if_the_first_fails(
     world: World, turns: list[Draft | Exception]
 ) -> None:
     """Covers outages, truncated and unverifiable replies; the second model's answer has no notice."""
@@ -201,14 +201,14 @@ async def test_two_models_that_fail_end_in_quotes(world: World, error: Exception
 
 
 @pytest.mark.parametrize("draft", [Draft((DAILY,)), Draft(())])
-async def test_a_second_model_is_left_alone_when_the_first_answers(world: World, draft: Draft) -> None:
+async def test_a_second_model_is_not_called_if_the_first_answers(world: World, draft: Draft) -> None:
     """Any answer, including "not found", sends no document to the second model."""
     second = Scripted()
     await world.answering(Scripted(draft), second).answer(world.question(QUESTION))
     assert second.asked == []
 
 
-async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
+async def test_a_question_without_answer_is_not_found(world: World) -> None:
     """The answer names the searched scope and the closest page, by a link without highlight."""
     world.register.statuses.append(make_status("scan.pdf", "quarantined", "No text: a scan."))
     answer = await world.answering().answer(world.question("What is the capital of Mongolia?"))
@@ -224,7 +224,7 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
     assert [(unread.file, unread.reason) for unread in answer.unread] == [("scan.pdf", "No text: a scan.")]
 
 
-async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(world: World) -> None:
+async def test_a_misspelt_question_is_answered_with_its_correction(world: World) -> None:
     """The correction precedes all judging: a typo is no missing word."""
     vocabulary = Vocabulary({1: {"backups": 3, "report": 1}})
     answer = await world.answering(vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
@@ -244,7 +244,7 @@ async def test_a_model_reads_the_question_as_typed(world: World) -> None:
     assert "Question: When do bakcups run?" in request(asked, [], "x")
 
 
-async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(world: World) -> None:
+async def test_words_in_no_document_are_named_if_not_found(world: World) -> None:
     """Corrected words are not listed, and a found answer lists none."""
     vocabulary = Vocabulary({1: {"report": 1}})
     answering = world.answering(vocabulary=vocabulary)
@@ -257,20 +257,20 @@ async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(w
     )
 
 
-async def test_a_code_that_no_document_holds_is_named_alone(world: World) -> None:
+async def test_a_code_in_no_document_is_named_alone(world: World) -> None:
     """Other unknown words are not listed with it."""
     answer = await world.answering().answer(world.question("Which ambassador signed XK-4711?"))
     assert "None of your 2 documents mentions “XK-4711”." in answer.text
 
 
-async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
+async def test_a_models_empty_draft_is_not_found(world: World) -> None:
     """An empty draft leads to "not found"."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
     assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
     assert answer.text.startswith(WORDS.not_found_in(2))
 
 
-async def test_a_model_is_asked_where_a_search_would_say_no(world: World) -> None:
+async def test_a_model_is_called_even_if_the_judge_would_refuse(world: World) -> None:
     """The model's verified sentence is an answer."""
     world.judge = Judge(answer_probability=1)
     answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
@@ -289,7 +289,7 @@ async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
     assert answer.nearest is None
 
 
-async def test_documents_on_their_way_are_mentioned(world: World) -> None:
+async def test_documents_still_being_read_are_mentioned(world: World) -> None:
     """A missing answer may be in files that are still being read."""
     world.shelf.passages.clear()
     world.register.statuses = [make_status("new.pdf", "reading"), make_status("next.pdf", "waiting")]
@@ -298,7 +298,7 @@ async def test_documents_on_their_way_are_mentioned(world: World) -> None:
 
 
 @pytest.mark.parametrize("error", [IndexUnavailable("secret host"), DatabaseUnavailable("secret host")])
-async def test_an_engine_that_is_down_says_try_again(world: World, error: Exception) -> None:
+async def test_an_engine_outage_says_try_again(world: World, error: Exception) -> None:
     """An internal error is never reported as "not in your documents", and its text is not shown."""
     world.shelf.error = error
     answer = await world.answering().answer(world.question(QUESTION))
@@ -356,7 +356,7 @@ async def test_a_document_cannot_give_orders(world: World, model: Scripted | Non
     assert answer.citations[0].url == "https://example.test/v/1-1"
 
 
-async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_contains_only_ids_and_counts(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """A line per question, without text of question or document."""
     with caplog.at_level(logging.INFO):
         await world.answering().answer(world.question(QUESTION))
@@ -367,7 +367,7 @@ async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.Lo
     assert "sop" not in said.lower()
 
 
-async def test_the_time_is_told(world: World) -> None:
+async def test_the_time_of_each_stage_is_reported(world: World) -> None:
     """The sum of the stages exceeds the total only by rounding."""
     spent = (await world.answering().answer(Question("q", QUESTION, make_channel(), ASKED_AT))).milliseconds
     assert 0 <= spent.retrieve + spent.answer <= spent.total + 2
@@ -381,7 +381,7 @@ class Stuck:
         raise AssertionError
 
 
-async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None:
+async def test_a_slow_model_is_replaced_by_quotes(world: World) -> None:
     """Shows that all models of a question share a timeout, after which documents are quoted."""
     answer = await world.answering(Stuck(), Stuck(), answer_seconds=1).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
@@ -389,7 +389,7 @@ async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
 
 
-async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> None:
+async def test_a_slow_repair_keeps_the_verified_sentences(world: World) -> None:
     """Shows that the sentences of a first draft stay if its repair times out."""
 
     class StuckRepair(Scripted):
@@ -402,7 +402,7 @@ async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> Non
     assert answer.text.startswith("Backups run at 2 AM every day. [1]")
 
 
-async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None:
+async def test_a_slow_search_fails_with_a_message(world: World) -> None:
     """Shows that a question without results in time gets a failure message."""
 
     class StuckShelf(Shelf):
@@ -414,7 +414,7 @@ async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None
     assert (answer.state, answer.text) == (AnswerState.FAILED, WORDS.engine_failed)
 
 
-async def test_a_wider_search_that_is_late_leaves_the_first_one(world: World) -> None:
+async def test_a_slow_wider_search_keeps_the_first_result(world: World) -> None:
     """Shows "not found" if the second search times out, without an unrelated page."""
 
     class StuckSecond(Shelf):
@@ -437,7 +437,7 @@ async def test_the_documents_of_a_channel_are_read_once_for_a_question(world: Wo
     assert world.register.reads == 1
 
 
-async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Path) -> None:
+async def test_answering_executes_few_files(world: World, tmp_path: Path) -> None:
     """Shows that a quoted answer executes at most this many files of the core.
 
     Holds with a list of web sources, too, if the question opens none of them.

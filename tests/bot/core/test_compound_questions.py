@@ -37,7 +37,7 @@ WHOLE = [
 
 
 @for_each("text", SPLIT)
-def test_a_message_is_split_where_a_second_question_asks_by_itself(text: str) -> None:
+def test_a_message_is_split_at_a_second_standalone_question(text: str) -> None:
     """Covers sentences and clauses in several languages; only a conjunction is dropped between them."""
     first, second = split_questions(text)
     assert text.startswith(first)
@@ -71,7 +71,7 @@ def test_the_replies_are_joined_in_order() -> None:
     assert (joined.state, joined.figures[0].number, joined.is_generated) == (AnswerState.GROUNDED, 3, True)
 
 
-def test_a_note_that_all_replies_end_with_is_said_once() -> None:
+def test_a_note_common_to_all_replies_is_shown_once() -> None:
     """Shows that a common note follows the last reply, and that no reply becomes empty."""
     notes = "\n\nI’m still reading Policy.pdf."
     parts = [Answer(AnswerState.PASSAGES, f"{text}{notes}") for text in ("One.", "Two.")]
@@ -93,14 +93,14 @@ STATES = [
 
 
 @for_each(("one", "other", "state"), STATES)
-def test_the_state_says_whether_all_was_answered(one: str, other: str, state: str) -> None:
+def test_the_state_shows_if_all_parts_were_answered(one: str, other: str, state: str) -> None:
     """Shows that any part without an answer makes the state partial, whichever it is."""
     parts = [Answer(AnswerState(one), "One."), Answer(AnswerState(other), "Other.")]
     for answers in (parts, parts[::-1]):
         assert join_answers(["a", "b"], answers).state == state
 
 
-async def test_both_questions_are_searched_for(world: World) -> None:
+async def test_both_questions_are_searched(world: World) -> None:
     """Shows passages for both, and "not found" next to a found answer."""
     both = await world.answering().answer(
         world.question("When do backups run? When are travel costs refunded?")
@@ -115,7 +115,7 @@ async def test_both_questions_are_searched_for(world: World) -> None:
     assert "Who is the Mongolian ambassador?" in half.text
 
 
-async def test_what_is_shown_early_is_how_the_reply_begins(world: World) -> None:
+async def test_the_reply_begins_with_the_shown_draft(world: World) -> None:
     """Shows that a model's first sentence is shown under its question before the rest is written."""
     claim = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
     looker = Looker()

@@ -83,7 +83,7 @@ FRUITLESS = {"nobody listens", "a gateway's 502", "a slow stream", "silence"}
 
 
 @pytest.mark.parametrize("name", FAULTS)
-async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: str) -> None:
+async def test_every_fault_leads_to_a_message_and_quotes(world: World, name: str) -> None:
     """Shows it in bounded time; text shown before the fault stays, and is marked as incomplete."""
     handle, said = FAULTS[name]
     looker = Looker()
@@ -114,7 +114,7 @@ async def test_a_second_endpoint_is_asked_once_and_answers(world: World, name: s
     assert len(requests) == 1
 
 
-async def test_the_first_sentence_is_shown_before_the_model_has_written_the_second(world: World) -> None:
+async def test_the_first_sentence_is_shown_before_the_second_exists(world: World) -> None:
     """The endpoint continues only after the listener has seen it."""
     seen = asyncio.Event()
 
@@ -136,7 +136,7 @@ async def test_the_first_sentence_is_shown_before_the_model_has_written_the_seco
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, WHOLE)
 
 
-async def test_where_nobody_waits_nothing_is_streamed(world: World) -> None:
+async def test_without_a_listener_no_stream_is_requested(world: World) -> None:
     """A complete reply is requested instead, which more endpoints support well."""
     requests: list[dict[str, object]] = []
 

@@ -54,7 +54,7 @@ async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tupl
     return answer, record
 
 
-async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
+async def test_a_grounded_answers_record_is_complete(world: World) -> None:
     """Candidates with scores and outcomes, the prompt, the verdict, citations, tokens and time."""
     prompt = Prompt("Rules", "Passages and question", with_schema=True)
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(prompt,))
@@ -94,7 +94,7 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert set(record["milliseconds"]) == {"retrieve", "answer", "total", "first"}
 
 
-async def test_one_line_of_the_log_says_all_of_a_question_but_its_words(
+async def test_a_question_is_logged_in_one_line_without_its_text(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Stages in order, tokens as counted by the endpoint, and no text of question or document."""
@@ -110,7 +110,7 @@ async def test_one_line_of_the_log_says_all_of_a_question_but_its_words(
     assert "ackup" not in line
 
 
-async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
+async def test_dropped_sentences_and_quotes_have_a_reason(world: World) -> None:
     """The record has the draft with its faults and tokens."""
     draft = Draft((DAILY, FORGED), usage=Usage(10, 5))
     answer, record = await asked(world, QUESTION, Scripted(draft))
@@ -124,7 +124,7 @@ async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (10, 5)
 
 
-async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(world: World) -> None:
+async def test_an_ambiguous_quote_is_distinguished_from_a_forged_one(world: World) -> None:
     """Neither is located, for different reasons."""
     claim = Claim("The backup is noted.", (Quote(1, "backup"), Quote(1, "nowhere to be seen")))
     world.shelf.passages[0] = make_passage("A backup is noted. A backup runs daily.", page=1)
@@ -133,7 +133,7 @@ async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(w
     assert [(one["is_located"], one["reason"]) for one in quotes] == [(False, AMBIGUOUS), (False, NOWHERE)]
 
 
-async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) -> None:
+async def test_a_not_found_record_has_both_searches_and_verdicts(world: World) -> None:
     """No answer is written, although the candidates were read."""
     _, record = await asked(world, "What is the capital of Mongolia?")
     assert (record["state"], record["drafts"], record["citations"]) == ("not_found", [], [])
@@ -145,7 +145,7 @@ async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) ->
     assert fates == {"read"}
 
 
-async def test_corrected_and_unknown_words_are_told(world: World) -> None:
+async def test_corrected_and_unknown_words_are_recorded(world: World) -> None:
     """Typed, corrected and unknown words, as JSON and as text."""
     vocabulary = Vocabulary({1: {"backups": 3}})
     _, record = await asked(world, "When do bakcups run overtime?", vocabulary=vocabulary)
@@ -155,7 +155,7 @@ async def test_corrected_and_unknown_words_are_told(world: World) -> None:
     assert "  corrected: bakcups -> backups\n  in no document: overtime\n" in page
 
 
-async def test_a_failure_leaves_what_was_known(world: World) -> None:
+async def test_a_failure_leaves_a_partial_record(world: World) -> None:
     """An index outage leaves a record, too; a failed model is named with its prompts."""
     error = ModelUnavailable("secret")
     error.prompts = (Prompt("Rules", "Question", with_schema=False),)
@@ -173,7 +173,7 @@ async def test_a_failure_leaves_what_was_known(world: World) -> None:
     assert "secret" not in json.dumps(record)
 
 
-async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
+async def test_a_truncated_draft_is_recorded_as_written(world: World) -> None:
     """The record contains the text shown before the error, with its verdict."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:
@@ -193,7 +193,7 @@ async def test_a_greeting_and_an_endless_question_leave_short_records(world: Wor
     assert len(json.dumps(record)) < 30_000
 
 
-async def test_what_was_cut_says_why(world: World) -> None:
+async def test_rejected_candidates_have_a_reason(world: World) -> None:
     """Duplicates name their original; others are over the limit, over the budget or below the threshold."""
     copy = make_passage(BACKUPS, file="copy.pdf", page=7)
     many = [make_passage(f"{TRAVEL} Case {n}.", file=f"{n}.pdf", page=2) for n in range(30)]
@@ -218,7 +218,7 @@ class HelpedRewriter:
             return QUESTION
 
 
-async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -> None:
+async def test_auxiliary_calls_are_recorded_with_their_usage(world: World) -> None:
     """The record has the rewriting call next to the draft, with a bounded prompt."""
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(Prompt("R", "P", with_schema=True),))
     turn = Turn("What is backed up?", "What is backed up?", "All servers.")
@@ -251,7 +251,7 @@ async def test_prompts_are_bounded(world: World) -> None:
     assert not record["is_cut"]
 
 
-async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
+async def test_trial_questions_leave_no_record(world: World) -> None:
     """A trial question for a receipt is no question of a person."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:

@@ -27,7 +27,7 @@ def places(sentence: str) -> set[str]:
 
 
 @for_each("language", list(Language))
-def test_every_language_says_the_same_things(language: Language) -> None:
+def test_every_language_has_the_same_keys(language: Language) -> None:
     """Shows that no key is missing or extra, and that placeholders match those in English."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
     assert list(said) == list(english)
@@ -56,7 +56,7 @@ def test_every_sentence_is_translated(language: Language) -> None:
 
 
 @for_each("language", list(Language))
-def test_one_is_not_many(language: Language) -> None:
+def test_singular_and_plural_differ(language: Language) -> None:
     """Shows a singular in each language, used for zero in French and Portuguese only."""
     words = reply_words(language)
     for counted in (words.not_found_in, words.still_reading, words.more_sources, words.pages):
@@ -66,14 +66,14 @@ def test_one_is_not_many(language: Language) -> None:
     assert words.figures_lead(1) != words.figures_lead(2)
 
 
-def test_what_stands_in_a_place_is_never_a_place_itself() -> None:
+def test_placeholder_values_are_not_formatted_again() -> None:
     """Shows that braces in a document's name are not formatted."""
     words = reply_words(Language.GERMAN)
     assert words.nearest(title="{page} {0}", page=3).endswith("{page} {0}, S. 3")
     assert words.source_label(3, "{page}", is_ocr=True) == "S. 3 (OCR) · {page}"
 
 
-def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
+def test_unknown_words_are_quoted_in_the_languages_style() -> None:
     """Covers one and several words and documents; of four words the longest are named."""
     english, german = reply_words(Language.ENGLISH), reply_words(Language.GERMAN)
     assert english.mentioned_nowhere(["overtime"], 12) == "None of your 12 documents mentions “overtime”."
@@ -86,7 +86,7 @@ def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
     )
 
 
-def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
+def test_changes_to_the_query_are_listed_line_by_line() -> None:
     """Shows the standalone question, then each correction once; most answers have no such line."""
     pairs = [("bakcups", "backups"), ("Bakcups", "backups"), ("databsaes", "databases")]
     corrections = tuple(Correction(*pair) for pair in pairs)
@@ -100,7 +100,7 @@ def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
 
 
 @for_each("language", list(Language))
-def test_people_in_chats_read_no_path_of_the_server(language: Language) -> None:
+def test_chats_show_no_path_of_the_server(language: Language) -> None:
     """A channel without documents shows its folder's path on this machine only, with or without a name."""
     folder, words = "/srv/footnote/inbox/it", reply_words(language)
     for platform, conversation in ((Platform.SLACK, "C0ITOPS01"), (Platform.TEAMS, "19:x@thread.tacv2")):

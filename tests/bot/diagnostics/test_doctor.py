@@ -91,14 +91,14 @@ async def publish(doctor: Doctor, location: str = "", chunks: int = 3) -> None:
     await database.aclose()
 
 
-async def test_a_home_that_is_well_has_no_fault(doctor: Doctor) -> None:
+async def test_a_healthy_home_has_no_fault(doctor: Doctor) -> None:
     """Shows that a default installation has no fault."""
     results = await doctor.look(*CHEAP)
     assert [one.name for one in results] == list(CHEAP)
     assert [one for one in results if one.state is CheckState.FAIL or (one.mend and one.name != "disk")] == []
 
 
-async def test_looking_changes_nothing(doctor: Doctor) -> None:
+async def test_the_doctor_changes_nothing(doctor: Doctor) -> None:
     """Shows that the doctor neither creates a home nor migrates an old database."""
     empty = doctor.home / "empty"
     told = await doctor.look(*CHEAP, FOOTNOTE_HOME=str(empty))
@@ -115,7 +115,7 @@ async def test_looking_changes_nothing(doctor: Doctor) -> None:
         ({"FOOTNOTE_PDF_PASSWORDS": f"plain{CANARY}"}, "FOOTNOTE_PDF_PASSWORDS"),
     ],
 )
-async def test_a_wrong_setting_is_a_line_and_the_machine_is_looked_at(
+async def test_a_wrong_setting_is_a_line_among_other_checks(
     doctor: Doctor, settings: dict[str, str], named: str
 ) -> None:
     """Shows that a mistyped setting leads to a report instead of a traceback, without echoing a password."""
@@ -132,7 +132,7 @@ async def test_a_broken_footnote_toml_is_a_line(doctor: Doctor) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 404, 429])
-async def test_a_model_that_refuses_is_told_apart(doctor: Doctor, serve: Serve, status: int) -> None:
+async def test_model_refusals_are_distinguished(doctor: Doctor, serve: Serve, status: int) -> None:
     """Shows the fix (key, URL or quota), and that the key is not printed."""
     url = await serve(json_answer({"error": {"message": f"bad key sk-{CANARY}"}}, status))
     wanted = {401: "OPENAI_API_KEY", 404: "OPENAI_MODEL", 429: "quota"}[status]
@@ -140,19 +140,19 @@ async def test_a_model_that_refuses_is_told_apart(doctor: Doctor, serve: Serve, 
     assert wanted in told.mend
 
 
-async def test_a_model_without_its_key_is_told(doctor: Doctor, serve: Serve) -> None:
+async def test_a_model_without_its_key_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Shows that a 401 without a configured key is reported as a missing key."""
     url = await serve(json_answer({"error": {"message": "who are you?"}}, 401))
     assert (await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1")).mend == "set OPENAI_API_KEY"
 
 
-async def test_a_dead_model_server_is_told(doctor: Doctor) -> None:
+async def test_a_dead_model_server_is_reported(doctor: Doctor) -> None:
     """Shows that an unreachable server is a failure of its own."""
     told = await doctor.fault("model", OPENAI_BASE_URL=f"{nowhere()}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
     assert (told.state, "reached" in told.mend) == (CheckState.FAIL, True)
 
 
-async def test_a_wrong_slack_token_is_told(doctor: Doctor) -> None:
+async def test_a_wrong_slack_token_is_reported(doctor: Doctor) -> None:
     """Shows that Slack is called, and its error about the token is shown."""
     async with oauth_slack() as slack:
         told = [one.text for one in await doctor.look("slack", SLACK_API_URL=slack.api_url, **TOKEN)]
@@ -171,7 +171,7 @@ async def test_slack_s_scopes_are_compared_with_the_manifest(
     assert all(one in told.text for one in missing)
 
 
-async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Serve) -> None:
+async def test_slack_without_event_delivery_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Shows that a bot token alone receives no events."""
     url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}))
     told = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", SLACK_BOT_TOKEN=TOKEN["SLACK_BOT_TOKEN"])
@@ -180,7 +180,7 @@ async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Ser
 
 
 @pytest.mark.parametrize("status", [200, 401])
-async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
+async def test_the_teams_token_is_requested(serve: Serve, status: int) -> None:
     """Shows that an expired secret is noticed before the first message."""
     given = {"access_token": CANARY, "expires_in": 3600} if status == 200 else {"error": "invalid_client"}
     authority = await serve(json_answer(given, status))
@@ -189,7 +189,7 @@ async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
     assert CANARY not in str(told)
 
 
-async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
+async def test_the_sign_in_provider_is_checked(doctor: Doctor) -> None:
     """Covers a healthy provider, one with another issuer, one with unusable keys, and one that is down."""
     async with serving_provider() as provider:
         said = {"FOOTNOTE_OIDC_ISSUER": provider.issuer, "FOOTNOTE_OIDC_CLIENT_ID": CLIENT_ID}
@@ -204,7 +204,7 @@ async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
 
 
 @pytest.mark.engine("s3")
-async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) -> None:
+async def test_the_blob_store_is_checked(doctor: Doctor, s3_server: RealS3) -> None:
     """Covers a healthy store, one that refuses access, one that is down, and one of another home."""
     bucket = s3_server.place()
     account = {name.upper(): value for name, value in s3_server.settings.items()}
@@ -216,18 +216,18 @@ async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) 
     assert "cannot be written" in (await doctor.fault("blobs", AWS_ENDPOINT_URL=nowhere())).text
 
 
-async def test_half_of_teams_settings_is_told(doctor: Doctor) -> None:
+async def test_incomplete_teams_settings_are_reported(doctor: Doctor) -> None:
     """Shows which setting is missing if only the secret is set."""
     assert "MicrosoftAppId" in (await doctor.fault("teams", MicrosoftAppPassword=CANARY)).text
 
 
-async def test_a_public_url_that_leads_nowhere_is_told(doctor: Doctor) -> None:
+async def test_an_unreachable_public_url_is_reported(doctor: Doctor) -> None:
     """Shows that the URL is really requested."""
     told = await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=nowhere())
     assert "is not reached from here" in told.text
 
 
-async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: Doctor, serve: Serve) -> None:
+async def test_a_public_url_of_another_installation_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Shows that a link of this home is recognized by its keys; the journey covers the right one."""
     others = Links(KeyRing(doctor.home / "other_keys.json"), "http://x", timedelta(days=1), utc_now)
 
@@ -242,14 +242,14 @@ async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: D
     assert "another installation" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
 
 
-async def test_a_proxy_that_answers_itself_is_told(doctor: Doctor, serve: Serve) -> None:
+async def test_a_proxy_that_answers_itself_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Covers a gateway whose service is down, and a page that answers 200 to everything."""
     for status in (502, 200):
         url = await serve(json_answer({}, status))
         assert f"status {status}" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
 
 
-async def test_links_of_chats_to_this_machine_are_told(doctor: Doctor) -> None:
+async def test_chat_links_to_localhost_are_reported(doctor: Doctor) -> None:
     """Shows that the doctor applies the same rule as serve's warning."""
     told = await doctor.fault(
         "public-url", FOOTNOTE_PUBLIC_URL=nowhere(), SLACK_API_URL="https://slack.invalid/api/", **TOKEN
@@ -269,7 +269,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(was)
 
 
-async def test_a_home_that_cannot_be_written_is_told(doctor: Doctor) -> None:
+async def test_an_unwritable_home_is_reported(doctor: Doctor) -> None:
     """Shows a read-only home as seen by the user that runs the service."""
     place = Path(tempfile.mkdtemp())
     try:
@@ -282,7 +282,7 @@ async def test_a_home_that_cannot_be_written_is_told(doctor: Doctor) -> None:
     assert (told.state, "chown" in told.mend) == (CheckState.FAIL, True)
 
 
-async def test_a_full_disk_is_told(doctor: Doctor) -> None:
+async def test_a_full_disk_is_reported(doctor: Doctor) -> None:
     """Shows both thresholds, with simulated disk usage."""
     for free, state in ((100 << 20, CheckState.FAIL), (1 << 30, CheckState.WARN), (99 << 30, CheckState.OK)):
         usage = SimpleNamespace(total=100 << 30, used=0, free=free)
@@ -290,7 +290,7 @@ async def test_a_full_disk_is_told(doctor: Doctor) -> None:
         assert [one.state for one in await doctor.look("disk")] == [state]
 
 
-async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
+async def test_a_missing_folder_is_reported(doctor: Doctor) -> None:
     """Covers a watched folder that is gone, and a typo in the map."""
     await publish(doctor, str(doctor.home / "gone"))
     (doctor.home / "folders.toml").write_text('[[folder]]\nlocation = "/x"\nchanel = "it"\n')
@@ -299,7 +299,7 @@ async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
     assert any("chanel" in one for one in told)
 
 
-async def test_a_mapped_folder_that_is_not_watched_yet_is_looked_at(doctor: Doctor) -> None:
+async def test_a_mapped_folder_not_yet_watched_is_checked(doctor: Doctor) -> None:
     """Shows that a missing path in a new folders.toml is reported before serve has started."""
     place = doctor.home / "share"
     (doctor.home / "folders.toml").write_text(f'[[folder]]\nlocation = "{place}"\nchannel = "it"\n')
@@ -308,7 +308,7 @@ async def test_a_mapped_folder_that_is_not_watched_yet_is_looked_at(doctor: Doct
     assert [one.state for one in await doctor.look("folders")] == [CheckState.OK]
 
 
-async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
+async def test_documents_missing_in_the_index_are_reported(doctor: Doctor) -> None:
     """Shows that SQL's documents are compared with the index, channel by channel."""
     await publish(doctor)
     told = await doctor.fault("contents")
@@ -316,7 +316,7 @@ async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
     assert "footnote reconcile" in told.mend
 
 
-async def test_an_index_that_is_built_anew_is_no_loss(doctor: Doctor) -> None:
+async def test_an_index_being_rebuilt_is_no_loss(doctor: Doctor) -> None:
     """Shows that chunks dropped by an erasure are expected to be missing during the rebuild."""
     await publish(doctor)
     database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
@@ -326,13 +326,13 @@ async def test_an_index_that_is_built_anew_is_no_loss(doctor: Doctor) -> None:
     assert (told.state, "built anew" in told.text) == (CheckState.WARN, True)
 
 
-async def test_a_channel_beyond_the_embedded_index_is_told(doctor: Doctor) -> None:
+async def test_a_channel_too_large_for_the_index_is_reported(doctor: Doctor) -> None:
     """Shows the size from which another engine is recommended."""
     await publish(doctor, chunks=60_000)
     assert "Weaviate" in (await doctor.fault("sizes")).mend
 
 
-async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor) -> None:
+async def test_tables_of_another_release_are_reported_and_unchanged(doctor: Doctor) -> None:
     """Shows that the doctor never migrates, and that other checks cope with it."""
     held = "9999"
     file = doctor.home / "footnote.db"
@@ -345,13 +345,13 @@ async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor)
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(held,)]
 
 
-async def test_an_absent_database_server_is_told(doctor: Doctor) -> None:
+async def test_an_unreachable_database_server_is_reported(doctor: Doctor) -> None:
     """Shows an unreachable PostgreSQL; its password is not printed."""
     url = f"postgresql://footnote:{CANARY}@127.0.0.1:{free_port()}/footnote"
     assert "does not answer" in (await doctor.fault("sql", DATABASE_URL=url)).text
 
 
-async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
+async def test_an_unreachable_weaviate_is_reported(doctor: Doctor) -> None:
     """Shows that no fallback index is used."""
     told = await doctor.fault("index", WEAVIATE_URL=nowhere(), WEAVIATE_API_KEY=CANARY)
     assert (told.state, "nobody answers there" in told.text) == (CheckState.FAIL, True)
@@ -365,7 +365,7 @@ async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
         ("1.38.11", "HEALTHY", ""),
     ],
 )
-async def test_a_cluster_that_is_not_well_is_told(
+async def test_an_unhealthy_cluster_is_reported(
     doctor: Doctor, serve: Serve, version: str, status: str, said: str
 ) -> None:
     """Shows version, nodes and replication as reported by Weaviate."""
@@ -385,7 +385,7 @@ async def test_a_cluster_that_is_not_well_is_told(
         assert [(one.state, version in one.text) for one in told] == [(CheckState.OK, True)]
 
 
-async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, serve: Serve) -> None:
+async def test_a_cluster_without_replication_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Shows the setting that adds replicas, and its documentation page."""
     nodes = {"nodes": [{"name": name, "status": "HEALTHY"} for name in "abc"]}
 
@@ -402,7 +402,7 @@ async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, s
 
 
 @pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])
-async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minutes: int, state: str) -> None:
+async def test_clock_skew_is_reported(doctor: Doctor, serve: Serve, minutes: int, state: str) -> None:
     """Shows the comparison with the Date header of a platform."""
 
     async def answer(_: web.Request) -> web.Response:
@@ -413,7 +413,7 @@ async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minut
     assert told.state == state, told
 
 
-async def test_a_check_that_hangs_costs_only_its_line() -> None:
+async def test_a_hanging_check_affects_only_its_line() -> None:
     """Shows timeouts: no check waits for another, and an exception is a line without its text."""
 
     async def hang() -> None:
@@ -436,7 +436,7 @@ async def test_a_check_that_hangs_costs_only_its_line() -> None:
     assert well.text == "well"
 
 
-async def test_the_report_holds_no_secret() -> None:
+async def test_the_report_contains_no_secret() -> None:
     """Shows that all text quoted by checks passes the filter."""
 
     async def quote() -> Any:
@@ -448,7 +448,7 @@ async def test_the_report_holds_no_secret() -> None:
     assert CANARY not in told.text
 
 
-def test_secrets_are_taken_out_wherever_they_stand() -> None:
+def test_secrets_are_redacted_everywhere() -> None:
     """Covers known values, passwords in URLs, query strings and unknown tokens."""
     clean = Redactor(["s3cret", "no"]).clean
     assert clean("it said s3cret!") == f"it said {HIDDEN}!"
@@ -458,7 +458,7 @@ def test_secrets_are_taken_out_wherever_they_stand() -> None:
     assert "1234567" not in clean("xoxb-1234567-abc, Bearer 1234567, sk-1234567")
 
 
-async def test_an_unknown_line_is_refused(doctor: Doctor) -> None:
+async def test_an_unknown_check_is_refused(doctor: Doctor) -> None:
     """Shows that a mistyped check name does not look healthy."""
     with pytest.raises(ValueError, match="there is no line slck"):
         await doctor.look("slck")

@@ -56,7 +56,7 @@ async def heard(
         return await heard_from(url, ask, seconds=seconds)
 
 
-async def test_a_stream_is_heard_piece_by_piece_and_counted_at_its_end() -> None:
+async def test_a_stream_yields_pieces_and_usage_at_its_end() -> None:
     """The pieces make up the text, and the last event has the usage."""
     reply, pieces = await heard(always(stream(TEXT)))
     assert len(pieces) > 1
@@ -64,7 +64,7 @@ async def test_a_stream_is_heard_piece_by_piece_and_counted_at_its_end() -> None
     assert reply.usage == Usage(120, 30)
 
 
-async def test_a_whole_reply_is_counted_too() -> None:
+async def test_usage_of_a_complete_reply_is_read_too() -> None:
     """Without a listener a single completion is requested, with or without usage."""
     async with byte_server(
         in_turn(response(completion(TEXT, usage=USAGE)), response(completion(TEXT)))
@@ -75,7 +75,7 @@ async def test_a_whole_reply_is_counted_too() -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many"}, "much"])
-async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(usage: object) -> None:
+async def test_a_stream_without_usage_is_a_reply(usage: object) -> None:
     """Missing or malformed usage is reported as unknown."""
     reply, _ = await heard(always(stream(TEXT, usage=usage)))
     assert reply == Reply(TEXT, None)
@@ -98,13 +98,13 @@ async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(u
         STREAM_HEAD + b"data: 7\n\n" + DONE,
     ],
 )
-async def test_a_stream_that_did_not_come_to_its_end_is_no_reply(raw: bytes) -> None:
+async def test_an_incomplete_stream_is_no_reply(raw: bytes) -> None:
     """Truncated, broken, filtered and empty streams are never taken for complete ones."""
     with pytest.raises(ModelReplyUnusable):
         await heard(always(raw))
 
 
-async def test_a_connection_that_breaks_amid_a_stream_is_not_tried_again() -> None:
+async def test_a_connection_broken_during_a_stream_is_not_retried() -> None:
     """The listener would get the same text twice."""
     asked = 0
 
@@ -121,13 +121,13 @@ async def test_a_connection_that_breaks_amid_a_stream_is_not_tried_again() -> No
     assert asked == 1
 
 
-async def test_a_connection_that_breaks_before_the_first_piece_is_tried_again() -> None:
+async def test_a_connection_broken_before_the_first_piece_is_retried() -> None:
     """The listener has got nothing yet."""
     reply, _ = await heard(in_turn(response(b"{}", status="503 Service Unavailable"), b"", stream(TEXT)))
     assert reply.text == TEXT
 
 
-async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -> None:
+async def test_an_endpoint_without_streams_gets_a_plain_request() -> None:
     """JSON in place of a stream costs one more request, and none the next time."""
     requests: list[dict[str, Any]] = []
 
@@ -145,7 +145,7 @@ async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -
     assert [request.get("stream") for request in requests] == [True, None, None]
 
 
-async def test_an_endpoint_that_refuses_to_count_streams_is_not_asked_to() -> None:
+async def test_an_endpoint_that_refuses_stream_options_works() -> None:
     """After a 400 streams are requested without ``stream_options`` from then on; the schema is kept."""
     requests: list[dict[str, Any]] = []
 
@@ -198,7 +198,7 @@ def _fitting(asked: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("names_param", [True, False], ids=["by param", "in its message"])
-async def test_a_reasoning_model_is_asked_in_its_own_words(names_param: bool) -> None:
+async def test_parameters_that_a_reasoning_model_refuses_are_omitted(names_param: bool) -> None:
     """Shows that a refused temperature or limit is left out from then on; the schema is kept."""
     server = PickyServer(REASONING, names_param)
     async with byte_server(server.handle) as url:
@@ -211,7 +211,7 @@ async def test_a_reasoning_model_is_asked_in_its_own_words(names_param: bool) ->
     assert all("max_completion_tokens" in asked and "temperature" not in asked for asked in taken)
 
 
-async def test_a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() -> None:
+async def test_a_model_that_refuses_streaming_gets_a_plain_request() -> None:
     """Shows that a refusal of streaming costs neither the schema nor the answer."""
     server = PickyServer({"stream": "Your organization must be verified to stream this model."})
     async with byte_server(server.handle) as url:
@@ -222,7 +222,7 @@ async def test_a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() -
     assert all("response_format" in asked for asked in server.requests)
 
 
-async def test_what_was_refused_is_tried_again_after_a_while() -> None:
+async def test_refused_parameters_are_retried_after_a_while() -> None:
     """Shows that a gateway is asked for usage again after an hour."""
     server = PickyServer({"stream_options": "no"})
     async with byte_server(server.handle) as url:
@@ -235,7 +235,7 @@ async def test_what_was_refused_is_tried_again_after_a_while() -> None:
     assert ["stream_options" in asked for asked in server.requests] == [True, False, False, True]
 
 
-async def test_one_empty_stream_ends_no_streaming() -> None:
+async def test_one_empty_stream_does_not_disable_streaming() -> None:
     """Shows that an empty stream costs one more request, and that three in a row disable streaming."""
     empty = STREAM_HEAD + DONE
     server = PickyServer()
@@ -248,7 +248,7 @@ async def test_one_empty_stream_ends_no_streaming() -> None:
     assert streamed == [True, False, True, True, False, True, False, True, False, False]
 
 
-async def test_one_misformatted_reply_ends_no_schema() -> None:
+async def test_one_malformed_reply_does_not_disable_the_schema() -> None:
     """Shows that a malformed reply costs a plain one; only three in a row disable the schema."""
     asked: list[bool] = []
     slips = iter([True, False, True, True, True])
@@ -269,7 +269,7 @@ async def test_one_misformatted_reply_ends_no_schema() -> None:
     assert asked == [True, False, True, True, False, True, False, True, False, False]
 
 
-async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
+async def test_a_refused_schema_is_distinct_from_a_refused_request() -> None:
     """Only a request with a schema may be repeated without it."""
     with pytest.raises(SchemaRefused):
         await heard(always(BAD_REQUEST), STRICT)
@@ -292,7 +292,7 @@ async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
     ],
     at_once=True,
 )
-async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: type[ModelError]) -> None:
+async def test_other_responses_raise_one_error(raw: bytes, error: type[ModelError]) -> None:
     """Login pages, error statuses and silence raise the same errors as without streaming, at once."""
     started = time.perf_counter()
     with pytest.raises(error):
@@ -300,13 +300,13 @@ async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: typ
     assert time.perf_counter() - started < 30
 
 
-async def test_a_stream_that_trickles_costs_no_more_than_its_time() -> None:
+async def test_a_slow_stream_is_cut_off_at_its_timeout() -> None:
     """A slow stream is cut off by the total timeout, although no single read times out."""
     with pytest.raises(ModelUnavailable, match="in time"):
         await heard(slowly([STREAM_HEAD, *[event("word ")] * 30], 0.1), seconds=0.6)
 
 
-async def test_a_stream_that_stalls_costs_no_more_than_its_time() -> None:
+async def test_a_stalled_stream_is_cut_off_at_its_timeout() -> None:
     """Silence after the first piece ends at the timeout."""
     with pytest.raises(ModelError):
         await heard(slowly([STREAM_HEAD + event("word ")], 3), seconds=0.5)

@@ -53,7 +53,7 @@ async def draft_from(raw: bytes) -> Draft:
         return await draft(url)
 
 
-async def test_a_good_reply_becomes_a_draft() -> None:
+async def test_a_valid_reply_becomes_a_draft() -> None:
     """A completion in the schema is parsed, and its quote is found in the evidence."""
     read = await draft_from(response(completion(REPLY, usage=USAGE)))
     assert verify_sentences(read, EVIDENCE).text == "At 2 AM. [1]"
@@ -115,7 +115,7 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
     assert formats == ["json_schema", None, None]
 
 
-async def test_each_request_has_a_fence_of_its_own() -> None:
+async def test_each_request_has_its_own_delimiter() -> None:
     """The delimiter around passages is random, so that no document can contain it; the temperature is 0."""
     requests: list[dict[str, Any]] = []
 
@@ -133,7 +133,7 @@ async def test_each_request_has_a_fence_of_its_own() -> None:
     assert all("0.0" not in content for content in first)
 
 
-async def test_short_troubles_are_tried_again(llmock: LLMock) -> None:
+async def test_transient_errors_are_retried(llmock: LLMock) -> None:
     """A 500 and a short rate limit are retried."""
     llmock.fail(500).rate_limit(retry_after=0.1).reply(REPLY)
     assert (await draft(llmock.base_url())).claims
@@ -150,7 +150,9 @@ async def test_short_troubles_are_tried_again(llmock: LLMock) -> None:
         lambda mock: mock.delay(3.0, times=None),
     ],
 )
-async def test_lasting_troubles_are_unavailable(llmock: LLMock, trouble: Callable[[LLMock], LLMock]) -> None:
+async def test_persistent_errors_raise_unavailable(
+    llmock: LLMock, trouble: Callable[[LLMock], LLMock]
+) -> None:
     """Outages, exhausted quotas, overflows and delays raise ModelUnavailable in bounded time."""
     trouble(llmock)
     started = time.perf_counter()
@@ -194,7 +196,7 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
 
 
 @pytest.mark.engine("llm")
-async def test_a_real_server_takes_our_request(language_model: LanguageModel) -> None:
+async def test_a_real_server_accepts_our_request(language_model: LanguageModel) -> None:
     """Messages, schema and limits are accepted; a reply truncated after four tokens is refused."""
     with pytest.raises(ModelReplyUnusable, match="ended by length"):
         await draft(language_model.url, key=language_model.key, tokens=4, seconds=120)

@@ -27,7 +27,7 @@ async def judged(url: str) -> Judgement:
         return await model.judge().judge(ask("How long is the ride?"), SENTENCES)
 
 
-async def test_only_what_is_borne_out_entirely_counts(llmock: LLMock) -> None:
+async def test_only_fully_supported_sentences_count(llmock: LLMock) -> None:
     """A partly supported sentence counts as unsupported."""
     llmock.reply(json.dumps({"verdicts": ["yes", "partly"], "missing": "the price"}))
     assert await judged(llmock.base_url()) == Judgement([True, False], "the price")

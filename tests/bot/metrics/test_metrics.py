@@ -115,7 +115,7 @@ async def test_a_question_is_counted_with_its_stages_and_models(counted: Counted
     )
 
 
-async def test_nothing_that_people_wrote_or_named_is_on_the_page(counted: Counted) -> None:
+async def test_no_user_text_or_name_is_on_the_page(counted: Counted) -> None:
     """Shows that labels have fixed values: no text, channel or person."""
     counted.metrics.count_question(record(AnswerState.PARTIAL))
     counted.metrics.count_request("viewer", 404, 0.01)
@@ -123,7 +123,7 @@ async def test_nothing_that_people_wrote_or_named_is_on_the_page(counted: Counte
     assert not [word for word in (SECRET, "secret-plans", "sl_T1_C1", "q1") if word in page]
 
 
-async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
+async def test_invalid_signatures_are_counted_by_endpoint(counted: Counted) -> None:
     """Shows which statuses on which routes count as an invalid signature."""
     for route, status in (
         ("slack_events", 401), ("slack_events", 200), ("teams_messages", 403), ("console", 404),
@@ -139,7 +139,7 @@ async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
     assert page["footnote_http_request_seconds_count{viewer,4xx}"] == 2
 
 
-def test_every_stage_that_is_timed_has_its_seconds() -> None:
+def test_every_timed_stage_has_a_metric() -> None:
     """Shows that every stage of answering has a label."""
     source = (ROOT / "bot" / "core" / "answering.py").read_text()
     assert tuple(re.findall(r"\btiming\(\"(\w+)\"\)", source)) == STAGES
@@ -154,7 +154,7 @@ async def test_descriptions_of_figures_are_calls_to_a_model(counted: Counted) ->
     assert page["footnote_model_calls_total{failed,describe}"] == 1
 
 
-async def test_a_state_that_nothing_is_in_is_a_zero(counted: Counted) -> None:
+async def test_an_empty_state_is_reported_as_zero(counted: Counted) -> None:
     """Shows that an alert sees the increase from zero."""
     page = await counted.read()
     for table, labels in (
@@ -173,7 +173,7 @@ async def test_openings_are_counted(counted: Counted) -> None:
     assert (await counted.read())["footnote_opened_sources_total{}"] == 2
 
 
-async def test_what_waits_is_read_from_sql_at_a_scrape(counted: Counted) -> None:
+async def test_queue_sizes_are_read_from_sql_on_scrape(counted: Counted) -> None:
     """Shows queues with ages and leases, and states and stages; the result is cached for some seconds."""
     now = utc_now()
     async with counted.database.transaction() as session:
@@ -203,7 +203,7 @@ async def test_what_waits_is_read_from_sql_at_a_scrape(counted: Counted) -> None
     assert (await counted.read())["footnote_web_pages{failing}"] == 1
 
 
-async def test_a_database_that_is_down_is_a_number_too(counted: Counted) -> None:
+async def test_a_database_outage_is_a_metric(counted: Counted) -> None:
     """Shows that a scrape still succeeds and reports the outage."""
     await counted.database.aclose()
     (Path(str(counted.database._dialect._file))).write_bytes(b"no database")  # type: ignore[attr-defined]
@@ -212,7 +212,7 @@ async def test_a_database_that_is_down_is_a_number_too(counted: Counted) -> None
     assert "footnote_queue_items{questions}" not in page
 
 
-async def test_beside_the_console_only_this_machine_reads_it(counted: Counted) -> None:
+async def test_on_the_console_port_only_localhost_reads_metrics(counted: Counted) -> None:
     """Shows that requests through a proxy or under another host name are refused."""
     app = web.Application()
     app.add_routes(metrics_routes(counted.state.render))
@@ -224,7 +224,7 @@ async def test_beside_the_console_only_this_machine_reads_it(counted: Counted) -
             assert (await client.get("/metrics", headers=headers)).status == 403
 
 
-async def test_an_address_of_its_own_serves_this_page_and_nothing_else(counted: Counted) -> None:
+async def test_a_separate_address_serves_only_metrics(counted: Counted) -> None:
     """Shows the page that a remote Prometheus gets."""
     address = f"127.0.0.1:{free_port()}"
     async with serving_metrics(counted.state.render, address), aiohttp.ClientSession() as session:

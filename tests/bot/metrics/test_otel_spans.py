@@ -59,7 +59,7 @@ def write_everything(spans: SpanWriter) -> None:
     spans.write_step("publish quick", publication, trace.began, None)
 
 
-async def test_a_collector_gets_the_stages_of_a_question_and_the_steps_of_a_reading(
+async def test_a_collector_gets_spans_of_questions_and_readings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Shows the decoded protobuf: times, parents, ids used in logs, and no user text."""
@@ -84,7 +84,7 @@ async def test_a_collector_gets_the_stages_of_a_question_and_the_steps_of_a_read
     assert SECRET.encode() not in b"".join(receiver.bodies)
 
 
-async def test_spans_may_be_switched_off_and_a_collector_may_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_spans_can_be_disabled_and_a_collector_may_be_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that OTEL_SDK_DISABLED is respected, and that an unreachable endpoint causes no failure."""
     with otlp_receiver() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
@@ -98,7 +98,7 @@ async def test_spans_may_be_switched_off_and_a_collector_may_be_away(monkeypatch
         write_everything(spans)
 
 
-def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
+def test_without_an_endpoint_the_sdk_is_not_loaded() -> None:
     """Shows that without tracing its package is not needed: the modules of `serve` do not import it."""
     script = "import sys, bot.cli.serve; print([one for one in sys.modules if 'opentelemetry.sdk' in one])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

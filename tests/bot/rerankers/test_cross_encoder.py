@@ -31,7 +31,7 @@ async def encoder(tmp_path: Path) -> AsyncIterator[CrossEncoder]:
         yield loaded
 
 
-async def test_each_passage_gets_its_own_number_whatever_the_batches(encoder: CrossEncoder) -> None:
+async def test_each_passage_gets_its_own_score_in_any_batch(encoder: CrossEncoder) -> None:
     """Shows that scores are in the order of the passages, although batches are sorted by length."""
     texts = [
         f"{'backups ' * (number % 2)}{'run ' * (number % 3 > 0)}{'filler ' * number}" for number in range(11)
@@ -40,14 +40,14 @@ async def test_each_passage_gets_its_own_number_whatever_the_batches(encoder: Cr
     assert scores == [float(number % 2 + (number % 3 > 0)) for number in range(11)]
 
 
-async def test_padding_is_not_seen(encoder: CrossEncoder) -> None:
+async def test_padding_does_not_affect_scores(encoder: CrossEncoder) -> None:
     """Shows that a short passage has the same score alone and next to a long one."""
     short, long = "backups run at night", "filler " * 40
     assert encoder.score("when do backups run", [short]) == [2.0]
     assert encoder.score("when do backups run", [short, long]) == [2.0, 0.0]
 
 
-async def test_a_passage_is_cut_at_the_window_and_the_question_is_not(encoder: CrossEncoder) -> None:
+async def test_the_passage_is_truncated_instead_of_the_question(encoder: CrossEncoder) -> None:
     """Shows that our window replaces the tokenizer's limit, and that the passage is truncated."""
     question = "when do backups run"
     seen = 64 - len(question.split()) - 3
@@ -67,7 +67,7 @@ async def test_title_and_headings_are_read_with_the_text(encoder: CrossEncoder) 
     assert await encoder.relevance(QUESTION, [bare, under]) == [0.0, 1.0]
 
 
-async def test_two_classes_are_one_number(tmp_path: Path) -> None:
+async def test_two_classes_become_one_score(tmp_path: Path) -> None:
     """Shows that the score of a two-class model is the logit difference of "fits" and "does not fit"."""
     folder = write_cross_encoder(tmp_path, WORDS, classes=2)
     async with aclosing(CrossEncoder.load(folder)) as encoder:
@@ -82,14 +82,14 @@ async def test_questions_at_the_same_time_do_not_mix(encoder: CrossEncoder) -> N
     assert [scores.index(max(scores)) for scores in found] == [0, 1, 2] * 4
 
 
-async def test_a_model_that_fails_is_the_rerankers_fault(encoder: CrossEncoder) -> None:
+async def test_a_model_failure_raises_reranker_error(encoder: CrossEncoder) -> None:
     """Shows that errors of the runtime, and calls after closing, raise RerankerError."""
     await encoder.aclose()
     with pytest.raises(RerankerError):
         await encoder.relevance(QUESTION, passages("a", "b"))
 
 
-def test_what_is_no_cross_encoder_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_an_invalid_cross_encoder_is_refused_at_startup(tmp_path: Path) -> None:
     """Covers a missing file, a damaged one, and a model of another kind."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
         CrossEncoder.load(tmp_path / "nowhere")

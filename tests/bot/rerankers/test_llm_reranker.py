@@ -43,7 +43,7 @@ async def test_points_are_read_by_the_number_of_their_passage(llmock: LLMock) ->
     assert await judged(llmock.base_url()) == [1, 2, 3]
 
 
-async def test_what_a_model_adds_or_leaves_out_does_no_harm(llmock: LLMock) -> None:
+async def test_extra_and_missing_passages_are_tolerated(llmock: LLMock) -> None:
     """Shows that unknown passages are ignored, scores clamped, and a missing passage scores 0."""
     llmock.reply(points((2, 99), (7, 5), (1, -3)))
     assert await judged(llmock.base_url()) == [0, 10, 0]
@@ -64,7 +64,7 @@ async def test_what_a_model_adds_or_leaves_out_does_no_harm(llmock: LLMock) -> N
         '{"points": [{"passage": 1',
     ],
 )
-async def test_a_reply_without_points_is_the_rerankers_fault(llmock: LLMock, reply: str) -> None:
+async def test_a_reply_without_points_raises_reranker_error(llmock: LLMock, reply: str) -> None:
     """Shows that chatter, other JSON and truncated replies raise the same error."""
     llmock.reply(reply)
     with pytest.raises(RerankerError):
@@ -79,7 +79,7 @@ async def test_a_reply_without_points_is_the_rerankers_fault(llmock: LLMock, rep
         lambda mock: mock.delay(5.0, times=None),
     ],
 )
-async def test_a_model_in_trouble_costs_no_more_than_its_time(
+async def test_a_failing_model_is_cut_off_at_its_timeout(
     llmock: LLMock, trouble: Callable[[LLMock], LLMock]
 ) -> None:
     """Shows that an auxiliary call is never retried and never waits for Retry-After."""
@@ -119,7 +119,7 @@ async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: 
             await connected.ask(wet, lambda value: value["wet"])
 
 
-async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> None:
+async def test_every_call_is_recorded_with_its_prompt(llmock: LLMock) -> None:
     """Shows prompts, usage and failures of auxiliary calls, also of tasks started while collecting."""
     llmock.fail(400).reply(points((1, 1)))
     trace = Trace(8)

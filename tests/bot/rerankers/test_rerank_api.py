@@ -104,7 +104,7 @@ def connect(url: str, **wanted: Any) -> ApiReranker:
 
 
 @pytest.mark.parametrize("form", [documents_form, texts_form, data_form])
-async def test_every_common_form_gives_the_scores_in_the_order_of_the_passages(form: Answer) -> None:
+async def test_every_common_form_yields_scores_in_passage_order(form: Answer) -> None:
     """Shows that the form is detected once by trying, and that scores are assigned by index."""
     async with serving(form) as server, aclosing(connect(server.url)) as reranker:
         for _ in range(2):
@@ -114,7 +114,7 @@ async def test_every_common_form_gives_the_scores_in_the_order_of_the_passages(f
         assert server.bodies[-1]["model"] == "rerank-1"
 
 
-async def test_a_long_passage_is_cut_and_an_endpoint_of_one_model_is_told_none() -> None:
+async def test_long_passages_are_cut_and_unset_fields_are_not_sent() -> None:
     """Shows that no more than the window is sent, and neither model nor key if not set."""
     async with serving(documents_form) as server:
         bare = ApiReranker.connect(server.url, None, model=None, seconds=5, tokens=64)
@@ -164,7 +164,7 @@ FAULTS: dict[str, Answer] = {
 
 
 @for_each("name", FAULTS)
-async def test_whatever_goes_wrong_is_one_error_without_a_word_of_the_exchange(name: str) -> None:
+async def test_every_fault_raises_one_error_without_any_content(name: str) -> None:
     """Shows that a faulty response only leaves the order unchanged."""
     async with serving(FAULTS[name]) as server, aclosing(connect(server.url)) as reranker:
         with pytest.raises(RerankerError) as caught:
@@ -189,7 +189,7 @@ async def test_an_endpoint_recovers_after_a_fault() -> None:
             assert await reranker.relevance(QUESTION, PASSAGES) == pytest.approx(RIGHT)
 
 
-async def test_an_endpoint_that_is_not_there_or_never_ends_is_an_error_in_time() -> None:
+async def test_an_unreachable_or_silent_endpoint_times_out() -> None:
     """Shows that a closed port and a silent server raise an error within the timeout."""
 
     async with serving(documents_form) as slow:

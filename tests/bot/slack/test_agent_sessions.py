@@ -110,7 +110,7 @@ async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **gi
     return placed
 
 
-async def test_a_direct_chat_is_at_work_until_the_answer_is_there_and_has_its_questions_title(
+async def test_a_direct_chat_session_is_titled_and_then_closed(
     slack: Slack,
 ) -> None:
     """The placeholder is posted before the session begins."""
@@ -121,7 +121,7 @@ async def test_a_direct_chat_is_at_work_until_the_answer_is_there_and_has_its_qu
     assert (slack.titles, slack.statuses) == ({"17.1": "When do backups run?"}, {"17.1": "active"})
 
 
-async def test_a_thread_keeps_the_title_of_its_first_question_or_what_people_made_of_it(slack: Slack) -> None:
+async def test_a_thread_keeps_its_first_or_its_edited_title(slack: Slack) -> None:
     """Later questions in the thread and a title that a person edited do not change it."""
     for ts, asked in (("19.1", ASKED), ("19.2", "And at night?")):
         await answer(slack, DIRECT | {"ts": ts, "thread": "17.1"}, asked)
@@ -131,7 +131,7 @@ async def test_a_thread_keeps_the_title_of_its_first_question_or_what_people_mad
     assert slack.titles == {"17.1": "Backups"}
 
 
-async def test_a_stream_is_named_after_the_question_that_opened_its_thread(slack: Slack) -> None:
+async def test_a_stream_is_titled_after_its_threads_first_question(slack: Slack) -> None:
     """The title is set once; Slack opens and closes the session of a stream itself."""
     await answer(slack, IN_CHANNEL, is_model_writing=True)
     assert slack.methods() == [
@@ -143,7 +143,7 @@ async def test_a_stream_is_named_after_the_question_that_opened_its_thread(slack
     assert slack.titles == {"17.1": "When do backups run?"}
 
 
-async def test_a_stream_that_slack_ended_leaves_nobody_at_work(slack: Slack) -> None:
+async def test_a_stream_that_slack_ended_leaves_its_session_active(slack: Slack) -> None:
     """After a person stopped the stream, its session is set to active."""
     one = messenger(slack, is_model_writing=True)
     placed = await one.place(IN_CHANNEL, Language.ENGLISH, asked=ASKED)
@@ -152,7 +152,7 @@ async def test_a_stream_that_slack_ended_leaves_nobody_at_work(slack: Slack) -> 
     assert slack.statuses == {"17.1": "active"}
 
 
-async def test_a_session_is_ended_by_whoever_takes_over(slack: Slack) -> None:
+async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) -> None:
     """The outbox records that a session began; another process that delivers the answer closes it."""
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
     assert slack.statuses == {"17.1": "processing"}
@@ -169,9 +169,7 @@ async def test_a_session_is_ended_by_whoever_takes_over(slack: Slack) -> None:
     ],
     ids=["a channel", "asked in the App Home", "a file"],
 )
-async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
-    slack: Slack, address: dict[str, Any]
-) -> None:
+async def test_sessions_begin_only_for_typed_direct_messages(slack: Slack, address: dict[str, Any]) -> None:
     """Covers channels, threads and queued questions."""
     await answer(slack, address)
     queued = await messenger(slack).place(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
@@ -180,7 +178,7 @@ async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
 
 
 @pytest.mark.parametrize(("refusal", "hangs"), [("feature_disabled", False), ("", True)], ids=str)
-async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
+async def test_answers_work_without_sessions_which_are_not_retried(
     slack: Slack, refusal: str, hangs: bool
 ) -> None:
     """The second question tries no session; one that may have begun is still closed."""
@@ -194,7 +192,7 @@ async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
     assert slack.methods().count("chat.update") == 2
 
 
-async def test_what_one_workspace_refuses_another_one_still_gets(slack: Slack) -> None:
+async def test_a_refusal_by_one_workspace_does_not_affect_another(slack: Slack) -> None:
     """Covers sessions and streams; the workspace that refused is not asked again for a while."""
     sessions, streams = AgentSessions(), AnswerStreams(is_wanted=True)
     client = web_client("xoxb-test", slack.url)
@@ -208,7 +206,7 @@ async def test_what_one_workspace_refuses_another_one_still_gets(slack: Slack) -
     assert await streams.begin(client, IN_CHANNEL | {"key": "T2:C1:17.1"}, "Searching")
 
 
-async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> None:
+async def test_no_more_sessions_are_opened_than_can_be_closed(slack: Slack) -> None:
     """Slack limits calls per minute, and a session that is never closed shows "working" for an hour."""
     sessions = AgentSessions()
     for _ in range(MAX_OPENED + 5):
@@ -219,14 +217,14 @@ async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> Non
     assert len(slack.calls) == MAX_OPENED + 1
 
 
-async def test_the_words_of_a_deleted_question_leave_the_title(slack: Slack) -> None:
+async def test_a_deleted_questions_words_leave_the_title(slack: Slack) -> None:
     """Shows it also if another process began the session; its status is set to active."""
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
     await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False), take_any)
     assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
 
 
-async def test_the_button_stops_what_is_known_and_else_ends_the_session(
+async def test_the_stop_button_stops_a_question_or_closes_the_session(
     slack: Slack,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], MemoryInbox],

@@ -53,7 +53,7 @@ async def slack() -> AsyncIterator[Slack]:
         yield slack
 
 
-async def test_whoever_opens_the_chat_sees_tried_questions_and_one_for_help(
+async def test_opening_the_chat_sets_suggested_questions_and_help(
     slack: Slack,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],

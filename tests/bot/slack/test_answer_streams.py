@@ -60,7 +60,7 @@ async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[
     return message
 
 
-async def test_an_answer_grows_sentence_by_sentence_and_ends_as_every_other(slack: StreamingSlack) -> None:
+async def test_an_answer_is_streamed_by_sentence_and_ends_as_usual(slack: StreamingSlack) -> None:
     """A single message gets escaped text without [n] that have no target yet; only new text is sent."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
@@ -95,9 +95,7 @@ async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
 
 
 @pytest.mark.parametrize("error", ["message_not_in_streaming_state", "stopped_by_user"])
-async def test_a_stream_that_slack_ended_goes_on_as_an_updated_message(
-    slack: StreamingSlack, error: str
-) -> None:
+async def test_a_stream_ended_by_slack_continues_with_chat_update(slack: StreamingSlack, error: str) -> None:
     """The stream expired or was stopped by a person: chat.update writes the draft, then the answer."""
     messenger = new_messenger(slack)
     placed = await messenger.place(ADDRESS, Language.ENGLISH)
@@ -113,7 +111,7 @@ async def test_a_stream_that_slack_ended_goes_on_as_an_updated_message(
     assert slack.calls.count("chat.stopStream") == 1
 
 
-async def test_a_stream_that_takes_a_block_no_more_is_ended_before_it_is_written_over(
+async def test_a_stream_that_refuses_blocks_is_stopped_then_updated(
     slack: StreamingSlack,
 ) -> None:
     """A message that is still streaming cannot be updated, so the stream is stopped first."""
@@ -125,7 +123,7 @@ async def test_a_stream_that_takes_a_block_no_more_is_ended_before_it_is_written
     await finish(slack, messenger, placed)
 
 
-async def test_another_process_ends_the_stream_and_writes_over_it(slack: StreamingSlack) -> None:
+async def test_another_process_stops_the_stream_and_updates_it(slack: StreamingSlack) -> None:
     """The other process does not know which text was shown; the same holds for a rewritten question."""
     placed = await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
     await new_messenger(slack).show(ADDRESS, placed, "Daily [1].")
@@ -145,7 +143,7 @@ async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: Str
     await finish(slack, messenger, placed)
 
 
-async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack: StreamingSlack) -> None:
+async def test_other_messages_of_the_thread_are_no_lost_stream(slack: StreamingSlack) -> None:
     """Messages of people, placeholders with metadata, and earlier messages are not mistaken for it."""
     follow_up = ADDRESS | {"ts": "18.05", "key": "T1:C1:18.05"}
     messenger = new_messenger(slack)
@@ -156,7 +154,7 @@ async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack
     assert await messenger.find_placeholder(follow_up | {"key": "T1:C1:18.06"}) is None
 
 
-async def test_a_question_takes_the_first_stream_that_is_no_other_ones(slack: StreamingSlack) -> None:
+async def test_a_question_claims_the_first_unclaimed_stream(slack: StreamingSlack) -> None:
     """Two streams were started and lost: each question claims one, whichever it was."""
     slack.lost = {"chat.startStream"}
     questions = [ADDRESS | {"ts": ts, "key": f"T1:C1:{ts}"} for ts in ("17.1", "17.5")]
@@ -172,7 +170,7 @@ async def test_a_question_takes_the_first_stream_that_is_no_other_ones(slack: St
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_recipient_user_id", "ratelimited"])
-async def test_where_slack_begins_no_stream_a_placeholder_is_posted(
+async def test_a_placeholder_is_posted_where_slack_refuses_a_stream(
     slack: StreamingSlack, error: str
 ) -> None:
     """The final answer is the same; streaming is not retried for a while."""
@@ -221,7 +219,7 @@ async def test_only_what_is_typed_in_a_channel_is_streamed(
     assert slack.calls[0] == "chat.postMessage"
 
 
-async def test_nothing_is_streamed_without_a_model_or_while_a_question_waits_its_turn(
+async def test_nothing_is_streamed_without_a_model_or_while_queued(
     slack: StreamingSlack,
 ) -> None:
     """Quotes are delivered at once, and Slack ends a stream after five minutes."""
@@ -258,7 +256,7 @@ async def test_a_lost_end_is_repeated_and_leads_to_one_answer(slack: StreamingSl
     await finish(slack, messenger, placed)
 
 
-async def test_a_deleted_question_takes_its_stream_along(slack: StreamingSlack) -> None:
+async def test_a_deleted_questions_stream_is_deleted(slack: StreamingSlack) -> None:
     """The stream is stopped, then deleted; also if the response to startStream was lost."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):

@@ -93,7 +93,7 @@ async def slack() -> AsyncIterator[tuple[Slack, str]]:
         yield slack, url
 
 
-async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tuple[Slack, str]) -> None:
+async def test_a_person_sees_the_channels_that_slack_lists(slack: tuple[Slack, str]) -> None:
     """Channels are looked up on each visit; one that the person left is gone from the next home."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
@@ -119,7 +119,9 @@ async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tup
 
 
 @pytest.mark.parametrize("is_silent", [True, False], ids=["Slack", "SQL"])
-async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, str], is_silent: bool) -> None:
+async def test_only_help_is_shown_when_memberships_are_unknown(
+    slack: tuple[Slack, str], is_silent: bool
+) -> None:
     """Without Slack or the database no known channel is shown, and no error."""
     double, url = slack
     double.is_silent = is_silent
@@ -131,7 +133,7 @@ async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, st
     await home.aclose()
 
 
-async def test_a_home_that_is_being_made_is_not_made_twice(slack: tuple[Slack, str]) -> None:
+async def test_a_home_being_built_is_not_built_twice(slack: tuple[Slack, str]) -> None:
     """Slack sends an event for each visit."""
     double, url = slack
     double.members[ALICE] = [IT]
@@ -200,7 +202,7 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     ],
     ids=str,
 )
-async def test_a_click_that_is_not_on_a_question_of_a_home_asks_nothing(
+async def test_a_click_not_on_a_home_question_asks_nothing(
     slack: tuple[Slack, str], changed: dict[str, Any]
 ) -> None:
     """Covers other views, workspaces, people and blocks: Slack is not even called."""

@@ -63,7 +63,7 @@ async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
         await names.aclose()
 
 
-async def test_a_name_is_asked_once_an_hour(slack: Slack, names: ChannelNames) -> None:
+async def test_a_name_is_looked_up_once_an_hour(slack: Slack, names: ChannelNames) -> None:
     """A burst of questions sends one request; a renamed channel is noticed later.
 
     Direct messages have no name.

@@ -38,7 +38,7 @@ def click(element: dict[str, Any], block: dict[str, Any], **changed: Any) -> dic
     return payload | changed
 
 
-def test_each_block_is_one_that_slack_takes() -> None:
+def test_each_block_is_valid_for_slack() -> None:
     """Covers very long replies; replies without a search have no buttons."""
     said = read_feedback_click(click(*_why()))
     assert said
@@ -54,7 +54,7 @@ def _why() -> tuple[dict[str, Any], dict[str, Any]]:
     return block["elements"][0], block
 
 
-def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
+def test_a_thumb_is_a_good_or_bad_verdict() -> None:
     """Reads person, question and language; "Why?" gives no verdict."""
     block, _ = feedback_blocks(ANSWER, KEY.tenant, ASKED)
     (thumbs,) = block["elements"]
@@ -69,7 +69,7 @@ def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
     assert why.place == {"channel": "C0ITOPS01", "user": "U0ALICE01", "thread_ts": "17.0001"}
 
 
-def test_what_cites_a_page_can_have_its_links_renewed() -> None:
+def test_links_of_an_answer_that_cites_pages_can_be_renewed() -> None:
     """The button for new links gives no verdict; answers that cite only web pages have none."""
     cited = Citation(1, "Rules", "rules.pdf", 1, "At night.", (), "https://x.example/v/t")
     _, block = feedback_blocks(replace(ANSWER, citations=(cited,)), KEY.tenant, ASKED)
@@ -83,7 +83,7 @@ def test_what_cites_a_page_can_have_its_links_renewed() -> None:
     assert len(block["elements"]) == 1
 
 
-def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_there() -> None:
+def test_a_direct_chats_answer_may_belong_to_another_channel() -> None:
     """The question's key decides; a click in another direct chat is ignored."""
     key = "T0ACME001:D0ALICE01:17.0001:5f2c"
     block, _ = feedback_blocks(ANSWER, KEY.tenant, key)
@@ -121,6 +121,6 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
         {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "good xx x"}]},
     ],
 )
-def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
+def test_a_click_from_another_place_is_ignored(changed: dict[str, Any]) -> None:
     """Covers other channels and workspaces, unknown people, outsiders, foreign blocks and forged values."""
     assert read_feedback_click(click(*_why(), **changed)) is None

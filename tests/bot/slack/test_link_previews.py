@@ -143,7 +143,7 @@ async def test_only_links_of_the_channel_itself_are_previewed(slack: Slack) -> N
         "no link",
     ],
 )
-async def test_nothing_is_previewed_where_somebody_else_may_read(slack: Slack, event: dict[str, Any]) -> None:
+async def test_nothing_is_previewed_where_outsiders_may_read(slack: Slack, event: dict[str, Any]) -> None:
     """Drafts, channels shared with another organisation, and events without a channel."""
     assert await previewed(slack, event) == []
 

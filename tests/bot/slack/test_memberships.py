@@ -39,7 +39,7 @@ def address(channel: str, **more: object) -> dict[str, object]:
     return {"channel": channel, "key": f"{TEAM}:{channel}:17.1", **more}
 
 
-async def test_what_stands_in_its_own_channel_or_is_of_a_library_asks_nobody(slack: MemberSlack) -> None:
+async def test_own_channels_and_libraries_need_no_membership_check(slack: MemberSlack) -> None:
     """Everyone in the channel can read these anyway."""
     library = ChannelKey(Platform.LOCAL, "", "library/policies").tenant
     for place in (IT, HR, DIRECT):
@@ -48,7 +48,9 @@ async def test_what_stands_in_its_own_channel_or_is_of_a_library_asks_nobody(sla
 
 
 @pytest.mark.parametrize("more", [{"user": ALICE}, {}], ids=["a question", "a note"])
-async def test_in_a_direct_chat_its_person_is_asked_for(slack: MemberSlack, more: dict[str, object]) -> None:
+async def test_a_direct_chat_checks_its_persons_memberships(
+    slack: MemberSlack, more: dict[str, object]
+) -> None:
     """The person is named even if the address names none, as for a note; all channels must match."""
     of = memberships(slack)
     assert await of.of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
@@ -60,7 +62,7 @@ async def test_in_a_direct_chat_its_person_is_asked_for(slack: MemberSlack, more
     assert set(slack.asked) == {ALICE}
 
 
-async def test_where_slack_does_not_say_it_nobody_may(slack: MemberSlack) -> None:
+async def test_access_is_denied_when_slack_does_not_answer(slack: MemberSlack) -> None:
     """Slack's refusal raises MembershipsUnknown; without a user Slack would list the bot's own channels."""
     with pytest.raises(MembershipsUnknown):
         await memberships(slack).may_read(address(GROUP), [tenant(IT)])

@@ -40,7 +40,7 @@ def mention(channel: str, ts: str) -> dict[str, Any]:
     return envelope(f"Ev{ts}", type="app_mention", channel=channel, **said)
 
 
-async def test_after_the_news_both_ids_ask_in_the_channel_that_was_there(street: Any) -> None:
+async def test_after_a_move_both_ids_belong_to_the_same_channel(street: Any) -> None:
     """Covers late events with the old id and events with the new id; other channels are unaffected."""
     assert await street.send(mention(OLD, "17.1")) == 200
     assert [await street.send(moved()) for _ in range(2)] == [200, 200]
@@ -55,7 +55,7 @@ async def test_after_the_news_both_ids_ask_in_the_channel_that_was_there(street:
     assert len(street.inbox.kept) == 4
 
 
-async def test_a_command_and_a_shortcut_are_of_that_channel_too(
+async def test_commands_and_shortcuts_follow_a_move(
     street: Any, sign: Callable[[bytes], dict[str, str]]
 ) -> None:
     """Commands and shortcuts name their channel in other fields than events do."""
@@ -87,7 +87,7 @@ async def test_a_command_and_a_shortcut_are_of_that_channel_too(
     assert [one.key.conversation for one in street.inbox.kept.values()] == [OLD, OLD]
 
 
-async def test_the_news_of_one_workspace_is_nothing_to_another(street: Any) -> None:
+async def test_a_move_in_one_workspace_does_not_affect_another(street: Any) -> None:
     """A hostile workspace claims that our channel has moved: ours is unaffected."""
     street.inbox.moved += [(TenantName(f"sl_T0EVIL_{OTHER}"), TenantName(f"sl_T0EVIL_{OLD}"))]
     assert await street.send(mention(OLD, "17.1")) == 200
@@ -109,7 +109,7 @@ def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
     assert [moved.inward(NEW, one) for one in (TEAM, "T0EVIL", None)] == [OLD, NEW, OLD]
 
 
-async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
+async def test_moves_and_questions_that_cannot_be_stored_are_retried(
     street: Any,
 ) -> None:
     """While the database is down the channel of a question is unknown, so Slack must retry."""
@@ -126,7 +126,7 @@ async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
     [{"old_channel_id": "not one"}, {"new_channel_id": None}, {"type": "channel_rename"}],
     ids=["no old id", "no new id", "another event"],
 )
-def test_what_names_no_two_channels_is_no_move(changed: dict[str, Any]) -> None:
+def test_an_event_without_two_channel_ids_is_no_move(changed: dict[str, Any]) -> None:
     """Shows that only valid Slack ids become folder names."""
     assert read_move(moved(**changed)) is None
 
@@ -167,7 +167,7 @@ async def slack() -> AsyncIterator[tuple[Slack, str]]:
         yield double, url
 
 
-async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tuple[Slack, str]) -> None:
+async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack, str]) -> None:
     """Covers answers, receipts and channel mentions; members of the new id are members of our channel."""
     double, url = slack
     client = web_client("xoxb-test", url)
@@ -207,7 +207,7 @@ async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tup
     assert sent["channel"] == NEW
 
 
-async def test_while_the_database_is_away_slack_is_called_by_what_is_known(slack: tuple[Slack, str]) -> None:
+async def test_known_moves_are_used_while_the_database_is_down(slack: tuple[Slack, str]) -> None:
     """Shows that a finished answer is delivered with the last known list of moves."""
     double, url = slack
     client = web_client("xoxb-test", url)

@@ -93,7 +93,7 @@ def click(team: str | None) -> dict[str, Any]:
         (click, lambda body: read_share(body, API)),
     ],
 )
-def test_every_entry_of_an_organisation_asks_who_is_an_outsider(make: Any, read: Any) -> None:
+def test_every_endpoint_of_an_org_wide_install_checks_outsiders(make: Any, read: Any) -> None:
     """Other workspaces and organisations are refused; our own people are not."""
     for team in (ELSEWHERE, "E0OTHER01"):
         assert is_outsider(make(team))
@@ -103,7 +103,7 @@ def test_every_entry_of_an_organisation_asks_who_is_an_outsider(make: Any, read:
         assert read(make(team))
 
 
-async def test_an_outsider_reads_a_sentence_that_nobody_else_sees(
+async def test_an_outsider_gets_an_ephemeral_notice(
     new_inbox: Any, settings_for: Any, door_for: Any, sign: Any
 ) -> None:
     """The notice is in the person's language; the question is not stored."""

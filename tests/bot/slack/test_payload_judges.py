@@ -195,7 +195,7 @@ BROKEN: dict[str, tuple[str, str, Break]] = {
 
 
 @for_each("method", GOOD)
-def test_what_we_send_is_taken(method: str) -> None:
+def test_our_payloads_are_accepted(method: str) -> None:
     """No validator reports a fault."""
     assert faults_of(method, GOOD[method]) == []
 

@@ -102,7 +102,7 @@ def shortcut(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
+def test_the_message_shortcut_asks_its_text_as_the_clicker() -> None:
     """The answer is private; a message without text asks for help. Outsiders are refused."""
     message = read_shortcut(shortcut(), API)
     assert message
@@ -200,7 +200,7 @@ def address_at(url: str) -> dict[str, Any]:
     return {**place, "asked": asked, "is_acknowledged": True}
 
 
-async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_it(hooks: Hooks) -> None:
+async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks) -> None:
     """The message fits Slack's limits for any answer; failures have no share button."""
     long = Answer(AnswerState.GROUNDED, "Daily & nightly. " * 2000, ANSWER.citations)
     await deliver_privately(address_at(hooks.url), long, 5)
@@ -215,7 +215,7 @@ async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_i
     assert SHARE not in json.dumps(hooks.sent[1])
 
 
-async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(hooks: Hooks) -> None:
+async def test_a_shared_answer_names_asker_and_question(hooks: Hooks) -> None:
     """Two replies: one in the channel, without the button, and one that deletes the ephemeral message."""
     await share_privately_given(hooks.url, GivenAnswer(address_at("https://gone.example"), ANSWER), 5)
     shown, gone = hooks.sent
@@ -235,7 +235,7 @@ async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(
         (0, DeliveryUnclear, None),
     ],
 )
-async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
+async def test_a_reply_that_slack_refuses_raises_a_matching_error(
     hooks: Hooks, status: int, error: type[DeliveryError], wait: float | None
 ) -> None:
     """Covers refusals, rate limits, server errors and broken connections."""
@@ -246,7 +246,7 @@ async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
     assert raised.value.retry_after == wait
 
 
-async def test_a_signed_shortcut_is_answered_where_slack_says(
+async def test_a_signed_shortcut_is_answered_at_its_response_url(
     street: Any, hooks: Hooks, settings_for: Any
 ) -> None:
     """The question is stored before it is acknowledged; then "searching" and the answer are posted."""
@@ -264,7 +264,7 @@ async def test_a_signed_shortcut_is_answered_where_slack_says(
     assert "Daily" in json.dumps(answer)
 
 
-async def test_a_signed_command_is_kept_before_it_is_acknowledged(street: Any) -> None:
+async def test_a_signed_command_is_stored_before_it_is_acknowledged(street: Any) -> None:
     """The acknowledgement is ephemeral; what is unsigned or cannot be stored is refused."""
     async with aiohttp.ClientSession() as session:
         signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")

@@ -31,7 +31,7 @@ def click(**changed: Any) -> dict[str, Any]:
     return payload | changed
 
 
-def test_each_question_stands_whole_beside_its_button() -> None:
+def test_each_question_is_shown_in_full_next_to_its_button() -> None:
     """The blocks fit Slack's limits for any question."""
     long = "What about <!channel> & " + "x" * 700 + "?"
     lead, *blocks = question_blocks(["When do backups run?", long], KEY.tenant)
@@ -43,7 +43,7 @@ def test_each_question_stands_whole_beside_its_button() -> None:
     assert question_blocks([], KEY.tenant) == []
 
 
-def test_a_click_asks_as_the_clicker_in_the_thread_of_the_message() -> None:
+def test_a_click_asks_as_the_clicker_in_the_messages_thread() -> None:
     """Channel and person come from the signed payload."""
     message = read_question_click(click())
     assert message
@@ -90,7 +90,7 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
         {"actions": [{"action_id": "ask-1", "block_id": f"ask:2:{KEY.tenant}", "value": "Why?"}]},
     ],
 )
-def test_a_click_from_where_the_button_is_not_asks_nothing(changed: dict[str, Any]) -> None:
+def test_a_click_from_another_place_asks_nothing(changed: dict[str, Any]) -> None:
     """Covers other channels and workspaces, a missing person, and a block that we did not send."""
     assert read_question_click(click(**changed)) is None
 

@@ -74,14 +74,14 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
         (shared("hello", subtype=None), True, []),
     ],
 )
-def test_which_files_and_words_of_a_message_are_taken_up(
+def test_which_files_and_texts_of_a_message_are_accepted(
     event: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
 ) -> None:
     """Covers mentions, bare posts, direct chats and threads, PDFs and images, uploads on and off."""
     assert brief(read_messages(event, lambda said: is_taken)) == expected
 
 
-def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
+def test_a_repeated_message_has_the_same_uploads() -> None:
     """Shows equal keys for both events of a mention, the file's language, and the settings lookup."""
     asked: list[str] = []
 
@@ -101,7 +101,7 @@ def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
     assert set(asked) == {f"sl_{TEAM}_{CHANNEL}"}
 
 
-def test_a_file_that_nobody_gave_to_us_makes_us_no_part_of_its_thread() -> None:
+def test_a_file_without_a_mention_does_not_make_us_join_a_thread() -> None:
     """Shows that we ignore remarks below a bare file, even in a thread with our reply."""
     (bare,) = read_messages(shared("", POLICY), lambda said: True)
     (given,) = read_messages(shared(MENTION, POLICY), lambda said: True)
@@ -195,7 +195,7 @@ async def slack() -> AsyncIterator[Slack]:
         yield slack
 
 
-async def test_a_file_is_fetched_with_the_bot_token_as_it_lies_there(slack: Slack) -> None:
+async def test_a_file_is_downloaded_unchanged_with_the_bot_token(slack: Slack) -> None:
     """Shows name, bytes and token; compressed content is stored compressed."""
     slack.body = pdf("Backups run daily.")
     assert await slack.fetch() == ("Policy.pdf", slack.body)
@@ -219,7 +219,7 @@ async def test_no_redirect_and_no_foreign_address_gets_the_token(slack: Slack) -
         await slack.fetch()
 
 
-async def test_what_slack_does_not_give_out_is_unavailable(slack: Slack) -> None:
+async def test_a_file_that_slack_withholds_is_unavailable(slack: Slack) -> None:
     """Covers a deleted file, a missing scope, an HTTP error, and a login page."""
     slack.headers, slack.body = {"Content-Type": "text/html"}, b"<html>log in</html>"
     with pytest.raises(FileUnavailable, match="files:read"):
@@ -233,7 +233,7 @@ async def test_what_slack_does_not_give_out_is_unavailable(slack: Slack) -> None
             await slack.fetch()
 
 
-async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
+async def test_interrupted_and_rate_limited_downloads_are_retried(slack: Slack) -> None:
     """Covers a server error, a rate limit, a cut connection and an unreachable host."""
     for status in (429, 503):
         slack.status = status
@@ -248,7 +248,7 @@ async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
             pass
 
 
-async def test_the_door_keeps_each_file_before_it_is_acknowledged(street: Any) -> None:
+async def test_each_file_is_stored_before_it_is_acknowledged(street: Any) -> None:
     """Shows that each upload of an event is stored once, and that Slack retries one that cannot be stored."""
     event = shared(MENTION, POLICY, PLAN)
     assert [await street.send(event), await street.send(event)] == [200, 200]

@@ -121,7 +121,7 @@ async def test_however_often_it_is_clicked_an_answer_is_shared_once(desk: Desk) 
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["left", "Slack does not say"])
-async def test_who_is_no_longer_in_the_channel_shows_it_nothing(desk: Desk, is_silent: bool) -> None:
+async def test_a_person_who_left_the_channel_cannot_share(desk: Desk, is_silent: bool) -> None:
     """The person gets an ephemeral notice, and may share after rejoining the channel."""
     desk.slack.members = [CHANNEL] if is_silent else ["C0HRTEAM1"]
     desk.slack.refusal = "missing_scope" if is_silent else ""
@@ -134,14 +134,14 @@ async def test_who_is_no_longer_in_the_channel_shows_it_nothing(desk: Desk, is_s
     assert len(desk.slack.shared()) == 1
 
 
-async def test_nobody_else_shares_it_nor_elsewhere(desk: Desk) -> None:
+async def test_only_the_asker_shares_and_only_in_the_channel(desk: Desk) -> None:
     """Clicks by another person or from another channel share nothing."""
     for changed in ({"user": {"id": "U0BOB0001"}}, {"channel": {"id": "C0HRTEAM1"}}):
         await desk.click(**changed)
     assert desk.slack.replies == []
 
 
-async def test_what_slack_refused_may_be_shared_again_and_what_is_unclear_may_not(desk: Desk) -> None:
+async def test_a_refused_share_is_retried_but_an_unclear_one_is_not(desk: Desk) -> None:
     """A refusal showed nothing; after a broken connection the answer may already be in the channel."""
     desk.slack.statuses = [404]
     assert await desk.click() == 503
@@ -151,7 +151,7 @@ async def test_what_slack_refused_may_be_shared_again_and_what_is_unclear_may_no
     assert len(desk.slack.shared()) == 1
 
 
-async def test_a_private_answer_that_stays_is_no_second_one(desk: Desk) -> None:
+async def test_an_undeleted_private_answer_is_not_shared_twice(desk: Desk) -> None:
     """Failing to delete the ephemeral message does not undo the share."""
     desk.slack.statuses = [200, 500]
     assert await desk.click() == 200
@@ -180,9 +180,7 @@ async def test_new_links_are_for_the_asker_and_for_members(
 
 
 @pytest.mark.parametrize("is_member", [True, False])
-async def test_feedback_on_a_private_answer_is_answered_also_where_we_are_no_member(
-    desk: Desk, is_member: bool
-) -> None:
+async def test_private_feedback_is_answered_without_membership(desk: Desk, is_member: bool) -> None:
     """Slack then accepts replies to the click's response URL only."""
     desk.slack.refusal = "" if is_member else "not_in_channel"
     (key,) = desk.inbox.kept

@@ -102,7 +102,7 @@ def links(value: Any) -> list[str]:
 @given(HOSTILE, st.lists(HOSTILE, max_size=14))
 @example("www.evil.com http://x.example <!channel>", ["https://evil|Report.pdf"])
 @example("", ["<!channel>&&[1]000000000000000000000www.evil.com<https://evil.example|click>"])
-def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
+def test_only_our_own_links_are_rendered_for_any_text(text: str, titles: list[str]) -> None:
     """No mention, control sequence, image or foreign link appears in text, labels or notifications."""
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
     figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
@@ -124,7 +124,7 @@ def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list
     assert sum(len(block["elements"]) for block in blocks if block["type"] == "actions") <= shown
 
 
-def test_the_places_of_passages_are_bold_and_nothing_else() -> None:
+def test_only_the_headings_of_passages_are_bold() -> None:
     """A mrkdwn mark in a title neither opens nor closes bold text; the notification has no marks."""
     place = "R&D *Travel*, p. 5 · Hotels"
     found = answer(f"{place}\n“*Stay* cheap.” [1]", (cited(1),), headings=(place,))
@@ -134,7 +134,7 @@ def test_the_places_of_passages_are_bold_and_nothing_else() -> None:
     assert message.text.startswith("R&amp;D *Travel*, p. 5 · Hotels\n")
 
 
-def test_a_long_place_is_never_torn_between_two_blocks() -> None:
+def test_a_long_heading_is_never_split_between_blocks() -> None:
     """Each bold line ends in the block that it starts in, however long the previous text is."""
     place = "Travel Expense Policy " * 10
     places = [f"{place}{n}" for n in range(30)]
@@ -144,7 +144,7 @@ def test_a_long_place_is_never_torn_between_two_blocks() -> None:
     assert all(text.count("*") % 2 == 0 for text in texts)
 
 
-def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
+def test_a_figure_follows_the_line_that_refers_to_it() -> None:
     """A figure without such a line follows the text; one that was not uploaded has only its button."""
     figures = [shown_figure(page, caption) for page, caption in ((2, "Backups"), (9, ""), (1, "Gone"))]
     citations = (cited(1), cited(2), cited(3))
@@ -162,7 +162,7 @@ def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
     assert len(buttons["elements"]) == 3
 
 
-def test_pictures_are_within_the_limits_however_long_the_text() -> None:
+def test_figures_fit_the_limits_however_long_the_text() -> None:
     """Text is shortened in favour of figures and sources; figures whose line was cut come last."""
     figures = tuple(shown_figure(page, "A long caption " * 200) for page in (1, 2, 3))
     text = "\n".join(f"{'word ' * 900}[{n}]" for n in range(1, 4))
@@ -208,7 +208,7 @@ def test_a_link_in_the_text_is_never_too_long() -> None:
     assert section["text"]["text"] == "<https://example.org/a%20b%7Cc|[1]> [2]"
 
 
-def test_words_come_before_links() -> None:
+def test_text_takes_precedence_over_links() -> None:
     """Shows that a text with too many citation marks keeps all words and the first link of each number."""
     words = "So it is. [1] [2] " * 100
     longer = tuple(replace(cited(n), url=f"{LINK}{'x' * 120}{n}") for n in (1, 2))
@@ -218,7 +218,7 @@ def test_words_come_before_links() -> None:
     assert all(len(part) <= 3000 for part in parts)
 
 
-def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
+def test_pages_beyond_the_buttons_are_in_an_overflow_menu() -> None:
     """Five of eight cited pages have buttons; the other three are in an overflow menu that says so."""
     message = render(answer("…", tuple(cited(n) for n in range(1, 9))), 5)
     menu = message.blocks[-1]
@@ -226,7 +226,7 @@ def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
     assert [option["url"] for option in menu["accessory"]["options"]] == [f"{LINK}{n}" for n in (6, 7, 8)]
 
 
-def test_a_label_is_cut_to_what_a_button_holds() -> None:
+def test_a_label_is_cut_to_a_buttons_limit() -> None:
     """Slack refuses labels over 75 characters; the page number is kept."""
     message = render(answer("x [1]", (cited(1, "A very long title " * 20),)), 5)
     label = message.blocks[-1]["elements"][0]["text"]["text"]
@@ -234,13 +234,13 @@ def test_a_label_is_cut_to_what_a_button_holds() -> None:
     assert len(label) <= 75
 
 
-def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
+def test_the_notification_names_cited_pages_in_text() -> None:
     """The notification text contains the answer and ``Page N of file.pdf``."""
     message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
     assert message.text == f"Daily [1].\n[1] {WORDS.page_of(page=2, file='sop.pdf')}"
 
 
-def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
+def test_a_long_answer_is_truncated_but_keeps_its_sources() -> None:
     """Sources are counted first in the size budget, so truncation never drops one."""
     citations = tuple(cited(n) for n in range(1, 21))
     message = render(answer("A sentence that goes on [1]. " * 1000, citations), 5)
@@ -251,7 +251,7 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
     assert all(len(part) <= 3000 for part in words)
 
 
-def test_not_found_offers_the_nearest_page() -> None:
+def test_not_found_offers_the_closest_page() -> None:
     """The closest page has a button although it is no citation."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     message = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5)
@@ -259,7 +259,7 @@ def test_not_found_offers_the_nearest_page() -> None:
     assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")
 
 
-def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption() -> None:
+def test_each_figures_button_names_its_page() -> None:
     """Figure buttons follow the sources; the notification has the full captions."""
     figures = (shown_figure(4, "Emissions by year"), shown_figure(112, "A long caption " * 20))
     message = render(answer("Here. [1]", (cited(1),), figures=figures), 5)
@@ -272,7 +272,7 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
     assert labels[0] in message.text
 
 
-def test_what_we_add_is_in_the_answers_language() -> None:
+def test_labels_are_in_the_answers_language() -> None:
     """Shows labels, the overflow menu and the line above the answer in German."""
     sources = tuple(map(cited, range(1, 9)))
     message = render(answer("Täglich. [1]", sources, language=Language.GERMAN, standalone="Wann?"), 5)
@@ -290,7 +290,7 @@ def test_a_failure_is_a_sentence_without_buttons() -> None:
     assert [block["type"] for block in message.blocks] == ["section"]
 
 
-def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+def test_the_standalone_question_is_shown_and_escaped() -> None:
     """A follow-up shows the standalone question above its answer; a plain question has no such line."""
     answer = Answer(
         AnswerState.GROUNDED, "25 days [1].", (cited(1),), standalone="<!channel> " + "why? " * 100
@@ -304,7 +304,7 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     assert render(replace(answer, standalone=""), 5).blocks[0]["type"] == "section"
 
 
-def test_a_corrected_word_stands_over_the_answer() -> None:
+def test_a_corrected_word_is_shown_above_the_answer() -> None:
     """Shows the corrected words as plain text below the standalone question."""
     corrections = (Correction("bakcups", "backups"),)
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", standalone="Why bakcups?", corrections=corrections)
@@ -316,7 +316,7 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
     ]
 
 
-def test_what_narrowed_the_search_stands_over_the_answer() -> None:
+def test_applied_filters_are_shown_above_the_answer() -> None:
     """Filters are plain text in the same place as corrections."""
     applied = AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1)
     first, *_ = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).blocks
@@ -338,7 +338,7 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
     assert message.text == section["text"]["text"]
 
 
-def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> None:
+def test_source_changes_are_shown_above_the_answer() -> None:
     """Shows a line with a button above the answer, and one without where there is no page.
 
     Both are escaped, whatever a document is called.

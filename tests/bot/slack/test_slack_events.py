@@ -67,7 +67,7 @@ def test_an_org_wide_install_is_named_by_its_enterprise() -> None:
     assert message.key.installation == "E0ACME001"
 
 
-def test_an_enterprise_workspace_with_its_own_install_keeps_its_team() -> None:
+def test_an_enterprise_workspaces_own_install_keeps_its_team() -> None:
     """An enterprise id alone does not merge the workspaces of an organisation."""
     event = envelope()
     event["authorizations"][0]["enterprise_id"] = "E0ACME001"
@@ -76,7 +76,7 @@ def test_an_enterprise_workspace_with_its_own_install_keeps_its_team() -> None:
     assert message.key.installation == "T0ACME001"
 
 
-def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
+def test_a_direct_message_needs_no_mention_and_no_thread() -> None:
     """Every direct message is a question; the answer does not open a thread."""
     message = read_event(envelope(type="message", channel_type="im", channel="D0ALICE01", text="hello"))
     assert message
@@ -103,7 +103,7 @@ REPLY = {"type": "message", "channel_type": "channel", "thread_ts": "16.0001", "
 
 
 @pytest.mark.parametrize("kind", ["channel", "group"])
-def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
+def test_a_reply_without_a_mention_may_be_a_follow_up(kind: str) -> None:
     """In public and private channels such a reply asks if we answered in the thread."""
     message = read_event(envelope(**REPLY | {"channel_type": kind}))
     assert message
@@ -137,7 +137,7 @@ def test_a_mention_is_a_question_in_every_kind_of_message(subtype: str) -> None:
         {"type": "reaction_added"},
     ],
 )
-def test_what_is_said_to_others_or_by_a_program_is_no_follow_up(event: dict[str, Any]) -> None:
+def test_messages_to_others_and_by_bots_are_no_follow_ups(event: dict[str, Any]) -> None:
     """Mentions of other people, thread roots, bots, edits and broadcasts ask nothing."""
     assert read_event(envelope(**REPLY | event)) is None
 
@@ -175,7 +175,7 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
         {"ts": None},
     ],
 )
-def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
+def test_events_that_are_no_questions_are_ignored(event: dict[str, Any]) -> None:
     """Bots, edits, joins and conversations among people ask nothing."""
     assert read_event(envelope(**event)) is None
 
@@ -190,7 +190,7 @@ def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any)
     return envelope(**event, user=None, text=None, message={**said, **message}, previous_message=before)
 
 
-def test_an_edit_asks_what_its_message_says_now() -> None:
+def test_an_edit_asks_the_new_text_of_its_message() -> None:
     """The edit has the key of its message, whose question it replaces; it is no new question."""
     message = read_edit(change())
     asked = read_event(envelope())
@@ -210,12 +210,12 @@ def test_an_edit_asks_what_its_message_says_now() -> None:
         envelope(),
     ],
 )
-def test_what_was_not_edited_into_another_question_asks_nothing(event: dict[str, Any]) -> None:
+def test_changes_that_edit_no_question_are_ignored(event: dict[str, Any]) -> None:
     """Slack's link previews and reactions also change a message, and so do our updates."""
     assert read_edit(event) is None
 
 
-def test_a_deleted_message_is_known_by_its_key() -> None:
+def test_a_deleted_message_is_identified_by_its_key() -> None:
     """Covers messages with replies, which Slack replaces with a tombstone."""
     asked = read_event(envelope())
     assert asked
@@ -232,7 +232,7 @@ def press(**event: Any) -> dict[str, Any]:
     return envelope(**pressed | {"ts": None, "text": None} | event)
 
 
-def test_the_button_stops_what_was_asked_before_in_its_thread() -> None:
+def test_the_stop_button_stops_earlier_questions_of_its_thread() -> None:
     """Slack's timestamps are compared, since events may be late. Private questions belong to no thread."""
     stop = read_stop(press())
     assert stop
@@ -252,7 +252,7 @@ def join(**event: Any) -> dict[str, Any]:
     return envelope(type="member_joined_channel", user=BOT, channel_type="C", ts=None, text=None, **event)
 
 
-def test_only_our_own_joining_is_one_to_welcome() -> None:
+def test_only_our_own_join_triggers_a_welcome() -> None:
     """Joins of other people and other events of ours are not reported."""
     key = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
     assert read_join(join()) == key
@@ -263,7 +263,7 @@ def test_only_our_own_joining_is_one_to_welcome() -> None:
 
 
 @pytest.mark.parametrize("kind", ["channel_left", "group_left", "channel_deleted", "group_deleted"])
-def test_a_channel_that_we_left_or_that_is_gone_is_known(kind: str) -> None:
+def test_a_left_or_deleted_channel_is_reported(kind: str) -> None:
     """Shows that only these events report that we left a channel."""
     assert read_leave(envelope(type=kind)) == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
     assert read_leave(envelope(type=kind, channel="not a channel")) is None
@@ -288,12 +288,12 @@ def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, 
         ("<!here> who", "@here who"),
     ],
 )
-def test_markup_reads_as_people_wrote_it(text: str, plain: str) -> None:
+def test_markup_is_converted_to_plain_text(text: str, plain: str) -> None:
     """Entities are decoded once; mentions and links become their visible text."""
     assert plain_text(text, BOT).split() == plain.split()
 
 
-def test_characters_that_no_database_keeps_are_replaced() -> None:
+def test_characters_that_no_database_stores_are_replaced() -> None:
     """A lone surrogate or NUL must not make Slack redeliver a question for ever."""
     message = read_event(envelope(text=f"<@{BOT}> when \ud83d do\0 backups run \N{GRINNING FACE}?"))
     assert message

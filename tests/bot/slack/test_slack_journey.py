@@ -91,7 +91,7 @@ async def test_a_follow_up_needs_no_mention_where_we_answered(workspace: Workspa
     assert asked == ["when do backups run?", "and who checks them?"]
 
 
-async def test_a_direct_message_is_answered_beside_it(workspace: Workspace) -> None:
+async def test_a_direct_message_is_answered_outside_a_thread(workspace: Workspace) -> None:
     """Direct messages need neither mention nor thread."""
     direct = await workspace.slack.open_dm()
     await workspace.slack.say(direct, "when do backups run?")

@@ -136,7 +136,7 @@ def messenger(api: WebApi) -> SlackMessenger:
     return SlackMessenger(web_client("xoxb-test", api.url))
 
 
-async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
+async def test_a_placeholder_is_posted_without_previews_or_mentions(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """The placeholder is posted in the thread, with its question's key as metadata."""
@@ -151,7 +151,7 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
     assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
 
 
-async def test_a_beginning_is_written_over_the_placeholder_and_still_names_its_question(
+async def test_a_draft_updates_the_placeholder_and_keeps_its_metadata(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """The draft is escaped, without [n] that have no target yet; it is found after a crash."""
@@ -164,7 +164,7 @@ async def test_a_beginning_is_written_over_the_placeholder_and_still_names_its_q
     assert _as_read(sent)["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
 
 
-async def test_a_beginning_is_tried_once(api: WebApi, messenger: SlackMessenger) -> None:
+async def test_a_draft_is_tried_once(api: WebApi, messenger: SlackMessenger) -> None:
     """A rate limit is not waited for; only the final answer is worth it."""
     api.faults = [slow_down("1")]
     with pytest.raises(DeliveryError):
@@ -232,7 +232,7 @@ async def test_a_long_rate_limit_goes_back_to_the_outbox(
     assert (caught.value.retry_after, len(api.calls)) == (float(faults[-1]), len(faults))
 
 
-async def test_a_failing_slack_is_unclear_and_not_asked_twice(api: WebApi, messenger: SlackMessenger) -> None:
+async def test_a_server_error_is_unclear_and_not_retried(api: WebApi, messenger: SlackMessenger) -> None:
     """A 503 does not tell if the message was posted."""
     api.faults = [web.Response(status=503, text="upstream")]
     with pytest.raises(DeliveryUnclear):
@@ -248,7 +248,7 @@ async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMess
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
-async def test_an_unreachable_slack_got_nothing() -> None:
+async def test_an_unreachable_slack_is_no_unclear_outcome() -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
         await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(
@@ -328,7 +328,7 @@ async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMe
     assert pictures(api.calls[-1][1]) == ["F1"]
 
 
-async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
+async def test_a_file_that_slack_is_processing_is_shown_on_retry(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
     """Slack refuses blocks with such files: the text stays, and a retry adds the figures."""
@@ -354,7 +354,7 @@ def refused(error: str) -> web.Response:
         (2, lambda: refused("file_not_found")),
     ],
 )
-async def test_an_upload_that_fails_costs_its_picture_alone(
+async def test_a_failed_upload_omits_only_its_figure(
     api: WebApi, illustrator: SlackMessenger, step: int, fault: Callable[[], web.Response | None]
 ) -> None:
     """The other figure is shown for a failure at any step, and the answer was posted before."""
@@ -364,7 +364,7 @@ async def test_an_upload_that_fails_costs_its_picture_alone(
     assert len(pictures(api.calls[-1][1])) == 1
 
 
-async def test_a_figure_that_cannot_be_drawn_is_a_button_alone(
+async def test_a_figure_that_cannot_be_rendered_is_only_a_button(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
     """A damaged page costs only its figure; without any figure the answer is not updated."""
@@ -382,7 +382,7 @@ async def test_a_private_answer_uploads_nothing(api: WebApi, illustrator: SlackM
     assert api.calls == []
 
 
-async def test_pictures_are_shown_only_while_the_question_is_ours(
+async def test_figures_are_attached_only_while_the_lease_is_held(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
     """The question was edited during the upload: its new answer is not overwritten by the old one."""
@@ -413,7 +413,7 @@ async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenge
 
 
 @pytest.mark.parametrize(("address", "read"), [(ADDRESS, "replies"), (DIRECT, "history")])
-async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
+async def test_the_figures_of_a_deleted_answer_are_deleted_too(
     api: WebApi, illustrator: SlackMessenger, address: dict[str, Any], read: str
 ) -> None:
     """File ids are read from the message, so that they survive a restart."""
@@ -429,7 +429,7 @@ async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
 
 
 @pytest.mark.parametrize("step", [0, 2])
-async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
+async def test_undeletable_figures_do_not_keep_the_answer(
     api: WebApi, illustrator: SlackMessenger, step: int
 ) -> None:
     """The message is deleted even if its files cannot be listed or deleted."""
@@ -443,7 +443,7 @@ async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
     assert methods.count("files.delete") == (2 if step else 0)
 
 
-async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_again(
+async def test_an_unclear_deletion_is_retried_and_a_refused_one_not(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """A message already deleted or not ours is no error. Other errors make Slack redeliver the event."""
@@ -456,7 +456,7 @@ async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_aga
             await messenger.delete(GONE, take_any)
 
 
-def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after(
+def test_an_announcement_goes_to_its_tenants_channel(
     messenger: SlackMessenger,
 ) -> None:
     """Shows that a channel without any message can get announcements."""
@@ -464,7 +464,7 @@ def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after
     assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
 
 
-async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one_is_not(
+async def test_only_the_unclear_announcement_itself_is_found_again(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """Shows that a lost post is identified by its metadata."""
@@ -476,7 +476,7 @@ async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one
     assert not await messenger.has_announced(PLACE, "b2", SINCE)
 
 
-async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that_is_ahead(
+async def test_an_announcement_is_found_despite_traffic_and_clock_skew(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """Shows that neither 1,300 newer messages nor four minutes of clock skew cause a duplicate."""
@@ -486,9 +486,7 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
     assert await messenger.has_announced(PLACE, "b1", SINCE)
 
 
-async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_for_there(
-    api: WebApi, messenger: SlackMessenger
-) -> None:
+async def test_an_upload_announcement_is_posted_in_its_thread(api: WebApi, messenger: SlackMessenger) -> None:
     """Posts and searches use the thread; other announcements start a thread of their own."""
     below = PLACE | {"below": {"channel": "C1", "thread": "17.1"}}
     await messenger.announce(below, ANNOUNCED)
@@ -500,7 +498,7 @@ async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_fo
     assert "thread_ts" not in api.calls[-1][1]
 
 
-async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
+async def test_an_upload_gets_a_placeholder_and_no_stream(api: WebApi) -> None:
     """Shows the placeholder of an upload that starts a thread, with a model configured."""
     messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
     address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
@@ -520,7 +518,7 @@ async def test_a_channel_without_the_bot_is_closed(
         await messenger.announce(PLACE, ANNOUNCED)
 
 
-def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_documents_are_called() -> None:
+def test_an_announcement_is_escaped_and_within_slacks_limits() -> None:
     """Shows that document names yield no mention, link or markup, and that all buttons are ours."""
     evil = "<!channel> <https://evil.example|here> & www.evil.example"
     entries = tuple(AnnouncementEntry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
@@ -535,9 +533,7 @@ def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_document
     assert urls == ["https://footnote.example/v/1"] * 5
 
 
-async def test_what_became_of_a_source_is_written_over_the_answer(
-    api: WebApi, messenger: SlackMessenger
-) -> None:
+async def test_source_changes_update_the_answer(api: WebApi, messenger: SlackMessenger) -> None:
     """Shows one chat.update and no post; a message that is gone raises another error."""
     page = CitedPage((1,), "p. 5 · B", "Page 5", "https://f.example/v/new")
     await messenger.revise(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER, [SourceChange("Newer:", page)])
@@ -557,9 +553,7 @@ async def test_what_became_of_a_source_is_written_over_the_answer(
     assert refused.value.retry_after == 7
 
 
-async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
-    api: WebApi, illustrator: SlackMessenger
-) -> None:
+async def test_source_changes_leave_the_figures_in_place(api: WebApi, illustrator: SlackMessenger) -> None:
     """Shows the line above the answer and all uploaded files still in place."""
     message = await illustrator.place(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
@@ -571,7 +565,7 @@ async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
     assert "Newer:" in json.dumps(shown)
 
 
-async def test_an_erased_answer_goes_with_its_pictures(api: WebApi, illustrator: SlackMessenger) -> None:
+async def test_an_erased_answer_is_deleted_with_its_figures(api: WebApi, illustrator: SlackMessenger) -> None:
     """Text, buttons and uploaded files are deleted; a private answer cannot be reached."""
     message = await illustrator.place(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)

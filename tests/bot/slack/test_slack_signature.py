@@ -27,7 +27,7 @@ EVENT: dict[str, Any] = {
 }
 
 
-async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
+async def test_an_event_is_stored_before_it_is_acknowledged(street: Any) -> None:
     """The response is sent only after the commit."""
     street.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(street.send(EVENT))
@@ -38,7 +38,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
     assert len(street.inbox.kept) == 1
 
 
-async def test_an_event_that_could_not_be_kept_is_asked_for_again(
+async def test_slack_retries_an_event_that_could_not_be_stored(
     street: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With the database down the response is 503, so Slack retries; no text of the question is logged."""
@@ -57,7 +57,7 @@ async def test_a_repeated_event_reaches_the_inbox_with_the_same_key(street: Any)
     assert (street.inbox.arrivals, len(street.inbox.kept)) == (2, 1)
 
 
-async def test_what_the_manifest_does_not_ask_for_is_not_read(street: Any) -> None:
+async def test_events_outside_the_manifest_are_ignored(street: Any) -> None:
     """Shows that an event is handled only if the app manifest subscribes to it: here a deletion."""
     assert await street.send(EVENT) == 200
     deleted = {"subtype": "message_deleted", "channel": "C0ITOPS01", "deleted_ts": "17.0001"}
@@ -66,7 +66,7 @@ async def test_what_the_manifest_does_not_ask_for_is_not_read(street: Any) -> No
         assert len(street.inbox.kept) == kept
 
 
-async def test_other_events_are_acknowledged_and_kept_out(street: Any) -> None:
+async def test_other_events_are_acknowledged_and_dropped(street: Any) -> None:
     """Unknown events are no error."""
     assert await street.send(EVENT | {"event": {"type": "channel_rename"}}) == 200
     assert street.inbox.arrivals == 0

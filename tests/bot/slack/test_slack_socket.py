@@ -97,7 +97,7 @@ async def inbox(
     await door.stop()
 
 
-async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, inbox: Any) -> None:
+async def test_an_event_is_stored_before_it_is_acknowledged(server: SocketServer, inbox: Any) -> None:
     """The envelope is acknowledged only after the commit."""
     inbox.gate = asyncio.Event()
     await server.send("first")
@@ -108,9 +108,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, 
     assert (len(inbox.kept), server.acknowledged) == (1, {"first"})
 
 
-async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
-    server: SocketServer, inbox: Any
-) -> None:
+async def test_an_event_stored_too_late_is_resent_and_stored_once(server: SocketServer, inbox: Any) -> None:
     """With a locked database the envelope is never acknowledged: Slack has resent it by then."""
     inbox.gate = asyncio.Event()
     await server.send("first")
@@ -121,9 +119,7 @@ async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
     assert (len(inbox.kept), server.acknowledged) == (1, {"again"})
 
 
-async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
-    server: SocketServer, inbox: Any
-) -> None:
+async def test_an_event_that_is_not_stored_is_never_acknowledged(server: SocketServer, inbox: Any) -> None:
     """Slack resends an unacknowledged event, which is then stored."""
     inbox.failure = DatabaseUnavailable("disk full")
     await server.send("lost")
@@ -142,7 +138,7 @@ async def test_the_socket_is_opened_by_the_app_token_and_nothing_else(
     assert inbox.arrivals == 0
 
 
-async def test_a_refused_bot_token_is_said_at_the_start(
+async def test_a_refused_bot_token_is_reported_at_startup(
     server: SocketServer,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],
@@ -155,7 +151,7 @@ async def test_a_refused_bot_token_is_said_at_the_start(
         await door.start()
 
 
-async def test_an_unreachable_slack_does_not_stop_the_start(
+async def test_an_unreachable_slack_does_not_prevent_startup(
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],
     door_for: Callable[..., SlackAdapter],
@@ -167,7 +163,7 @@ async def test_an_unreachable_slack_does_not_stop_the_start(
     await door.stop()
 
 
-async def test_the_socket_is_ready_from_slacks_hello_on_and_not_before(
+async def test_the_socket_is_ready_once_slack_says_hello(
     server: SocketServer,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],

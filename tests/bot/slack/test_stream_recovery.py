@@ -204,7 +204,7 @@ def expected(world: World) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_crash_amid_two_follow_ups_leaves_each_its_answer(world: World, point: str) -> None:
+async def test_a_crash_during_two_follow_ups_leaves_each_its_answer(world: World, point: str) -> None:
     """Two answers were in progress; the next process finds as many streams as were started."""
     for _ in range(3):
         await world.ask()
@@ -218,7 +218,7 @@ async def test_a_crash_amid_two_follow_ups_leaves_each_its_answer(world: World, 
     assert world.answers() == expected(world)
 
 
-async def test_a_stream_that_a_live_process_has_just_begun_may_be_taken(world: World) -> None:
+async def test_a_stream_of_a_live_process_may_be_claimed_by_another(world: World) -> None:
     """The stream has no name yet; its starter claims another one, or starts one."""
     for _ in range(2):
         await world.ask()
@@ -262,7 +262,7 @@ async def crash_at_random(world: World, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_whatever_crashes_each_question_has_one_message(world: World, seed: int) -> None:
+async def test_each_question_has_one_message_after_random_crashes(world: World, seed: int) -> None:
     """No answer is lost, duplicated, mixed up or left over."""
     await crash_at_random(world, seed)
 
@@ -270,6 +270,6 @@ async def test_whatever_crashes_each_question_has_one_message(world: World, seed
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 124))
-async def test_whatever_crashes_in_many_ways_each_question_has_one_message(world: World, seed: int) -> None:
+async def test_each_question_has_one_message_after_many_crashes(world: World, seed: int) -> None:
     """The same with more seeds."""
     await crash_at_random(world, seed)

@@ -96,7 +96,7 @@ async def test_the_dialog_asks_for_a_question_in_the_persons_language(send: Call
         )
 
 
-async def test_a_question_is_answered_from_the_channel_of_the_box_by_a_card_to_insert(
+async def test_the_reply_is_a_card_from_the_compose_boxs_channel(
     send: Callable[..., Any], inbox: LateInbox, name_of: Callable[[str], str]
 ) -> None:
     """The channel comes from the signed envelope; fields sent by the dialog are ignored."""
@@ -121,9 +121,7 @@ async def test_a_question_is_answered_from_the_channel_of_the_box_by_a_card_to_i
     assert message.address["asker"] == f"teams:{TENANT}:ann"
 
 
-async def test_what_is_not_answered_in_time_is_fetched_by_a_button(
-    extension: ComposeExtension, inbox: LateInbox
-) -> None:
+async def test_a_late_answer_is_fetched_by_a_button(extension: ComposeExtension, inbox: LateInbox) -> None:
     """Teams waits five seconds: the reply says that the search goes on; the question is not asked twice."""
     inbox.may_answer = False
     reply = await extension.reply(invoke(question="when?"))
@@ -136,7 +134,7 @@ async def test_what_is_not_answered_in_time_is_fetched_by_a_button(
     assert REPLY_SECONDS < 5
 
 
-async def test_an_answer_is_its_askers_in_its_own_channel(
+async def test_an_answer_is_only_for_its_asker_in_its_channel(
     send: Callable[..., Any],
     extension: ComposeExtension,
     inbox: LateInbox,
@@ -176,7 +174,9 @@ async def test_a_chat_between_people_is_no_direct_chat_of_ours(
     assert message.is_direct is None
 
 
-async def test_whoever_is_not_named_asks_nothing(send: Callable[..., Any], inbox: LateInbox) -> None:
+async def test_an_invoke_without_person_or_place_asks_nothing(
+    send: Callable[..., Any], inbox: LateInbox
+) -> None:
     """Without a person, a place or a database no question is asked."""
     nobody = invoke(question="when?")
     del nobody["from"]["aadObjectId"]

@@ -66,7 +66,7 @@ def click(**data: Any) -> dict[str, Any]:
         ("{}", "{}"),
     ],
 )
-def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -> None:
+def test_comments_are_read_as_json_or_plain_text(feedback: object, comment: str) -> None:
     """Teams sends comments as JSON, the Playground as plain text; malformed ones cause no error."""
     action = read_feedback(invoke(feedback))
     assert action
@@ -89,12 +89,12 @@ def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -
         {"type": "message"},
     ],
 )
-def test_an_invoke_that_says_nothing_is_no_feedback(change: dict[str, Any]) -> None:
+def test_an_incomplete_invoke_is_no_feedback(change: dict[str, Any]) -> None:
     """Without a message, person, tenant or reaction nothing is stored."""
     assert read_feedback(invoke() | change) is None
 
 
-def test_a_card_offers_reasons_and_pages_and_its_clicks_are_read_back() -> None:
+def test_a_cards_reasons_and_pages_are_read_back_from_its_clicks() -> None:
     """In a personal chat each button sends its reason and the chosen page."""
     reply = FeedbackReply(
         "What was <b>wrong</b>?",
@@ -123,7 +123,7 @@ def test_a_card_offers_reasons_and_pages_and_its_clicks_are_read_back() -> None:
     ],
     ids=str,
 )
-def test_a_forged_click_says_and_asks_nothing(data: dict[str, Any]) -> None:
+def test_a_forged_click_is_ignored(data: dict[str, Any]) -> None:
     """A forged click is not taken for an empty question either."""
     assert read_feedback(click(**data)) is None
     assert read_activity(click(**data)) is None
@@ -135,7 +135,7 @@ def test_a_cards_click_counts_in_personal_chats_only() -> None:
     assert read_feedback(click(feedback="why", answer="17") | {"conversation": conversation}) is None
 
 
-def test_new_links_are_asked_for_anywhere() -> None:
+def test_new_links_can_be_requested_anywhere() -> None:
     """The button names its answer; the click is neither a question nor a verdict."""
     (button,) = links_row(Answer(AnswerState.GROUNDED, "At night."), "17")["actions"]
     conversation = {"id": "19:ops@thread.tacv2", "conversationType": "channel", "tenantId": TENANT}
@@ -148,14 +148,12 @@ def test_new_links_are_asked_for_anywhere() -> None:
 
 
 @for_each("state", AnswerState)
-def test_help_and_failures_take_no_feedback(state: AnswerState) -> None:
+def test_help_and_failures_have_no_feedback(state: AnswerState) -> None:
     """Without a search there is nothing to rate."""
     assert takes_feedback(Answer(state, "")) is (state not in {AnswerState.CHAT, AnswerState.FAILED})
 
 
-async def test_it_is_kept_before_teams_is_answered_with_an_empty_object(
-    new_inbox: Any, development_door: Any
-) -> None:
+async def test_feedback_is_stored_before_it_is_acknowledged(new_inbox: Any, development_door: Any) -> None:
     """200 and ``{}`` if stored, 404 for an unknown answer, 503 if nothing can be stored."""
     inbox = new_inbox()
     inbox.door = development_door(inbox)

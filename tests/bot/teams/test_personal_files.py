@@ -62,19 +62,19 @@ HTML = {"contentType": "text/html", "content": "<p>Who signs it?</p>"}
         (sent("", POLICY, type="messageUpdate"), True, []),
     ],
 )
-def test_which_files_and_words_of_a_message_are_taken_up(
+def test_which_files_and_texts_of_a_message_are_accepted(
     activity: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
 ) -> None:
     """Covers PDFs by name and by type, images, malformed files, and chats where bots get no files."""
     assert brief(read_messages(activity, None, lambda said: is_taken)) == expected
 
 
-def test_strangers_of_another_tenant_add_nothing() -> None:
+def test_people_of_another_tenant_add_no_files() -> None:
     """Shows that files of a personal chat in another tenant are ignored."""
     assert brief(read_messages(sent("When?", POLICY), "ours", lambda said: True)) == [("", "When?")]
 
 
-def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
+def test_a_redelivered_message_has_the_same_upload() -> None:
     """Shows the keys that deduplicate the upload, and its download URL."""
     (upload,) = read_messages(sent("", POLICY), None, lambda said: True)
     assert upload.event_key == upload.message_key == upload.address["key"] == "t:a:1:17:Policy.pdf"
@@ -106,7 +106,7 @@ def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
         ("", False),
     ],
 )
-def test_only_sharepoints_hosts_are_asked(url: str, is_theirs: bool) -> None:
+def test_only_sharepoint_hosts_are_requested(url: str, is_theirs: bool) -> None:
     """Covers schemes, ports, look-alike hosts and credentials."""
     assert is_sharepoints(url) is is_theirs
 
@@ -143,14 +143,14 @@ async def host() -> AsyncIterator[SharePoint]:
         yield host
 
 
-async def test_a_file_is_fetched_by_its_address_as_it_is_and_with_no_token(host: SharePoint) -> None:
+async def test_a_file_is_downloaded_by_its_signed_url_without_a_token(host: SharePoint) -> None:
     """Shows the bytes, and that the signed URL is requested without re-encoding."""
     host.body = pdf("Backups run daily.")
     assert await host.fetch() == ("Policy.pdf", host.body)
     assert host.asked == [("/file?a=b%2Bc", None)]
 
 
-async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
+async def test_no_redirect_and_no_other_host_is_requested(host: SharePoint) -> None:
     """Shows that a redirect is a refusal, and that other hosts get no request."""
     host.status, host.headers = 302, {"Location": f"{host.url}/other"}
     with pytest.raises(FileUnavailable):
@@ -167,7 +167,7 @@ async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
     ("status", "fault"),
     [(404, FileUnavailable), (403, FileUnavailable), (429, DeliveryError), (503, DeliveryError)],
 )
-async def test_what_is_gone_is_given_up_and_what_is_busy_is_tried_again(
+async def test_an_expired_url_fails_and_a_busy_host_is_retried(
     host: SharePoint, status: int, fault: type[Exception]
 ) -> None:
     """Covers expired URLs and a busy host."""

@@ -19,7 +19,7 @@ def activity(**fields: Any) -> dict[str, Any]:
     return {"type": "message", "id": "1", "conversation": conversation, "text": "when?"} | fields
 
 
-def test_characters_that_no_database_keeps_are_replaced() -> None:
+def test_characters_that_no_database_stores_are_replaced() -> None:
     """A lone surrogate or NUL in a text or name must not make Teams redeliver for ever."""
     said = json.loads(r'{"text": "when \ud83d do\u0000 backups run \ud83d\ude00?"}')
     channel = {"id": "19:c", "name": "IT \udc00"}
@@ -30,7 +30,7 @@ def test_characters_that_no_database_keeps_are_replaced() -> None:
 
 
 @for_each("name", [7, ["IT"], {"name": "IT"}, None, ""])
-def test_a_name_that_is_no_text_is_none(name: object) -> None:
+def test_a_name_that_is_no_string_is_ignored(name: object) -> None:
     """A channel without a valid name gets the conversation's name, if that is a string."""
     plain = activity(channelData={"channel": {"id": "19:c", "name": name}})
     named, unnamed = dict(plain["conversation"], name="Ops"), dict(plain["conversation"], name=name)
@@ -88,12 +88,12 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
         {"conversation": {"conversationType": "personal", "id": "a:1"}},
     ],
 )
-def test_nothing_else_is_our_being_added(change: dict[str, Any]) -> None:
+def test_other_events_are_no_installation(change: dict[str, Any]) -> None:
     """Joins of other people, our removal, a missing tenant and malformed fields are ignored."""
     assert read_join(activity(**INSTALLED) | change) is None
 
 
-def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
+def test_a_click_asks_only_where_its_button_was_posted() -> None:
     """A click in a channel needs no mention; forwarded, forged or malformed clicks ask nothing."""
     channel = {"id": "19:c;messageid=5", "conversationType": "channel", "tenantId": "t"}
     tenant = ChannelKey(Platform.TEAMS, "t", "19:c").tenant
@@ -112,7 +112,7 @@ def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
     assert read_activity(clicked | {"conversation": elsewhere}) is None
 
 
-def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() -> None:
+def test_a_person_is_identified_by_tenant_and_object_id() -> None:
     """Shows the id form of FOOTNOTE_ADMINS, and an empty asker if Teams names no person."""
     said = read_activity(activity(**{"from": {"id": "29:x", "aadObjectId": "0-1"}}))
     unknown = read_activity(activity(**{"from": {"id": "29:x"}}))

@@ -81,7 +81,7 @@ def answer(text: str, *citations: Citation) -> Answer:
 @example(
     "[1](http://evil.example) [1]: http://evil.example <at>x</at> ![i](x)", ["![x](http://evil.example)"]
 )
-def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
+def test_only_our_own_links_are_rendered_for_any_text(text: str, titles: list[str]) -> None:
     """No HTML, mention, link, reference or image in the text, and no foreign link anywhere."""
     message = render(answer(text, *(cited(n, t, f"{t}.pdf") for n, t in enumerate(titles, start=1))), 5)
     assert not re.search(
@@ -94,7 +94,7 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), max_size=200))
-def test_escapes_take_no_word_away(text: str) -> None:
+def test_escaping_loses_no_text(text: str) -> None:
     """Unescaping like a Markdown reader restores the original text."""
     message = render(answer(f"x{text}x"), 5)
     plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", message.text)
@@ -131,7 +131,7 @@ def test_numbers_beyond_the_native_citations_are_links() -> None:
     assert message.text.endswith(rf"[10] [\[11\]]({LINK}11_%28a%29) [\[12\]]({LINK}12_%28a%29)")
 
 
-def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
+def test_each_cited_page_has_one_button_up_to_the_limit() -> None:
     """Five buttons are visible; three more pages are in a ShowCard."""
     message = render(answer("x", *(cited(n) for n in range(1, 9))), 5)
     assert message.card
@@ -184,14 +184,14 @@ def test_text_and_card_never_share_an_activity() -> None:
     assert message.card_summary == f"[1] {WORDS.page_of(page=1, file='sop.pdf')}"
 
 
-def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
+def test_a_long_answer_is_truncated_but_keeps_its_sources() -> None:
     """Sources are in a card of their own, so truncating the text drops none."""
     message = render(answer("A sentence [1]. " * 2000, *(cited(n) for n in range(1, 9))), 5)
     assert message.text.endswith(WORDS.cut_short)
     assert len(json.dumps(message.card)) < 28_000
 
 
-def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
+def test_not_found_offers_the_closest_page_and_a_failure_none() -> None:
     """The closest page has a button although it is no citation; a failure has no card."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     card = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5).card
@@ -200,7 +200,7 @@ def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
     assert render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5).card is None
 
 
-def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+def test_the_standalone_question_is_shown_and_escaped() -> None:
     """Markup and [n] in it are escaped; a plain question has no such line."""
     answer = Answer(AnswerState.GROUNDED, "25 days.", standalone="*Why* [1] http://evil.example?")
     text = render(answer, 5).text
@@ -211,20 +211,20 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     assert render(replace(answer, standalone=""), 5).text == "25 days."
 
 
-def test_a_corrected_word_stands_over_the_answer() -> None:
+def test_a_corrected_word_is_shown_above_the_answer() -> None:
     """Shows the corrected words, escaped, in a paragraph of their own."""
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", corrections=(Correction("*bakcups", "*backups"),))
     assert render(mistyped, 5).text == "Spelling corrected: \\*backups\n\nNo."
 
 
-def test_what_narrowed_the_search_stands_over_the_answer() -> None:
+def test_applied_filters_are_shown_above_the_answer() -> None:
     """Filters are escaped, in the same place as corrections."""
     applied = AppliedFilter(("not: *drafts",), 0)
     text = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).text
     assert text == "No document matches, so I looked in all of them: not: \\*drafts\n\nNo."
 
 
-def test_what_we_add_is_in_the_answers_language() -> None:
+def test_labels_are_in_the_answers_language() -> None:
     """Shows labels, the ShowCard and the line above the answer in French."""
     many = answer("Tous les jours. [1]", *(cited(number, page=number) for number in range(1, 9)))
     message = render(replace(many, language=Language.FRENCH, standalone="Quand ?"), 5)
@@ -235,7 +235,7 @@ def test_what_we_add_is_in_the_answers_language() -> None:
     assert french.page_of(page=1, file="sop.pdf") in message.card_summary
 
 
-def test_the_places_of_passages_are_bold_and_stand_apart() -> None:
+def test_the_headings_of_passages_are_bold_and_separated() -> None:
     """Teams drops empty Markdown lines, so a paragraph with one space separates the passages."""
     places = ("R&D *Travel*, p. 5 · Hotels", "Handbook, p. 2")
     text = f"{places[0]}\n“Stay cheap.” [1]\n\n{places[1]}\n“Stay put.” [2]"
@@ -266,7 +266,7 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
     assert (message.card, message.citations) == (None, ())
 
 
-def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
+def test_source_changes_are_shown_above_the_answer() -> None:
     """Shows an escaped line with a link above the answer, because a text has no buttons."""
     page = CitedPage((1,), "p. 5 · *Handbook*", "Page 5 of h.pdf", "https://f.example/v/(new)")
     changes = (SourceChange("“**A**” has a newer version:", page), SourceChange("“B” was withdrawn.", None))
@@ -289,6 +289,6 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
         ("See x.example|`y`.", "x.\u2060example"),
     ],
 )
-def test_what_people_copy_is_code_without_hidden_characters(said: str, shown: str) -> None:
+def test_copyable_text_is_code_without_hidden_characters(said: str, shown: str) -> None:
     """Covers addresses, hosts and file names; characters that would end the code span are handled."""
     assert shown in render(answer(said), 5).text

@@ -158,7 +158,7 @@ async def test_a_crash_leaves_one_answer_and_never_a_second_card(
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_restart_waits_for_the_placeholder_that_is_being_posted(world: World, place: str) -> None:
+async def test_a_shutdown_waits_for_the_placeholder_being_posted(world: World, place: str) -> None:
     """During a graceful shutdown the worker still receives the id of a slow post."""
     world.teams.gate.clear()
     async with world.running(drain_seconds=0) as worker:

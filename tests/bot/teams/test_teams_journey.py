@@ -121,7 +121,7 @@ def require_answer(calls: list[dict[str, Any]], conversation: str) -> None:
     assert row["actions"][0]["url"] == claim["appearance"]["url"]
 
 
-async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(tenant: Tenant) -> None:
+async def test_a_reply_in_a_thread_belongs_to_its_channel(tenant: Tenant) -> None:
     """Two posts of one channel are two threads of one tenant.
 
     A message received only through a tenant-wide permission asks nothing.
@@ -161,7 +161,7 @@ async def test_four_conversations_at_once_never_share_an_answer(
 
 
 @pytest.mark.engine("chromium")
-async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser(
+async def test_the_browser_shows_the_answer_with_citations_and_buttons(
     tenant: Tenant, browser: Browser, tmp_path: Path
 ) -> None:
     """Shows the literal text, a citation per mark, five buttons and the overflow control.

@@ -74,7 +74,7 @@ async def test_a_placeholder_says_when_others_are_answered_first(
     assert [one["text"] for one in teams.shown.values()] == [said.searching, said.queued]
 
 
-async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
+async def test_repeated_deliveries_leave_one_text_and_one_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The answer replaces the placeholder; repeating the delivery shows nothing new."""
@@ -87,7 +87,7 @@ async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
     assert {conversation for _, conversation, _ in teams.sent} == {CONVERSATION}
 
 
-async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
+async def test_a_draft_updates_the_placeholder_as_plain_text(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The draft has no markup and no [n] without a target; the answer replaces it."""
@@ -101,7 +101,7 @@ async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
     assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
 
 
-async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
+async def test_a_draft_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
     """A rate limit is not waited for; only the final answer is worth it."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     sent = len(teams.sent)
@@ -111,7 +111,7 @@ async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger
     assert len(teams.sent) == sent + 1
 
 
-async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_delivered(
+async def test_a_personal_chats_answer_ends_its_stream_once(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Shows "searching", then verified sentences as they grow, then one message and one card."""
@@ -137,7 +137,7 @@ async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_deliv
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["too old", "begun before a crash"])
-async def test_a_stream_that_takes_no_more_is_written_over(
+async def test_an_expired_stream_is_replaced_by_the_answer(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox, is_known: bool
 ) -> None:
     """After two minutes, or if another process began it, the answer is still posted once."""
@@ -156,7 +156,7 @@ async def test_a_stream_that_takes_no_more_is_written_over(
     assert len(teams.shown) == 2
 
 
-async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
+async def test_a_placeholder_is_posted_where_teams_refuses_a_stream(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Teams streams another answer of the chat: this one uses an ordinary message."""
@@ -168,7 +168,7 @@ async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
     assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
 
 
-async def test_a_busy_teams_ends_a_stream_later(
+async def test_a_rate_limited_stream_is_ended_later(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Rate limits and unclear outcomes are not worked around with another call."""
@@ -197,7 +197,7 @@ async def test_a_busy_teams_ends_a_stream_later(
     ],
     ids=["has the app", "has it not", "perhaps opened", "has blocked it", "perhaps posted"],
 )
-async def test_new_links_come_to_whoever_asked_for_them(
+async def test_new_links_are_sent_to_the_person_who_asked(
     teams: Teams, messenger: TeamsMessenger, refusal: int, faults: list[int], places: list[str]
 ) -> None:
     """Sent to the personal chat, and below the answer only if Teams surely refused the first."""
@@ -208,7 +208,7 @@ async def test_new_links_come_to_whoever_asked_for_them(
     assert len(teams.shown) == len(places) - len(faults)
 
 
-async def test_what_has_no_sources_any_more_says_so_below_its_answer(
+async def test_an_answer_without_sources_is_reported_in_its_thread(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """No personal chat is opened for it."""
@@ -225,7 +225,7 @@ async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: 
     assert [place for _, place, _ in teams.sent] == [CONVERSATION]
 
 
-async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
+async def test_the_bots_token_is_cached_and_renewed_after_a_401(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """A token serves many messages; after a 401 the next attempt requests a new one."""
@@ -239,9 +239,7 @@ async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
 
 
 @pytest.mark.parametrize("status", [412, 429, 502, 504])
-async def test_microsofts_passing_faults_are_tried_again(
-    teams: Teams, messenger: TeamsMessenger, status: int
-) -> None:
+async def test_transient_errors_are_retried(teams: Teams, messenger: TeamsMessenger, status: int) -> None:
     """The documented statuses are retried with backoff."""
     teams.faults = [web.Response(status=status), web.Response(status=status)]
     await messenger.place(teams.address, Language.ENGLISH)
@@ -249,7 +247,7 @@ async def test_microsofts_passing_faults_are_tried_again(
 
 
 @pytest.mark.parametrize(("status", "error"), [(429, DeliveryError), (502, DeliveryUnclear)])
-async def test_trying_again_ends(
+async def test_retries_are_limited(
     teams: Teams, messenger: TeamsMessenger, status: int, error: type[DeliveryError]
 ) -> None:
     """After four attempts the outbox retries later."""
@@ -312,7 +310,7 @@ async def test_a_card_that_teams_refused_is_posted_later(
 @pytest.mark.parametrize(
     "url", ["https://evil.example/", "http://169.254.169.254/", "https://botframework.com.evil.example/"]
 )
-async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, url: str) -> None:
+async def test_no_message_or_token_is_sent_to_a_foreign_service_url(teams: Teams, url: str) -> None:
     """A stored URL is checked before a token is requested."""
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
@@ -321,7 +319,7 @@ async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, 
     assert teams.tokens == 0
 
 
-async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -> None:
+async def test_an_unreachable_connector_is_no_unclear_outcome(messenger: TeamsMessenger) -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
         await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
@@ -365,7 +363,7 @@ async def test_a_conversation_without_the_bot_is_closed(
         )
 
 
-async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_added(
+async def test_source_changes_update_the_text_and_add_no_card(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """Shows one update of the text, with or without a card; a deleted message raises another error."""
@@ -379,7 +377,7 @@ async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_a
         await messenger.revise(teams.address, {"id": "m0"}, ANSWER, changes)
 
 
-async def test_an_erased_answer_goes_with_its_card(
+async def test_an_erased_answer_is_overwritten_with_its_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Shows the same sentence written over the text and over the card."""

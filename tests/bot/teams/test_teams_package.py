@@ -20,7 +20,7 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
-def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Path) -> None:
+def test_the_package_contains_the_bots_manifest_and_both_icons(tmp_path: Path) -> None:
     """Ids and URL are filled in; the icons have the sizes that Teams requires."""
     target = tmp_path / "app.zip"
     assert make(APP_ID, "https://pages.acme.example/", str(target)).returncode == 0
@@ -36,7 +36,7 @@ def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("options", "takes_files"), [((), False), (("--files",), True)])
-def test_personal_chats_offer_files_only_where_they_are_taken(
+def test_personal_chats_offer_files_only_if_uploads_are_enabled(
     tmp_path: Path, options: tuple[str, ...], takes_files: bool
 ) -> None:
     """Shows both settings: a button for files that the bot ignores would be a dead end."""
@@ -47,7 +47,7 @@ def test_personal_chats_offer_files_only_where_they_are_taken(
     assert bot["supportsFiles"] is takes_files
 
 
-def test_without_an_app_id_the_script_says_how_it_is_used() -> None:
+def test_without_an_app_id_the_script_prints_its_usage() -> None:
     """A missing argument is a usage error, not a traceback."""
     done = make()
     assert done.returncode == 2

@@ -146,7 +146,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
         yield Door(str(server.make_url(PATH)), session, inbox)
 
 
-async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Door) -> None:
+async def test_a_message_with_a_valid_token_is_stored_before_200(door: Door) -> None:
     """Teams gets 200 only after the commit."""
     door.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(door.post(ACTIVITY, f"Bearer {token()}"))
@@ -166,7 +166,7 @@ def thumb(**conversation: Any) -> dict[str, Any]:
     return ACTIVITY | invoke | {"from": {"id": "29:ann"}, "channelData": {}, "conversation": named}
 
 
-async def test_feedback_of_another_tenant_or_without_a_token_is_refused(door: Door) -> None:
+async def test_feedback_of_another_tenant_or_without_token_is_refused(door: Door) -> None:
     """The tenant is read from the conversation if ``channelData`` names none."""
     assert await door.post(thumb(), f"Bearer {token()}") == 200
     assert await door.post(thumb(tenantId="tenant-2"), f"Bearer {token()}") == 403
@@ -251,12 +251,12 @@ async def test_an_unreadable_body_is_refused(door: Door, body: bytes, kind: str,
     [{"conversation": []}, {"entities": [7, None]}, {"channelData": "x"}, {"recipient": 1}, {"text": 7}],
     ids=str,
 )
-async def test_an_activity_of_odd_shapes_never_fails_us(door: Door, strange: dict[str, Any]) -> None:
+async def test_a_malformed_activity_is_never_a_server_error(door: Door, strange: dict[str, Any]) -> None:
     """Malformed fields never lead to status 500."""
     assert await door.post(ACTIVITY | strange, f"Bearer {token()}") in (200, 403)
 
 
-async def test_a_message_that_could_not_be_kept_is_asked_for_again(
+async def test_teams_retries_a_message_that_could_not_be_stored(
     door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With the database down the response is 503; no text of the question is logged."""
@@ -265,7 +265,7 @@ async def test_a_message_that_could_not_be_kept_is_asked_for_again(
     assert "canary" not in caplog.text
 
 
-async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
+async def test_an_unknown_key_id_does_not_delay_valid_messages(openid: OpenId) -> None:
     """Covers the fetch for an unknown key and the daily refresh of a known one."""
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
@@ -283,7 +283,7 @@ async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
     openid.gate.set()
 
 
-async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(openid: OpenId) -> None:
+async def test_a_rotated_key_is_fetched_at_most_once_a_minute(openid: OpenId) -> None:
     """A new key id triggers a fetch, but at most once a minute."""
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
@@ -307,7 +307,7 @@ async def test_old_keys_serve_while_the_key_server_is_down(openid: OpenId) -> No
     assert await keys.find("key-1")
 
 
-async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
+async def test_readiness_requires_microsofts_keys(
     openid: OpenId, new_inbox: Callable[[], Any], development_door: Callable[[Any], TeamsAdapter]
 ) -> None:
     """Keys are fetched without any message, once a minute; stale keys suffice; development needs none."""
@@ -323,7 +323,7 @@ async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
     assert await development_door(new_inbox()).is_ready()
 
 
-async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
+async def test_a_slow_key_server_does_not_block_the_event_loop(openid: OpenId) -> None:
     """Fetching has a timeout and does not block the event loop; without keys the response is 503."""
     openid.gate.clear()
     keys, ticks = SigningKeys(f"{openid.url}/openid", timeout=0.5), 0
@@ -412,7 +412,9 @@ async def test_development_listens_to_this_machine_only(
     ],
     ids=str,
 )
-def test_half_a_configuration_does_not_start(half: dict[str, Any], new_inbox: Callable[[], Any]) -> None:
+def test_an_incomplete_configuration_does_not_start(
+    half: dict[str, Any], new_inbox: Callable[[], Any]
+) -> None:
     """A missing variable raises SettingsError instead of disabling authentication."""
     with pytest.raises(SettingsError):
         opened(BotSettings(**half), new_inbox())

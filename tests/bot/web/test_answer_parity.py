@@ -235,7 +235,7 @@ def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 @for_each("name", ANSWERS)
-def test_slack_and_teams_say_the_same(name: str) -> None:
+def test_slack_and_teams_render_the_same_answer(name: str) -> None:
     """Compares text, numbers, links, sources, figures and the model notice.
 
     Slack shows images between lines in text order, Teams below the text in answer order.
@@ -280,7 +280,7 @@ def test_every_card_is_a_valid_adaptive_card() -> None:
     assert {name: said for name, said in zip(made, faults, strict=True) if said} == {}
 
 
-async def test_the_console_says_the_same(client: TestClient, house: House) -> None:
+async def test_the_console_renders_the_same_answer(client: TestClient, house: House) -> None:
     """Text and numbers as in Slack; each number and source opens the same page or web page."""
     channel = await house.channel("alpha")
     headers = {"X-Footnote-Console": "1", "Origin": str(client.make_url("/")).rstrip("/")}

@@ -81,7 +81,7 @@ async def box_of(page: Page, selector: str) -> FloatRect:
     return box
 
 
-async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str) -> None:
+async def test_the_highlight_covers_the_quoted_words(page: Page, link: str) -> None:
     """On any screen the highlight covers the quote's printed place and nothing next to it.
 
     The pixels below it are dark and those of the margin are light; the text layer lies over the print.
@@ -148,7 +148,7 @@ async def test_everything_works_without_javascript(browser: Browser, link: str) 
 
 
 @pytest.mark.long
-async def test_words_are_searched_without_javascript(browser: Browser, link: str) -> None:
+async def test_document_search_works_without_javascript(browser: Browser, link: str) -> None:
     """Search from the box, results by page, and highlights on the page that a result opens."""
     context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
     page = await context.new_page()
@@ -170,7 +170,7 @@ async def test_words_are_searched_without_javascript(browser: Browser, link: str
     await context.close()
 
 
-async def test_the_quote_is_copied_with_what_names_its_page(page: Page, link: str) -> None:
+async def test_the_quote_is_copied_with_its_reference(page: Page, link: str) -> None:
     """Copies quote, title, file, version and page and confirms it; also without clipboard access."""
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(link)
@@ -203,7 +203,7 @@ async def test_a_phone_opens_the_passage_as_text(browser: Browser, link: str) ->
     await context.close()
 
 
-async def test_a_page_seen_from_near_is_drawn_finer(page: Page, link: str) -> None:
+async def test_a_zoomed_page_loads_tiles_of_higher_resolution(page: Page, link: str) -> None:
     """The visible tiles are loaded over the page image at 200 %; none was requested before."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.rpartition("@")[2]))
@@ -220,7 +220,7 @@ async def test_a_page_seen_from_near_is_drawn_finer(page: Page, link: str) -> No
     assert (first["x"], first["y"]) == (whole["x"], whole["y"])
 
 
-async def test_the_keyboard_turns_pages_and_comes_back(page: Page, link: str) -> None:
+async def test_the_keyboard_turns_pages_and_returns(page: Page, link: str) -> None:
     """Arrow keys turn pages, plus zooms, Escape returns to the cited page."""
     await page.goto(link, wait_until="load")
     await page.keyboard.press("ArrowRight")
@@ -231,7 +231,9 @@ async def test_the_keyboard_turns_pages_and_comes_back(page: Page, link: str) ->
     assert await page.is_checked("#x150")
 
 
-async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestClient, house: House) -> None:
+async def test_the_highlight_is_in_view_when_the_page_opens(
+    page: Page, client: TestClient, house: House
+) -> None:
     """A passage at the bottom of a page is scrolled into view, also on a phone."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "a.pdf", make_pdf([["x"] * 30 + ["the last line"]]))
@@ -244,7 +246,7 @@ async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestC
     )
 
 
-async def test_the_opened_quote_is_strongest_and_the_next_one_is_a_key_away(
+async def test_the_opened_quote_stands_out_and_keys_reach_the_others(
     page: Page, client: TestClient, house: House
 ) -> None:
     """Two highlights on a page, the opened one on top.
@@ -303,7 +305,7 @@ async def test_refused_links_show_what_to_do(
     assert "This link has expired" in await page.inner_text("h1")
 
 
-async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
+async def test_a_button_opens_its_page_and_each_mark_its_quote(
     page: Page, client: TestClient, house: House
 ) -> None:
     """Two quotes on a page share a button, which opens the first; each number opens its own quote.
@@ -344,7 +346,7 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
 
 
 @pytest.mark.long
-async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
+async def test_a_draft_is_shown_while_the_answer_is_written(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
     """Drafts are shown as text with a progress mark; the answer replaces them.
@@ -371,9 +373,7 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     await page.frame_locator("#reader-frame").locator(".number").wait_for()
 
 
-async def test_what_a_model_or_a_pdf_says_is_never_markup(
-    page: Page, client: TestClient, house: House
-) -> None:
+async def test_text_of_models_and_pdfs_is_never_markup(page: Page, client: TestClient, house: House) -> None:
     """Tags and scripts in answer, title and file name appear as text."""
     await cite(client, house, "alpha", "<img src=x onerror=alert(1)> [1] and [7] **no**")
     await page.goto(console_of(client))
@@ -408,9 +408,7 @@ QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.
 
 
 @pytest.mark.long
-async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
-    page: Page, house: House, link: str
-) -> None:
+async def test_a_page_with_a_renewed_link_still_loads_tiles(page: Page, house: House, link: str) -> None:
     """Tiles loaded on zooming use the renewed link after the old one has expired."""
     await page.clock.install()
     await page.goto(link)
@@ -424,7 +422,7 @@ async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
     await page.wait_for_function(QUARTERS)
 
 
-async def test_an_open_page_outlives_its_link_in_its_place(page: Page, house: House, link: str) -> None:
+async def test_an_open_page_renews_its_link_in_place(page: Page, house: House, link: str) -> None:
     """After four days the page has renewed its link without a reload."""
     await page.clock.install()
     await page.goto(link)

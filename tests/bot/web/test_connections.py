@@ -93,7 +93,7 @@ async def answers(server: TestClient, address: str) -> bool:
 
 @pytest.mark.parametrize("half", [HALF, HALF_BODY, b"G"], ids=["head", "body", "letter"])
 @pytest.mark.timeout(120)
-async def test_half_a_request_is_closed_in_time(
+async def test_an_incomplete_request_times_out(
     server: TestClient, half: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A log line per second reports their number; nothing counts as a failure."""
@@ -124,7 +124,7 @@ async def test_a_slow_answer_is_not_a_slow_request(server: TestClient) -> None:
     assert not await is_closed(posted, 0.1)
 
 
-async def test_a_large_body_may_take_its_time_and_single_bytes_may_not(server: TestClient) -> None:
+async def test_a_slow_large_body_is_read_but_a_dripping_one_is_closed(server: TestClient) -> None:
     """Shows that a file over a slow line is read whole, and that occasional bytes keep no connection open."""
     large = HALF_BODY.replace(b": 100", b": 20000")
     flowing, dripping = await opened(server, large), await opened(server, large)
@@ -136,7 +136,7 @@ async def test_a_large_body_may_take_its_time_and_single_bytes_may_not(server: T
     assert await is_closed(dripping, PATIENCE)
 
 
-async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) -> None:
+async def test_incomplete_requests_evict_only_their_own_address(server: TestClient) -> None:
     """A hundred from one address leave other connections open, and every complete request is answered."""
     kept, busy = await opened(server, GET, "127.0.0.2"), await opened(server, GET.replace(b"ok", b"work"))
     assert b"200" in await kept[0].read(500)
@@ -149,14 +149,14 @@ async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) ->
     assert not await is_closed(busy, 0.1)
 
 
-async def test_half_requests_from_everywhere_stop_nobody(server: TestClient) -> None:
+async def test_incomplete_requests_from_many_addresses_block_no_one(server: TestClient) -> None:
     """Shows that the global limit closes the oldest connection without a complete request."""
     halves = [await opened(server, HALF, f"127.0.1.{number}") for number in range(1, 60)]
     assert await answers(server, "127.0.0.9")
     assert await is_closed(halves[0], 1)
 
 
-async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> None:
+async def test_a_new_connection_is_refused_while_all_are_busy(server: TestClient) -> None:
     """Shows that no request in progress is aborted for a new connection."""
     work = GET.replace(b"/ok", b"/work")
     busy = [await opened(server, work, f"127.0.2.{number}") for number in range(1, 9)]
@@ -164,7 +164,7 @@ async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> No
     assert not await is_closed(busy[0], 0.1)
 
 
-def test_the_limit_leaves_half_of_the_handles() -> None:
+def test_the_limit_leaves_half_of_the_file_handles() -> None:
     """Shows that file handles remain for stored files and the database."""
     handles, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (300, most))

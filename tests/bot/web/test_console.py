@@ -58,7 +58,7 @@ async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClie
     assert (await client.get(source["view"])).status == 200
 
 
-async def test_an_answer_comes_in_lines_for_who_accepts_them(client: TestClient, house: House) -> None:
+async def test_an_answer_is_streamed_as_ndjson_on_request(client: TestClient, house: House) -> None:
     """Drafts while the answer is written, without [n] that have no target yet; then the answer."""
     channel = await house.channel("alpha")
     house.answering.answers["When?"] = house.answer("At two. Daily.")
@@ -71,9 +71,7 @@ async def test_an_answer_comes_in_lines_for_who_accepts_them(client: TestClient,
     assert answer | {"question": ""} == json.loads(whole) | {"question": ""}  # asked twice
 
 
-async def test_an_answer_in_lines_that_fails_ends_with_a_line_that_says_so(
-    client: TestClient, house: House
-) -> None:
+async def test_a_failed_ndjson_answer_ends_with_a_failed_line(client: TestClient, house: House) -> None:
     """The status was already sent; the last line has no text."""
     channel = await house.channel("alpha")
     house.answering.answers["When?"] = RuntimeError("secret")
@@ -126,9 +124,7 @@ async def test_a_figure_comes_with_its_caption_and_its_place(
     ]
 
 
-async def test_not_found_names_the_nearest_page_and_what_was_not_read(
-    client: TestClient, house: House
-) -> None:
+async def test_not_found_names_the_closest_page_and_unread_files(client: TestClient, house: House) -> None:
     """The closest page can be opened, and unread files are listed, in the answer's language."""
     channel = await house.channel("alpha")
     near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc", "a.pdf")
@@ -147,7 +143,7 @@ async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     assert answer["unread"] == ["b.pdf: it opens only with a password"]
 
 
-async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -> None:
+async def test_each_browser_page_is_a_conversation(client: TestClient, house: House) -> None:
     """A browser page is a conversation: its next question in the channel sees the previous ones."""
     alpha, beta = await house.channel("alpha"), await house.channel("beta")
     mine, other = str(uuid4()), str(uuid4())
@@ -164,7 +160,7 @@ async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -
     assert histories == [[], [], [], ["1"], []]
 
 
-async def test_an_answer_says_how_its_question_was_understood(client: TestClient, house: House) -> None:
+async def test_an_answer_shows_its_standalone_question(client: TestClient, house: House) -> None:
     """Shown only if it differs from the typed question."""
     channel = await house.channel("alpha")
     for standalone, shown in (("Why is that?", WORDS.understood(question="Why is that?")), ("", "")):
@@ -179,7 +175,7 @@ async def test_an_answer_says_how_its_question_was_understood(client: TestClient
     assert shown == "I only looked in 1 document: Facilities"
 
 
-async def test_a_failure_tells_nothing_of_itself(
+async def test_a_failure_reveals_no_details(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither response nor log contains the exception's text, which may quote a document."""
@@ -223,7 +219,7 @@ async def test_a_form_on_another_page_cannot_ask(client: TestClient, house: Hous
 
 
 @pytest.mark.parametrize("path", ["/", "/console/channels", "/console/channels/1"])
-async def test_a_rebound_name_sees_nothing(client: TestClient, house: House, path: str) -> None:
+async def test_a_rebound_host_name_is_refused(client: TestClient, house: House, path: str) -> None:
     """With a foreign Host header even the page itself is refused; with ours it is served."""
     await house.channel("alpha")
     assert (await client.get(path, headers={"Host": "rebound.example:8765"})).status == 403
@@ -231,7 +227,7 @@ async def test_a_rebound_name_sees_nothing(client: TestClient, house: House, pat
     assert (await client.get(path, headers={"Host": "[::1]:8765"})).status == 200
 
 
-async def test_the_console_stays_shut_where_links_point_elsewhere(visit: Visit, house: House) -> None:
+async def test_the_console_is_disabled_behind_a_public_url(visit: Visit, house: House) -> None:
     """A public URL suggests a reverse proxy: no console, unless a setting enables it."""
     house.public_url = "https://docs.example.org"
     assert (await (await visit()).get("/")).status == 404
@@ -267,9 +263,7 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
     assert shown["progress"] == {"files": 1, "answering": 1, "pages": 2, "waiting": 0, "quarantined": 0}
 
 
-async def test_a_web_source_opens_by_itself_and_says_where_it_is_from(
-    client: TestClient, house: House
-) -> None:
+async def test_a_web_source_opens_its_own_url_and_names_its_host(client: TestClient, house: House) -> None:
     """Shows the same label as the chats, the page's own URL, and no link into the viewer."""
     alpha = await house.channel("alpha")
     url = "https://example.org/deposits#:~:text=Ask%20first."
@@ -285,7 +279,7 @@ async def test_a_web_source_opens_by_itself_and_says_where_it_is_from(
     assert citation["page"] is None
 
 
-async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house: House) -> None:
+async def test_a_channel_shows_the_state_of_its_web_pages(client: TestClient, house: House) -> None:
     """Shows the numbers of web pages that the channel may cite, and nothing for a channel without any."""
     alpha, beta = await house.channel("alpha"), await house.channel("beta")
     read, broken = "https://example.org/read", "https://example.org/broken"
@@ -332,7 +326,7 @@ async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, hou
         b'{"channel": 1, "question": "?", "thread": 7}',
     ],
 )
-async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> None:
+async def test_a_malformed_body_is_a_bad_request(client: TestClient, body: bytes) -> None:
     """A body that our script would never send gets 400, not an error."""
     response = await client.post(
         "/console/ask", data=body, headers=OWN | {"Content-Type": "application/json"}
@@ -340,7 +334,7 @@ async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> 
     assert response.status == 400
 
 
-async def test_a_question_over_the_limit_is_not_read(visit: Visit, house: House) -> None:
+async def test_a_question_over_the_limit_is_refused(visit: Visit, house: House) -> None:
     """A question that is too long gets 400, a body over a megabyte 413; neither is answered."""
     channel = await house.channel("alpha")
     client = await visit(question_chars=100)

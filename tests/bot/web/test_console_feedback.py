@@ -31,7 +31,7 @@ async def keep_record(house: House, channel: Channel, question: str) -> None:
 
 
 @pytest.mark.engine("chromium")
-async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
+async def test_feedback_with_reason_and_right_page_is_stored(
     page: Page, client: TestClient, house: House
 ) -> None:
     """Shows the way from the button to the stored feedback, and the explanation next to it."""
@@ -53,7 +53,9 @@ async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
 
 
 @pytest.mark.parametrize("path", ["/console/feedback", "/console/why"])
-async def test_only_our_own_page_speaks_of_local_answers(client: TestClient, house: House, path: str) -> None:
+async def test_only_our_own_page_gives_feedback_on_local_answers(
+    client: TestClient, house: House, path: str
+) -> None:
     """Shows that other sites, chat channels and malformed bodies are refused; expired answers say so."""
     local = await house.channel("alpha")
     chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))

@@ -46,7 +46,7 @@ async def asked_and_approved(house: House, folder: int) -> tuple[object, object]
         return row.asked, row.approved
 
 
-async def test_a_folder_tells_what_vanished_and_a_word_allows_exactly_what_was_shown(
+async def test_approval_covers_exactly_the_deletions_that_were_shown(
     client: TestClient, house: House
 ) -> None:
     """Deletions that appear after the page was shown still await approval."""
@@ -74,7 +74,7 @@ async def folders_of(client: TestClient) -> list[dict[str, object]]:
     return told
 
 
-async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
+async def test_a_chat_channels_folder_is_anonymous_and_not_approvable(
     client: TestClient, house: House
 ) -> None:
     """Neither name, files nor location are shown, and no deletion can be approved."""
@@ -92,7 +92,7 @@ async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
 @pytest.mark.parametrize(
     "headers", [{}, OWN | {"Origin": "http://evil.example"}, OWN | {"Host": "evil.example"}]
 )
-async def test_only_our_own_page_gives_an_admins_word(
+async def test_only_our_own_page_approves_deletions(
     client: TestClient, house: House, headers: dict[str, str]
 ) -> None:
     """Requests of a foreign page or rebound host name delete nothing."""
@@ -107,15 +107,13 @@ async def test_only_our_own_page_gives_an_admins_word(
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"documents": 3}', b'{"documents": ["x"]}', b'{"documents": [3]}']
 )
-async def test_a_word_about_nonsense_is_refused(client: TestClient, house: House, body: bytes) -> None:
+async def test_a_malformed_approval_is_refused(client: TestClient, house: House, body: bytes) -> None:
     """A body that our script would never send gets 400, not an error."""
     headers = OWN | {"Content-Type": "application/json"}
     assert (await client.post("/console/folders/1/approve", data=body, headers=headers)).status == 400
 
 
-async def test_what_was_tried_is_offered_and_failed_files_come_first(
-    client: TestClient, house: House
-) -> None:
+async def test_suggestions_are_shown_and_failed_files_come_first(client: TestClient, house: House) -> None:
     """Questions of the newest receipts are suggested; unreadable files come first in the list."""
     channel, shelved = await shelve_three(house)
     await on_claim(house, channel, shelved[0], ["How red is it?", "How round is it?"])
@@ -170,7 +168,7 @@ async def wait_in_line(house: House, channel: Channel, count: int) -> None:
 
 
 @pytest.mark.engine("chromium")
-async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
+async def test_an_admin_approves_deletions_in_the_browser(
     page: Page, client: TestClient, house: House
 ) -> None:
     """The folder's problem is described in plain words; one click approves the shown deletions."""
@@ -213,9 +211,7 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
 
 @pytest.mark.long
 @pytest.mark.engine("chromium")
-async def test_a_service_that_does_not_answer_is_called_so(
-    page: Page, client: TestClient, house: House
-) -> None:
+async def test_an_unreachable_service_is_reported(page: Page, client: TestClient, house: House) -> None:
     """With a proxy's error page in its place no state is invented, and the page recovers."""
     await shelve_three(house)
     await page.route("**/console/channels", lambda route: route.fulfill(body="<html>Bad gateway</html>"))

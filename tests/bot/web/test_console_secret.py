@@ -31,9 +31,7 @@ async def stranger(visit: Visit) -> TestClient:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_without_the_secret_there_is_a_sentence_that_says_where_it_is(
-    stranger: TestClient, path: str
-) -> None:
+async def test_without_the_secret_the_page_says_where_to_find_it(stranger: TestClient, path: str) -> None:
     """Another local user, and a proxy that rewrites Host, get no page; a wrong secret counts as none."""
     for headers in ({}, {"Authorization": "Bearer x"}, {"Cookie": f"footnote_console_{stranger.port}=\xfc"}):
         refused = await stranger.get(path, headers=headers)
@@ -54,7 +52,7 @@ async def test_no_question_is_asked_without_it(stranger: TestClient, house: Hous
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_the_printed_address_signs_a_browser_in(stranger: TestClient, path: str) -> None:
+async def test_the_printed_url_signs_a_browser_in(stranger: TestClient, path: str) -> None:
     """The cookie is SameSite=Strict and HttpOnly; the redirect target does not contain the secret."""
     query = {"secret": CONSOLE_SECRET, "format": "html"}
     opened = await stranger.get(path, params=query, headers=BROWSER)
@@ -67,7 +65,7 @@ async def test_the_printed_address_signs_a_browser_in(stranger: TestClient, path
     assert (await stranger.get(path)).status == 200  # the client sends the cookie
 
 
-async def test_a_program_names_it_in_a_header_or_in_the_query(stranger: TestClient) -> None:
+async def test_a_program_sends_it_in_a_header_or_the_query(stranger: TestClient) -> None:
     """Shows that a script gets its response at once, and no cookie."""
     for how in ({"headers": SIGNED_IN}, {"params": {"secret": CONSOLE_SECRET}}):
         listed = await stranger.get("/console/channels", **how)
@@ -75,7 +73,7 @@ async def test_a_program_names_it_in_a_header_or_in_the_query(stranger: TestClie
         assert "Set-Cookie" not in listed.headers
 
 
-async def test_it_opens_nothing_for_who_comes_from_elsewhere(stranger: TestClient) -> None:
+async def test_the_secret_does_not_open_foreign_requests(stranger: TestClient) -> None:
     """Shows that the secret does not replace the other checks, and that they set no cookie."""
     for headers in ({"Host": "evil.example"}, {"X-Forwarded-For": "203.0.113.7"}):
         asked = {"params": {"secret": CONSOLE_SECRET}, "headers": BROWSER | headers}
@@ -83,7 +81,7 @@ async def test_it_opens_nothing_for_who_comes_from_elsewhere(stranger: TestClien
         assert (refused.status, "Set-Cookie" in refused.headers) == (403, False)
 
 
-async def test_links_health_and_files_want_no_secret(stranger: TestClient) -> None:
+async def test_links_and_health_need_no_secret(stranger: TestClient) -> None:
     """Shows that only the console requires a secret, and that no other page accepts one."""
     for path in ("/healthz", "/readyz", "/about"):
         answered = await stranger.get(path, params={"secret": CONSOLE_SECRET}, headers=BROWSER)
@@ -108,7 +106,7 @@ async def test_a_click_on_another_page_opens_the_console(
     assert "footnote console" in await refused.inner_text("main")
 
 
-def test_the_secret_is_this_users_alone_and_stays(tmp_path: Path) -> None:
+def test_the_secret_file_is_private_and_persistent(tmp_path: Path) -> None:
     """Shows a file with mode 0600, one secret per home for all processes, and none that is empty."""
     secret = read_console_secret(tmp_path / "home")
     file = tmp_path / "home" / "console_secret"

@@ -56,7 +56,7 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
     assert (await client.get(path, headers={"Via": "1.1 proxy"})).status == 403
 
 
-async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
+async def test_direct_chats_and_expired_records_are_not_shown(
     client: TestClient, visit: Visit, house: House
 ) -> None:
     """Expired records are hidden even before they are purged; without the console there is no page."""
@@ -77,7 +77,7 @@ async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
         assert (await client.get(f"/console/search/{place.id}/{key}.json")).status == 404
 
 
-async def test_a_thread_of_the_console_is_forgotten_on_demand(client: TestClient, house: House) -> None:
+async def test_a_console_conversation_is_deleted_on_request(client: TestClient, house: House) -> None:
     """Deletes and audits its turns; other sites, chat channels and invalid threads are refused."""
     channel, thread = await house.channel("alpha"), uuid4()
     turn = NewTurn("q1", channel.id, f"console {thread}", "When?", "When?", "At night.", (), utc_now())

@@ -65,7 +65,7 @@ async def link(house: House, channel: Channel, shelved: Shelved) -> str:
         ("\u0301", []),
     ],
 )
-def test_words_are_found_as_people_type_them(query: str, found: list[str]) -> None:
+def test_words_are_matched_however_they_are_typed(query: str, found: list[str]) -> None:
     """Ignores case, accents, ligatures, hyphens and line breaks; a query is never a pattern."""
     text = "In the Café of the\noffice: ﬁne  Größe, SOP-IT\u201104."
     result = search_pages(["", text], query)
@@ -73,7 +73,7 @@ def test_words_are_found_as_people_type_them(query: str, found: list[str]) -> No
     assert result.counts == ({2: 1} if found else {})
 
 
-def test_pages_with_all_words_are_found_where_none_has_them_in_this_order() -> None:
+def test_pages_with_all_words_are_found_without_a_verbatim_match() -> None:
     """The result says so; a page with only some of the words is no match."""
     result = search_pages(["run daily backups", "backups", "a daily Backup"], "backup daily")
     assert (result.is_verbatim, result.counts) == (False, {1: 2, 3: 2})
@@ -92,7 +92,7 @@ def test_every_page_is_counted_and_the_first_are_listed() -> None:
     assert snippet.after.endswith(" before…")
 
 
-def test_an_outline_names_each_heading_where_it_comes_up() -> None:
+def test_an_outline_lists_each_heading_with_its_page() -> None:
     """A heading is listed once while chunks belong to it, with its level in their paths."""
     sections = [(("A", "x"), 1), (("A", "x"), 2), (("A", "y"), 3), ((), 4), (("B",), 4)]
     outline = [(one.level, one.text, one.page) for one in outline_of(sections)]
@@ -100,7 +100,7 @@ def test_an_outline_names_each_heading_where_it_comes_up() -> None:
 
 
 @pytest.mark.parametrize("is_linked", [True, False])
-async def test_places_are_listed_by_page_and_marked_there(
+async def test_matches_are_listed_by_page_and_highlighted(
     client: TestClient, shelved: Shelved, link: str, *, is_linked: bool
 ) -> None:
     """Counts, snippets, highlights distinct from the quote's, and a link to the next page with a match."""
@@ -120,7 +120,7 @@ async def test_places_are_listed_by_page_and_marked_there(
     assert ('id="found-1"' in cited, 'id="hit"' in cited) == (True, is_linked)
 
 
-async def test_what_is_searched_for_is_never_markup_and_has_an_end(client: TestClient, link: str) -> None:
+async def test_queries_are_escaped_and_limited(client: TestClient, link: str) -> None:
     """Tags in query and document are shown as text; long queries are cut; invalid bytes are ignored."""
     html = await (await client.get(f"{link}/search", params={"q": "<b>bold</b>"})).text()
     assert "<mark>&lt;b&gt;bold&lt;/b&gt;</mark>" in html
@@ -142,7 +142,7 @@ async def test_the_outline_leads_to_the_page_of_each_heading(client: TestClient,
 
 
 @pytest.mark.parametrize(("number", "page"), [("3", 3), ("0", 1), ("999", 3), ("+2+", 2)])
-async def test_a_number_leads_to_its_page(client: TestClient, link: str, number: str, page: int) -> None:
+async def test_a_page_number_opens_its_page(client: TestClient, link: str, number: str, page: int) -> None:
     """Beyond the ends it opens the first or the last page; the query is kept."""
     opened = await client.get(f"{link}/go?n={number}&q=backups")
     assert (opened.status, opened.url.path, opened.url.query_string) == (200, f"{link}/{page}", "q=backups")
@@ -150,12 +150,12 @@ async def test_a_number_leads_to_its_page(client: TestClient, link: str, number:
 
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "²", "9" * 30])
-async def test_what_is_no_number_leads_nowhere(client: TestClient, link: str, number: str) -> None:
+async def test_an_invalid_page_number_is_not_found(client: TestClient, link: str, number: str) -> None:
     """A number that is not valid gets the common 404 page."""
     assert (await client.get(f"{link}/go", params={"n": number})).status == 404
 
 
-async def test_a_link_searches_its_own_version_alone(
+async def test_a_link_searches_only_its_own_version(
     client: TestClient, house: House, channel: Channel, shelved: Shelved, link: str
 ) -> None:
     """Neither newer versions nor other documents are searched; expired and forged links are refused."""
@@ -170,7 +170,7 @@ async def test_a_link_searches_its_own_version_alone(
     assert ended.status == 410
 
 
-async def test_a_document_whose_text_is_gone_says_so(
+async def test_a_document_without_text_is_reported(
     client: TestClient, house: House, shelved: Shelved, link: str
 ) -> None:
     """Search and outline say so, and the page opens without them."""
@@ -200,7 +200,7 @@ class GatedReadings:
         return [(("A",), 1)]
 
 
-async def test_what_was_found_waits_for_nobody_and_holders_take_turns() -> None:
+async def test_cached_results_are_immediate_and_holders_take_turns() -> None:
     """A hundred searches of one holder delay another's by two; cached results are not delayed."""
     readings = GatedReadings()
     search = DocumentSearch(cast(RepairingReadings, readings))

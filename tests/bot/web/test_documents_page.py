@@ -88,7 +88,7 @@ async def test_an_unreadable_document_is_read_again(
     assert (entry.action, entry.subject) == ("retry", str(backup.document))
 
 
-async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_answers(
+async def test_a_failed_newer_version_can_be_read_again(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
     """A live document with a failed newer version has the same button."""
@@ -111,7 +111,7 @@ async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_ans
     assert row["reason"] == "a newer version is on its way"
 
 
-async def test_a_long_list_comes_in_pages(
+async def test_a_long_list_is_paginated(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
     """Pages link to the next and previous ones and keep the filter; JSON contains all."""
@@ -140,7 +140,7 @@ async def test_a_long_list_comes_in_pages(
     assert len(await listed(client, **query)) == 101
 
 
-async def test_metadata_are_corrected_and_taken_back(
+async def test_metadata_are_corrected_and_reset(
     client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
     """Unchanged fields keep the printed values; documents of another channel are not found."""

@@ -123,7 +123,7 @@ async def test_an_expired_link_leads_to_its_answer(
     assert (await client.get(f"{path}x")).status == 404
 
 
-async def test_the_expired_link_to_a_newer_version_leads_to_the_answer_too(
+async def test_an_expired_newer_version_link_leads_to_the_answer_too(
     client: TestClient, house: House
 ) -> None:
     """The button of the newer-version bar cites a version that the answer does not."""
@@ -142,7 +142,7 @@ async def test_the_expired_link_to_a_newer_version_leads_to_the_answer_too(
     assert 'href="https://slack.com/archives/C1ABC/p1700000000000100"' in await ended.text()
 
 
-async def test_renewed_links_open_what_the_answer_showed(client: TestClient, house: House) -> None:
+async def test_renewed_links_open_the_answers_quotes(client: TestClient, house: House) -> None:
     """All its quotes get links with a new expiry; none after the record or channel is deleted."""
     channel, _ = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1.2"})
     house.now += timedelta(days=8)

@@ -51,7 +51,7 @@ async def shown(house: House, channel: Channel, what: Shown, shelved: Shelved) -
 
 
 @pytest.mark.parametrize(("box", "pixels"), [(BOX, (870, 246)), (Box(0, 0.1, 1, 0.9), (974, 1024))])
-async def test_the_picture_is_the_figures_part_of_its_page(
+async def test_the_image_is_the_figures_part_of_its_page(
     client: TestClient, house: House, figure: ShownFigure, box: Box, pixels: tuple[int, int]
 ) -> None:
     """Shows a crop with a narrow margin, within the size limits of chat platforms, without sign-in."""
@@ -63,9 +63,7 @@ async def test_the_picture_is_the_figures_part_of_its_page(
     assert max(struct.unpack(">II", data[16:24])) <= 1024
 
 
-async def test_no_browser_keeps_it_and_a_chats_page_may_show_it(
-    client: TestClient, figure: ShownFigure
-) -> None:
+async def test_an_image_is_not_cached_and_can_be_embedded(client: TestClient, figure: ShownFigure) -> None:
     """Shows that caches keep it no longer than link and document live, and that other sites may embed it."""
     headers = (await client.get(figure.path)).headers
     assert headers["Cache-Control"] == "private, no-store"
@@ -74,7 +72,7 @@ async def test_no_browser_keeps_it_and_a_chats_page_may_show_it(
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownFigure) -> None:
+async def test_an_image_is_rendered_once(client: TestClient, house: House, figure: ShownFigure) -> None:
     """Shows that all answers with the same figure share its image, distinct from the page's."""
     other = await shown(house, figure.channel, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
     first, second = [await (await client.get(one.path)).read() for one in (figure, other)]
@@ -83,16 +81,14 @@ async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownF
     assert len(list((house.home / "images").iterdir())) == 2
 
 
-async def test_a_page_link_opens_no_picture_and_a_picture_link_no_page(
-    client: TestClient, figure: ShownFigure
-) -> None:
+async def test_page_and_image_links_are_not_interchangeable(client: TestClient, figure: ShownFigure) -> None:
     """Shows that access to a figure's image gives no access to its document."""
     picture, page = (path.rpartition("/")[2] for path in (figure.path, figure.page))
     for path in (f"/f/{page}", f"/v/{picture}", f"/v/{picture}/p/2@1x", f"/v/{picture}/file.pdf"):
         assert (await client.get(path)).status == 404
 
 
-async def test_forged_links_are_refused_with_the_bytes_of_any_other_path(
+async def test_forged_links_are_refused_like_any_unknown_path(
     client: TestClient, figure: ShownFigure
 ) -> None:
     """Shows that the response never tells what is wrong with a link."""
@@ -110,7 +106,7 @@ async def test_an_expired_link_shows_nothing(client: TestClient, house: House, f
     await assert_ended(client, figure)
 
 
-async def test_a_withdrawn_document_and_a_raised_epoch_end_its_pictures(
+async def test_withdrawal_and_revocation_end_a_documents_images(
     client: TestClient, house: House, figure: ShownFigure
 ) -> None:
     """Shows that an image is refused as soon as its page is."""
@@ -139,7 +135,7 @@ async def test_a_link_of_one_channel_shows_no_figure_of_another(
         await assert_ended(client, one)
 
 
-async def test_a_citation_that_marks_nothing_has_no_picture(
+async def test_a_citation_without_boxes_has_no_image(
     client: TestClient, house: House, figure: ShownFigure
 ) -> None:
     """Shows that a link never falls back to the whole page."""
@@ -162,7 +158,7 @@ def impatient(house: House) -> House:
     return house
 
 
-async def test_a_page_whose_drawing_dies_costs_its_picture_alone(
+async def test_a_page_whose_rendering_is_killed_loses_only_its_image(
     impatient: House, client: TestClient
 ) -> None:
     """Shows that the sandboxed process hits its limit, a 503 is returned, and the next page is rendered."""

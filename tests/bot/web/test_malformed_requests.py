@@ -58,7 +58,7 @@ async def sent_raw(client: TestClient, request: bytes) -> tuple[int, dict[str, s
         "long line",
     ],
 )
-async def test_what_is_no_request_is_neither_echoed_nor_logged(
+async def test_malformed_requests_are_neither_echoed_nor_logged(
     client: TestClient, caplog: pytest.LogCaptureFixture, request_: bytes
 ) -> None:
     """The request line holds a live token and a header a key: neither appears in logs or responses."""
@@ -72,7 +72,7 @@ async def test_what_is_no_request_is_neither_echoed_nor_logged(
     assert "Server" not in headers or "aiohttp" not in headers["Server"]
 
 
-async def test_a_failure_of_the_server_itself_is_not_told(
+async def test_an_internal_server_error_reveals_nothing(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows our error page, and a log line with the place, even if our middleware fails."""
@@ -87,7 +87,7 @@ async def test_a_failure_of_the_server_itself_is_not_told(
     assert "a request failed: RuntimeError" in caplog.text
 
 
-async def test_an_expectation_that_nobody_knows_is_not_repeated(client: TestClient) -> None:
+async def test_an_unknown_expect_header_is_not_echoed(client: TestClient) -> None:
     """Shows that no header is echoed."""
     refused = await client.get("/healthz", headers={"Expect": TOKEN})
     assert (refused.status, await refused.text()) == (417, "417 Expectation Failed\n")
@@ -109,7 +109,7 @@ async def test_an_expectation_that_nobody_knows_is_not_repeated(client: TestClie
     ],
     ids=["gzip", "cut", "deflate", "charset", "codec", "bytes", "deep", "text", "number"],
 )
-async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
+async def test_a_malformed_body_is_no_server_error(
     client: TestClient,
     caplog: pytest.LogCaptureFixture,
     path: str,
@@ -122,7 +122,7 @@ async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
-async def test_values_that_no_database_takes_are_no_failure_of_ours(
+async def test_out_of_range_values_are_no_server_error(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Numbers, timestamps and types out of range: 4xx, or treated as not given."""
@@ -171,7 +171,7 @@ PART = b'--x\r\nContent-Disposition: form-data; name="place"\r\n'
         PART + b"Content-Type: multipart/mixed\r\n\r\nx\r\n--x--\r\n",
     ],
 )
-async def test_a_form_of_malformed_parts_is_no_failure_of_ours(
+async def test_a_malformed_multipart_form_is_no_server_error(
     client: TestClient, caplog: pytest.LogCaptureFixture, body: bytes
 ) -> None:
     """Each page that reads a form answers 4xx, or that it was empty; no traceback is logged."""
@@ -182,7 +182,7 @@ async def test_a_form_of_malformed_parts_is_no_failure_of_ours(
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
-async def test_the_log_has_the_status_that_was_sent_and_the_route(
+async def test_the_log_has_the_sent_status_and_the_route(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A refusal is not logged as 500; requests that match no route are labelled so."""
@@ -208,7 +208,7 @@ async def test_the_log_has_the_status_that_was_sent_and_the_route(
     assert counted == [("slack_events", 415), ("unmatched", 404), ("unmatched", 405), ("viewer", 404)]
 
 
-async def test_a_forged_link_is_counted_whatever_it_opens(visit: Visit) -> None:
+async def test_forged_links_are_counted_on_every_route(visit: Visit) -> None:
     """Shows for each route below /v/ and /f/ that an unsigned link is refused and counted."""
     metrics = ServiceMetrics()
     client = await visit(count_request=metrics.count_request)

@@ -48,7 +48,7 @@ class GatedRenderer:
         return DRAWN
 
 
-async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
+async def test_a_cancelled_request_causes_no_second_rendering(tmp_path: Path) -> None:
     """Shows that a closed browser tab does not cause a second rendering next to the first."""
     renderer = GatedRenderer()
     images = PageImages(Blobs(tmp_path / "blobs"), renderer, 1000)
@@ -70,7 +70,7 @@ async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> 
     assert renderer.drawn == 1
 
 
-async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path: Path) -> None:
+async def test_waiting_requests_retry_one_by_one_after_a_failure(tmp_path: Path) -> None:
     """Shows that a failed page is rendered again, never twice at the same time."""
     renderer = GatedRenderer(failures=1)
     renderer.gate.set()
@@ -81,7 +81,7 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     assert (renderer.drawn, renderer.busiest) == (2, 1)
 
 
-async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
+async def test_only_one_of_several_machines_renders(tmp_path: Path) -> None:
     """Shows that a machine without the PDF loads the image from the object store, and else renders it."""
     store = ObjectStore(f"file://{tmp_path / 'store'}", BlobsUnavailable, "the blob store", key=b"ours")
     first, second = (Blobs(tmp_path / name / "blobs", store=store) for name in ("one", "two"))
@@ -124,7 +124,7 @@ class OrderedRenderer:
 
 
 @pytest.mark.parametrize("wanted", [1000, 119], ids=["another page", "the last of them"])
-async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted: int) -> None:
+async def test_120_images_for_one_holder_do_not_delay_another(tmp_path: Path, wanted: int) -> None:
     """Shows that another holder's page is begun next to the first one's, and each is rendered once."""
     renderer = OrderedRenderer()
     images = PageImages(Blobs(tmp_path / "blobs"), renderer, 10_000)
@@ -150,7 +150,7 @@ async def is_begun(renderer: OrderedRenderer, pages: int) -> bool:
     return len(renderer.order) >= pages
 
 
-async def test_turns_go_round_by_holder() -> None:
+async def test_turns_are_round_robin_by_holder() -> None:
     """Shows round-robin order: one of each holder, skipping those that no client waits for."""
     turns, order = FairTurns(2), []
 

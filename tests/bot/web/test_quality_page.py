@@ -52,7 +52,7 @@ async def channel(house: House) -> Channel:
     return alpha
 
 
-async def test_figures_are_made_of_what_is_kept(house: House, channel: Channel) -> None:
+async def test_figures_are_computed_from_stored_records(house: House, channel: Channel) -> None:
     """Each rate counts the questions it applies to, not a greeting; an empty week has no value."""
     quality = await channel_quality(house.stores.records, channel.id, weeks=8)
     assert quality.questions == 4
@@ -92,7 +92,7 @@ async def test_the_page_shows_weeks_baseline_and_target(
     assert (await client.get("/console/quality", headers={"Host": "evil.example"})).status == 403
 
 
-def test_a_curve_breaks_where_nothing_is_known() -> None:
+def test_a_curve_has_gaps_for_unknown_weeks() -> None:
     """Two line segments, one point per known week, all inside; the target at its value."""
     drawn = curve([0.0, 1.0, None, 0.5], 2.0)
     assert [len(line) for line in drawn.lines] == [2, 1]

@@ -33,7 +33,7 @@ async def works() -> bool:
     return True
 
 
-async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_and_slow_parts_are_named(caplog: pytest.LogCaptureFixture) -> None:
     """Covers every way not to be ready; the log has each change once, without the error's text."""
     asked = 0
 
@@ -60,7 +60,7 @@ async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCa
     assert "marmalade" not in caplog.text
 
 
-async def test_a_part_that_comes_back_is_ready_again() -> None:
+async def test_a_recovered_part_is_ready_again() -> None:
     """Shows that a recovered part is ready at once."""
     is_well = False
 
@@ -115,7 +115,7 @@ def test_blobs_that_cannot_be_written_are_not_ready(tmp_path: Path) -> None:
         blobs.ping()
 
 
-async def test_a_lost_file_of_the_index_is_noticed_and_looked_for_at_once(house: House) -> None:
+async def test_a_lost_index_file_is_noticed_and_checked_at_once(house: House) -> None:
     """Shows that one channel's loss is reported, and starts a single comparison instead of one per check."""
     channel = await house.channel("alpha")
     await house.shelve(channel, "a.pdf", make_pdf([["one"]]))
@@ -133,7 +133,7 @@ async def test_a_lost_file_of_the_index_is_noticed_and_looked_for_at_once(house:
             assert index.outages == 2
 
 
-async def test_a_reason_says_what_an_admin_can_mend() -> None:
+async def test_a_reason_says_what_an_admin_can_fix() -> None:
     """Shows SQL's own messages, and a full disk behind any error."""
 
     async def locked() -> bool:
@@ -153,7 +153,7 @@ async def test_a_reason_says_what_an_admin_can_mend() -> None:
         }
 
 
-async def test_link_keys_that_are_missing_are_named(tmp_path: Path) -> None:
+async def test_missing_link_keys_are_named(tmp_path: Path) -> None:
     """Shows that the mounted key file is checked each time, as each answer needs it."""
     file = tmp_path / "keys.json"
     KeyRing(file).keys()

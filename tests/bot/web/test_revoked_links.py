@@ -56,7 +56,7 @@ async def test_the_links_of_one_answer_end_and_no_others(
     assert [one.is_done for one in await AuditLog(house.database).latest()] == [True, False]
 
 
-async def test_what_was_made_of_a_revoked_link_ends_with_it(client: TestClient, house: House) -> None:
+async def test_links_derived_from_a_revoked_link_end_with_it(client: TestClient, house: House) -> None:
     """Ends links derived from it to newer versions; no more can be derived later."""
     channel = await house.channel("alpha")
     first = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"]]))
@@ -124,7 +124,7 @@ class SlowAudit(AuditLog):
         self.busy -= 1
 
 
-async def test_a_flood_of_openings_is_written_one_by_one_and_has_a_bound(
+async def test_a_flood_of_openings_is_serialized_and_bounded(
     house: House, cited: tuple[Channel, list[CitationRecord]], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Entries over the bound are dropped with a log line; all others are written."""
@@ -143,7 +143,7 @@ async def test_a_flood_of_openings_is_written_one_by_one_and_has_a_bound(
     assert (log.busiest, len(caplog.records)) == (1, 10)
 
 
-async def test_a_token_is_known_whatever_became_of_it(
+async def test_expired_and_figure_tokens_are_still_recognized(
     house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
     """Expired links and figure links can be revoked; one that we never signed cannot."""

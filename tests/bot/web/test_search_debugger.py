@@ -64,7 +64,7 @@ async def shelved(house: House) -> Shelved:
     return kept
 
 
-async def test_a_kept_record_is_shown_and_is_the_same_json(
+async def test_a_stored_record_is_shown_and_is_the_same_json(
     client: TestClient, house: House, shelved: Shelved
 ) -> None:
     """Shows scores, ranks, rank changes, filter rules, the judge's sum, the prompt and its marker tokens."""

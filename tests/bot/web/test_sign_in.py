@@ -121,7 +121,7 @@ async def audited(house: House) -> list[AuditEntry]:
     return await AuditLog(house.database).latest()
 
 
-async def test_who_signs_in_is_led_back_to_the_page_they_asked_for(open_browser: Open, house: House) -> None:
+async def test_sign_in_returns_to_the_requested_page(open_browser: Open, house: House) -> None:
     """The cookies are HttpOnly, Secure and SameSite; the audit log names the person."""
     browser = await open_browser()
     asked = await browser.send("GET", "/console/documents?q=plan")
@@ -162,7 +162,7 @@ async def test_who_signs_in_is_led_back_to_the_page_they_asked_for(open_browser:
     ],
     ids=str,
 )
-async def test_a_token_that_says_something_else_signs_nobody_in(
+async def test_a_token_with_wrong_claims_is_refused(
     open_browser: Open, provider: ForgingProvider, claims: dict[str, Any]
 ) -> None:
     """Issuer, audience, nonce, times, subject and access-token hash must match this sign-in."""
@@ -174,7 +174,7 @@ async def test_a_token_that_says_something_else_signs_nobody_in(
 
 
 @pytest.mark.parametrize("sign", [unsigned, of_a_stranger, of_the_public_key, of_a_made_up_key])
-async def test_a_token_that_the_provider_did_not_sign_signs_nobody_in(
+async def test_a_token_not_signed_by_the_provider_is_refused(
     open_browser: Open, provider: ForgingProvider, sign: Any
 ) -> None:
     """A foreign key, an invented key id, the public key as an HMAC secret, and no signature are refused."""
@@ -183,7 +183,7 @@ async def test_a_token_that_the_provider_did_not_sign_signs_nobody_in(
     assert ((await browser.sign_in()).status, SESSION in browser.cookies) == (400, False)
 
 
-async def test_made_up_keys_make_us_fetch_nothing(open_browser: Open, provider: ForgingProvider) -> None:
+async def test_invented_key_ids_cause_no_fetch(open_browser: Open, provider: ForgingProvider) -> None:
     """A provider's new key is fetched at once; after that, unknown key ids wait for a minute."""
     browser = await open_browser()
     assert (await browser.sign_in()).status == 200
@@ -209,7 +209,7 @@ async def test_a_provider_may_change_its_keys(open_browser: Open, provider: Forg
     "person",
     [{"email_verified": False}, {"email_verified": "true"}, {"email": "ada@example.com.evil.example"}],
 )
-async def test_an_address_that_is_not_verified_gives_no_role(
+async def test_an_unverified_address_gives_no_role(
     open_browser: Open, provider: ForgingProvider, house: House, person: dict[str, Any]
 ) -> None:
     """The page says whom to ask and names nothing; there is no session, and an audit entry."""
@@ -224,7 +224,7 @@ async def test_an_address_that_is_not_verified_gives_no_role(
     assert (entry.action, entry.is_done) == ("sign in", False)
 
 
-async def test_a_subject_that_reads_like_an_address_is_told_apart_in_the_audit(
+async def test_a_subject_like_an_address_is_marked_in_the_audit_log(
     open_browser: Open, provider: ForgingProvider, house: House
 ) -> None:
     """Some providers let people choose their subject id, which could be an admin's address."""
@@ -235,7 +235,7 @@ async def test_a_subject_that_reads_like_an_address_is_told_apart_in_the_audit(
     assert entry.actor == f"oidc:{urlsplit(provider.issuer).netloc}:sub:{ADA}"
 
 
-async def test_an_address_and_its_verification_are_of_one_document(
+async def test_an_address_is_verified_only_within_its_own_document(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
     """UserInfo's address is not verified by an ID token without one, only by UserInfo itself."""
@@ -248,7 +248,7 @@ async def test_an_address_and_its_verification_are_of_one_document(
     assert (await Browser(browser.client, provider).sign_in()).status == 200
 
 
-async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: ForgingProvider) -> None:
+async def test_groups_from_userinfo_give_roles(open_browser: Open, provider: ForgingProvider) -> None:
     """Groups may be in the token or in UserInfo; UserInfo of another subject is ignored."""
     provider.person = {"sub": "1", "roles": ["visitors", "Footnote Readers"]}
     settings = {
@@ -269,7 +269,7 @@ async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: 
     assert (await Browser(other.client, provider).sign_in()).status == 400
 
 
-async def test_nobody_finishes_what_another_browser_began(
+async def test_a_sign_in_cannot_be_completed_by_another_browser(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
     """A callback URL that a victim is lured to does nothing, and its code is not even exchanged."""
@@ -284,7 +284,7 @@ async def test_nobody_finishes_what_another_browser_began(
     assert (await attacker.send("GET", back)).status == 200
 
 
-async def test_a_way_back_is_good_once_and_not_for_long(
+async def test_a_callback_is_valid_once_and_for_a_limited_time(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
     """A code is exchanged once; an altered or old state, another issuer or an error is refused."""
@@ -308,7 +308,9 @@ async def test_a_way_back_is_good_once_and_not_for_long(
     assert (answered.status, "script" in await answered.text()) == (400, False)
 
 
-async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provider: ForgingProvider) -> None:
+async def test_many_callbacks_cause_few_provider_requests(
+    open_browser: Open, provider: ForgingProvider
+) -> None:
     """A hundred callbacks with one state exchange one code; of two hundred states a bounded number waits."""
     browser = await open_browser()
     back = await browser.begin()
@@ -328,7 +330,7 @@ async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provid
     assert provider.fetches.count("/token") == 2 + 200 - refused, back.status
 
 
-async def test_a_state_that_a_browser_made_up_is_refused(
+async def test_a_state_signed_by_the_browser_is_refused(
     open_browser: Open, provider: ForgingProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A self-chosen key can sign any state: other types, no expiry, or an expiry beyond ours is refused."""
@@ -357,7 +359,7 @@ async def test_a_state_that_a_browser_made_up_is_refused(
 @pytest.mark.parametrize(
     "path", ["/console/documents?next=//evil.example", "/?secret=CANARY&to=https://evil.example"]
 )
-async def test_nobody_is_led_elsewhere(open_browser: Open, path: str) -> None:
+async def test_sign_in_never_redirects_to_another_site(open_browser: Open, path: str) -> None:
     """The redirect after a sign-in stays in this console; the provider gets no secret."""
     browser = await open_browser()
     asked = await browser.send("GET", path)
@@ -368,7 +370,7 @@ async def test_nobody_is_led_elsewhere(open_browser: Open, path: str) -> None:
     assert f'content="0; url={PUBLIC}/' in landed
 
 
-async def test_a_planted_session_is_nobodys(open_browser: Open, provider: ForgingProvider) -> None:
+async def test_a_planted_session_cookie_is_not_adopted(open_browser: Open, provider: ForgingProvider) -> None:
     """A sign-in replaces any existing session cookie, and an altered cookie is invalid."""
     browser = await open_browser()
     browser.cookies[SESSION] = "planted"
@@ -384,7 +386,7 @@ async def test_a_planted_session_is_nobodys(open_browser: Open, provider: Forgin
         assert (await browser.send("GET", "/console/documents")).status == 302, cookie
 
 
-async def test_a_session_holds_on_every_bot_until_its_time_is_over(
+async def test_a_session_is_valid_on_every_bot_until_it_expires(
     open_browser: Open, house: House, provider: ForgingProvider
 ) -> None:
     """Shows a lifetime of eight hours, and that a withdrawn role ends it sooner."""
@@ -403,7 +405,7 @@ async def test_a_session_holds_on_every_bot_until_its_time_is_over(
     assert (await later.send("GET", "/console/documents")).status == 302
 
 
-async def test_sign_out_ends_a_session_wherever_it_was_copied_to(open_browser: Open, house: House) -> None:
+async def test_sign_out_ends_all_copies_of_a_session(open_browser: Open, house: House) -> None:
     """The old cookie is invalid on every bot; other sites cannot sign a person out."""
     browser = await open_browser()
     await browser.sign_in()
@@ -419,7 +421,7 @@ async def test_sign_out_ends_a_session_wherever_it_was_copied_to(open_browser: O
     assert [one.action for one in await audited(house)] == ["sign in", "sign out"]
 
 
-async def test_a_reader_sees_and_asks_and_changes_nothing(
+async def test_a_reader_may_read_and_ask_but_change_nothing(
     open_browser: Open, house: House, provider: ForgingProvider
 ) -> None:
     """All POST requests except questions are refused; questions carry their name, without admin rights."""
@@ -452,7 +454,7 @@ async def test_a_reader_sees_and_asks_and_changes_nothing(
     assert [one.action for one in await audited(house)] == ["sign in"]
 
 
-async def test_a_person_asks_as_often_as_in_a_chat_and_no_more(open_browser: Open, house: House) -> None:
+async def test_the_console_applies_the_rate_limit_of_chats(open_browser: Open, house: House) -> None:
     """The rate limit covers both pages and all roles; malformed questions do not count."""
     channel = await house.channel("alpha")
     browser = await open_browser()
@@ -470,7 +472,7 @@ async def test_a_person_asks_as_often_as_in_a_chat_and_no_more(open_browser: Ope
     assert (refused.status, "many questions" in await refused.text()) == (429, True)
 
 
-async def test_the_audit_says_which_admin_changed_something(open_browser: Open, house: House) -> None:
+async def test_the_audit_log_names_the_admin_of_a_change(open_browser: Open, house: House) -> None:
     """A correction is stored with the name of its author."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "plan.pdf", make_pdf([["Plan"]]), "Plan")
@@ -482,9 +484,7 @@ async def test_the_audit_says_which_admin_changed_something(open_browser: Open, 
     assert (entry.action, entry.actor.endswith(f":{ADA}")) == ("correct", True)
 
 
-async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
-    open_browser: Open, house: House
-) -> None:
+async def test_feedback_is_erased_by_its_authors_name(open_browser: Open, house: House) -> None:
     """Shows that erasure by the audited name finds the feedback, and another name does not."""
     channel = await house.channel("alpha")
     browser = await open_browser()
@@ -500,7 +500,7 @@ async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
         assert len((await words_of(house.database, target)).gone.get(FeedbackRow, ())) == found
 
 
-async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
+async def test_a_provider_outage_is_reported_and_sessions_continue(
     open_browser: Open, provider: ForgingProvider
 ) -> None:
     """Existing sessions and the local console secret keep working."""
@@ -524,7 +524,7 @@ async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
     "metadata",
     [{"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/"}, {"token_endpoint": None}],
 )
-async def test_what_is_not_the_issuers_metadata_is_an_outage(
+async def test_invalid_issuer_metadata_counts_as_an_outage(
     open_browser: Open, provider: ForgingProvider, metadata: dict[str, Any]
 ) -> None:
     """No browser and no secret is sent to another issuer or to a URL without TLS."""
@@ -533,7 +533,7 @@ async def test_what_is_not_the_issuers_metadata_is_an_outage(
     assert (await browser.send("GET", "/")).status == 503
 
 
-async def test_scripts_are_told_and_led_nowhere(open_browser: Open) -> None:
+async def test_scripts_get_a_401_without_redirect(open_browser: Open) -> None:
     """Without a session a fetch or form gets 401, and none starts a sign-in."""
     browser = await open_browser()
     for method, path, headers in (

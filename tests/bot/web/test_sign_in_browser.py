@@ -23,7 +23,7 @@ POST = """async (path) => {
 }"""
 
 
-async def test_somebody_signs_in_reads_corrects_and_signs_out(
+async def test_sign_in_reading_correcting_and_sign_out_in_a_browser(
     browser: Browser, visit: Visit, house: House, tmp_path: Path
 ) -> None:
     """Strict cookies are sent after the provider's redirect; forms work under the pages' CSP."""

@@ -71,7 +71,7 @@ async def openings(house: House) -> list[tuple[int, int]]:
         return [(citation, count) for citation, count in await session.execute(query)]
 
 
-async def test_openings_are_written_later_and_go_with_their_citation(
+async def test_openings_are_flushed_and_deleted_with_their_citation(
     client: TestClient, house: House, cited: tuple[CitationRecord, str]
 ) -> None:
     """Shows that page turns, images, HEAD requests and forged links do not count."""
@@ -100,7 +100,7 @@ async def counting(citations: Citations) -> AsyncIterator[SourceOpenings]:
         yield counted
 
 
-async def test_what_cannot_be_written_is_written_later(
+async def test_openings_that_cannot_be_written_are_retried(
     house: House, cited: tuple[CitationRecord, str]
 ) -> None:
     """Shows that with the database down no opening is lost and no page fails."""
@@ -123,7 +123,7 @@ async def test_what_cannot_be_written_is_written_later(
     assert await openings(house) == [(record.id, 2)]
 
 
-async def test_a_write_that_has_begun_when_the_service_ends_is_kept(
+async def test_a_write_in_progress_at_shutdown_completes(
     house: House, cited: tuple[CitationRecord, str]
 ) -> None:
     """Shows that shutdown waits for the write, since a cancelled one would lose the opening."""

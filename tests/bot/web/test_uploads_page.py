@@ -64,7 +64,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
-async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
+async def test_pdfs_are_accepted_and_other_files_refused_by_name(
     client: TestClient, house: House, folder: Path
 ) -> None:
     """Several at once, under sanitized names; the content must be a PDF.
@@ -96,7 +96,7 @@ async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
         ("cancel", {"Plan.PDF": PDF}),
     ],
 )
-async def test_nothing_is_overwritten_unasked(
+async def test_no_file_is_overwritten_without_confirmation(
     client: TestClient, house: House, folder: Path, decision: str, left: dict[str, bytes]
 ) -> None:
     """Names are compared without case; each decision is valid once."""
@@ -126,7 +126,7 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
     assert f'action="../console/uploads/held/{text.partition("/held/")[2][:32]}"' in text
 
 
-async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
+async def test_held_files_are_deleted_on_timeout_and_shutdown(
     visit: Visit, house: House, folder: Path
 ) -> None:
     """The next upload deletes the leftovers of earlier ones, and so does shutdown."""
@@ -141,7 +141,9 @@ async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
     assert files(folder) == {"plan.pdf": PDF}
 
 
-async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house: House, folder: Path) -> None:
+async def test_a_full_disk_is_reported_and_leaves_no_file(
+    client: TestClient, house: House, folder: Path
+) -> None:
     """The disk is full while receiving, or on the final flush."""
     for size in (1_000_000, len(PDF)):
         with full_disk():
@@ -151,9 +153,7 @@ async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house:
         assert files(folder) == {}
 
 
-async def test_an_upload_that_breaks_off_leaves_nothing(
-    client: TestClient, house: House, folder: Path
-) -> None:
+async def test_an_aborted_upload_leaves_no_file(client: TestClient, house: House, folder: Path) -> None:
     """The browser was closed while sending: the temporary file is deleted. A malformed form gets 400."""
     head = (
         b'--x\r\nContent-Disposition: form-data; name="place"\r\n\r\n%b\r\n'
@@ -196,9 +196,7 @@ async def test_a_file_may_be_as_large_as_ingestion_reads(visit: Visit, house: Ho
     assert list(files(folder)) == ["plan.pdf"]
 
 
-async def test_only_folders_of_this_machine_take_uploads_and_the_page_says_why(
-    client: TestClient, house: House, folder: Path
-) -> None:
+async def test_only_local_folders_accept_uploads(client: TestClient, house: House, folder: Path) -> None:
     """Shares, symlinks and missing folders: the page states the reason, and an upload is refused with it."""
     channel = await house.channel("alpha")
     link = house.home / "link"
@@ -227,7 +225,7 @@ async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: Ho
         assert (await upload(client, place, ("plan.pdf", PDF))).status == 400
 
 
-async def test_a_form_from_before_the_folder_was_there_uploads_into_it(
+async def test_a_form_sent_before_the_folder_existed_still_uploads(
     client: TestClient, house: House, folder: Path
 ) -> None:
     """The page was sent before the channel had a folder: the upload is not lost."""
@@ -250,7 +248,7 @@ async def test_only_our_own_pages_upload(client: TestClient, house: House, folde
     assert files(folder) == {}
 
 
-async def test_progress_is_that_of_the_bytes(client: TestClient, house: House) -> None:
+async def test_progress_is_tracked_by_content(client: TestClient, house: House) -> None:
     """A file is waiting until a scan finds it; a document with older bytes under its name is not live."""
     local = await house.channel("alpha")
     path = "/console/uploads/{}?file=plan.pdf"

@@ -56,7 +56,7 @@ def path_of(house: House, channel: Channel, citation: CitationRecord) -> str:
     return house.links.viewer_path(house.links.page_url(channel, citation))
 
 
-async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> None:
+async def test_the_page_shows_title_page_number_and_quote(client: TestClient, cited: Cited) -> None:
     """Title, file, physical and printed page number and quote are shown, all escaped."""
     html = await (await client.get(cited.path)).text()
     assert '<h1 id="title">Backup &amp; restore</h1>' in html
@@ -66,7 +66,7 @@ async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> 
     assert f"{cited.path.rpartition('/')[2]}/file.pdf#page=2" in html
 
 
-async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient, cited: Cited) -> None:
+async def test_a_quote_is_copied_with_its_reference(client: TestClient, cited: Cited) -> None:
     """Title, file, version and both page numbers; other pages have no reference to copy."""
     html = await (await client.get(cited.path)).text()
     said = "Backup &amp; restore. File it/Backup &lt;policy&gt;.pdf, version 1, page 2 (printed: ii)."
@@ -74,7 +74,7 @@ async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient,
     assert 'id="citation"' not in await (await client.get(f"{cited.path}/1")).text()
 
 
-async def test_the_text_of_a_page_is_marked_as_its_picture_is(
+async def test_the_text_of_a_page_has_the_same_highlights(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """The opened quote, the answer's other quotes and search hits; tags are shown as text."""
@@ -92,7 +92,7 @@ async def test_the_text_of_a_page_is_marked_as_its_picture_is(
     assert "&lt;b&gt;bold&lt;/b&gt;" in await (await client.get(f"{cited.path}/3")).text()
 
 
-def test_lines_of_a_text_run_on_and_short_ones_stay() -> None:
+def test_full_lines_are_joined_and_short_ones_kept() -> None:
     """Lines of full length are joined, as phones need it; a list keeps its lines."""
     text = (
         "A sentence goes over the end of\na line and on to the end of the\npage.\n1. Tea\n2. Milk\n\nThe end"
@@ -105,7 +105,7 @@ def test_lines_of_a_text_run_on_and_short_ones_stay() -> None:
     ]
 
 
-async def test_a_page_seen_from_near_comes_in_quarters(client: TestClient, cited: Cited) -> None:
+async def test_a_zoomed_page_is_served_in_quarters(client: TestClient, cited: Cited) -> None:
     """Each of four images covers a quarter of the page at 400 dpi."""
     pictures = [await (await client.get(f"{cited.path}/p/2@4x-{part}")).read() for part in (1, 2, 3, 4)]
     sizes = [struct.unpack(">II", one[16:24]) for one in pictures]
@@ -114,7 +114,7 @@ async def test_a_page_seen_from_near_comes_in_quarters(client: TestClient, cited
     assert (await client.get(f"{cited.path}/p/2@4x-5")).status == 404
 
 
-async def test_a_link_that_holds_can_be_previewed_and_no_other(house: House, cited: Cited) -> None:
+async def test_only_a_valid_link_can_be_previewed(house: House, cited: Cited) -> None:
     """The preview names the link's channel; a forged, foreign or revoked link has none."""
     url = house.links.page_url(cited.channel, cited.citation)
 
@@ -144,7 +144,7 @@ async def test_document_text_never_becomes_markup(client: TestClient, cited: Cit
     assert "<b>bold" not in html
 
 
-async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited: Cited) -> None:
+async def test_other_pages_have_no_highlight_and_link_back(client: TestClient, cited: Cited) -> None:
     """Only the cited page has the highlight; other pages link back to it."""
     there, elsewhere = [await (await client.get(path)).text() for path in (cited.path, f"{cited.path}/1")]
     assert there.count('class="mark"') == 1
@@ -152,7 +152,7 @@ async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited:
     assert "Back to the quoted page 2" in elsewhere
 
 
-async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
+async def test_a_link_highlights_its_answers_quotes_on_the_page(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """The opened quote is drawn last and strongest, the answer's others with their numbers.
@@ -177,7 +177,7 @@ async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
     assert "Quotes of this answer" not in alone
 
 
-async def test_the_next_quote_of_an_answer_leads_over_pages_and_documents(
+async def test_quotes_of_an_answer_are_linked_across_documents(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """Shows all quotes of an answer by number, each with its own link, without those of deleted files."""
@@ -209,7 +209,7 @@ async def test_the_next_quote_of_an_answer_leads_over_pages_and_documents(
     assert "Gone" not in html
 
 
-async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
+async def test_a_quote_without_boxes_is_shown_without_highlight(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """A citation without boxes shows its quote above the page and no highlight."""
@@ -219,7 +219,7 @@ async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
     assert "nothing is marked" in html
 
 
-async def test_the_picture_is_drawn_once_for_all_citations(
+async def test_the_image_is_rendered_once_for_all_citations(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """Images are cached by content, page and resolution, and shared by all links."""
@@ -232,12 +232,12 @@ async def test_the_picture_is_drawn_once_for_all_citations(
 
 
 @for_each("suffix", ["/0", "/4", "/999999", "/p/4@1x", "/p/2@3x", "/p/2@1", "/../2", "/file.txt"])
-async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Cited, suffix: str) -> None:
+async def test_missing_pages_are_not_found(client: TestClient, cited: Cited, suffix: str) -> None:
     """A page number or name that the document does not have gets the common 404 page."""
     assert (await client.get(cited.path + suffix)).status == 404
 
 
-async def test_a_forged_link_is_none_while_sql_is_away(visit: Visit, house: House, cited: Cited) -> None:
+async def test_a_forged_link_is_refused_while_sql_is_down(visit: Visit, house: House, cited: Cited) -> None:
     """The known keys suffice to refuse it; for a malformed token the keys are not even refreshed."""
     asked: list[int] = []
 
@@ -256,9 +256,7 @@ async def test_a_forged_link_is_none_while_sql_is_away(visit: Visit, house: Hous
 
 
 @pytest.mark.parametrize("suffix", EVERY_ADDRESS)
-async def test_forged_links_are_all_refused_with_the_same_bytes(
-    client: TestClient, cited: Cited, suffix: str
-) -> None:
+async def test_all_forged_links_get_the_same_response(client: TestClient, cited: Cited, suffix: str) -> None:
     """Status, body and headers do not depend on what is wrong with the link."""
     token = cited.path.rpartition("/")[2]
     forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:40], "x", token + "A", "%00", "ü" * 112]
@@ -273,7 +271,7 @@ async def test_forged_links_are_all_refused_with_the_same_bytes(
 
 
 @pytest.mark.parametrize("suffix", EVERY_ADDRESS)
-async def test_an_expired_link_says_what_to_do_and_names_nothing(
+async def test_an_expired_link_names_no_document(
     client: TestClient, house: House, cited: Cited, suffix: str
 ) -> None:
     """After seven days every URL of the link is a 410 page that names no document."""
@@ -281,9 +279,7 @@ async def test_an_expired_link_says_what_to_do_and_names_nothing(
     await assert_ended(client, cited.path + suffix)
 
 
-async def test_an_expired_link_of_slack_leads_to_its_channel_and_a_forged_one_nowhere(
-    client: TestClient, house: House
-) -> None:
+async def test_an_expired_slack_link_leads_to_its_channel(client: TestClient, house: House) -> None:
     """The 410 page names the Slack channel; those of local channels and forged links name none."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     shelved = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
@@ -321,7 +317,7 @@ async def test_deleting_the_document_ends_its_links_at_once(
         await assert_ended(client, cited.path + suffix)
 
 
-async def test_a_link_whose_citation_or_file_is_gone_has_ended(
+async def test_a_link_without_its_citation_or_file_is_gone(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """Data missing in SQL or the blob store leads to a 410, not an error."""
@@ -398,7 +394,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("newer_version", NEWER, ids=[one[0] for one in NEWER])
-async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
+async def test_the_newer_version_bar_leads_to_the_same_passage(
     client: TestClient, house: House, newer_version: tuple[str, list[list[str]], Sequence[str], int]
 ) -> None:
     """The passage is found by its words, else its section, else page 1, and the bar says which.
@@ -430,7 +426,7 @@ async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
     assert claims.expires == house.links.read(path.rpartition("/")[2]).expires
 
 
-async def test_an_open_page_renews_its_links_while_they_hold(client: TestClient, house: House) -> None:
+async def test_an_open_page_renews_its_links_while_valid(client: TestClient, house: House) -> None:
     """Renews its own link and those of the answer's other quotes, by POST only.
 
     Revoked, expired and forged links are not renewed.
@@ -456,7 +452,7 @@ async def test_an_open_page_renews_its_links_while_they_hold(client: TestClient,
     assert (await client.post(f"/v/{newer}/renewal")).status == 410
 
 
-async def test_nobody_is_led_anywhere_by_a_forged_or_an_ended_link(
+async def test_a_forged_or_expired_link_opens_no_newer_version(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """The button's URL is refused like any other URL of the link, and writes nothing."""
@@ -473,7 +469,7 @@ async def count_citations(house: House) -> int:
         return len((await session.scalars(select(CitationRow))).all())
 
 
-async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited: Cited) -> None:
+async def test_the_pdf_is_served_inline_under_its_own_name(client: TestClient, cited: Cited) -> None:
     """The same bytes as application/pdf, inline and sandboxed."""
     response = await client.get(f"{cited.path}/file.pdf")
     assert await response.read() == cited.pdf
@@ -484,7 +480,7 @@ async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited
     assert "sandbox" in response.headers["Content-Security-Policy"]
 
 
-async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cited) -> None:
+async def test_range_requests_are_supported(client: TestClient, cited: Cited) -> None:
     """Ranges, suffix ranges, unsatisfiable ranges and conditional requests follow RFC 9110."""
     url = f"{cited.path}/file.pdf"
     middle = await client.get(url, headers={"Range": "bytes=10-29"})
@@ -499,7 +495,7 @@ async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cite
 
 
 @for_each("suffix", EVERY_ADDRESS)
-async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
+async def test_head_responds_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
     """HEAD requests of link previews and scanners get the same headers."""
     get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)
     assert head.status == get.status == 200
@@ -508,7 +504,7 @@ async def test_head_answers_like_get_without_a_body(client: TestClient, cited: C
         assert head.headers[name] == get.headers[name]
 
 
-async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited: Cited) -> None:
+async def test_no_response_leaks_the_link(client: TestClient, cited: Cited) -> None:
     """No referrer, indexing, sniffing or cookie; pages are not cached."""
     for suffix in ("", "/p/2@1x", "/file.pdf", "/search", "/999"):
         headers = (await client.get(cited.path + suffix)).headers
@@ -525,14 +521,14 @@ async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited
     assert "unsafe" not in page["Content-Security-Policy"]
 
 
-async def test_a_public_address_with_https_asks_for_https_ever_after(visit: Visit, house: House) -> None:
+async def test_a_public_https_url_sends_hsts(visit: Visit, house: House) -> None:
     """Strict-Transport-Security is sent only if links are https."""
     assert "Strict-Transport-Security" not in (await (await visit()).get("/v/x")).headers
     house.public_url = "https://docs.example.org"
     assert "Strict-Transport-Security" in (await (await visit()).get("/v/x")).headers
 
 
-async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
+async def test_a_page_without_its_reading_still_has_highlights(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """Image, quote and highlights come from the citation and the file; only the text layer is missing."""
@@ -544,21 +540,21 @@ async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
 
 
 @pytest.mark.parametrize("path", ["p/2@1x", "file.pdf"])
-async def test_no_browser_keeps_a_page_or_a_pdf(client: TestClient, cited: Cited, path: str) -> None:
+async def test_pages_and_pdfs_are_not_cached(client: TestClient, cited: Cited, path: str) -> None:
     """Shows that browsers cache no part of a document, which may be deleted or whose link may expire."""
     response = await client.get(f"{cited.path}/{path}")
     assert response.status == 200
     assert response.headers["Cache-Control"] == "private, no-store"
 
 
-async def test_nothing_of_the_document_stands_where_previews_look(client: TestClient, cited: Cited) -> None:
+async def test_the_html_head_names_no_document(client: TestClient, cited: Cited) -> None:
     """The head of the page, which link previews show, names no document."""
     head = (await (await client.get(cited.path)).text()).partition("</head>")[0]
     assert "Backup" not in head
     assert "og:" not in head
 
 
-async def test_a_page_that_cannot_be_drawn_is_a_sentence_not_an_error(
+async def test_a_page_that_cannot_be_rendered_still_shows_its_text(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """The image of a failed rendering returns 503, and the page's text is still shown."""
@@ -568,7 +564,7 @@ async def test_a_page_that_cannot_be_drawn_is_a_sentence_not_an_error(
     assert QUOTE in await page.text()
 
 
-async def test_kept_pictures_stay_within_their_limit(visit: Visit, house: House) -> None:
+async def test_cached_images_stay_within_their_limit(visit: Visit, house: House) -> None:
     """Least recently used images are evicted."""
     channel = await house.channel("alpha")
     pages = [[f"{page} {line} lorem ipsum " * 3 for line in range(34)] for page in range(30)]

@@ -30,7 +30,7 @@ from storage.settings import StorageSettings
 MODELS = ["m.example", "s.example"]
 
 
-async def test_health_says_alive_and_ready(visit: Visit) -> None:
+async def test_health_and_readiness_endpoints(visit: Visit) -> None:
     """Alive whenever it responds; ready if every part is, else with the names of those that are not."""
     ready, busy = await visit(), await visit(not_ready=["index", "slack"])
     assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
@@ -42,7 +42,7 @@ async def test_health_says_alive_and_ready(visit: Visit) -> None:
     }
 
 
-async def test_the_log_never_holds_a_token(
+async def test_the_log_never_contains_a_token(
     client: TestClient, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A line per request: method, route name, status, milliseconds."""
@@ -65,7 +65,7 @@ async def test_the_log_never_holds_a_token(
     assert path.rpartition("/")[2][:20] not in caplog.text
 
 
-async def test_another_doors_failure_is_a_page_that_tells_nothing(
+async def test_an_error_of_another_adapter_reveals_nothing(
     visit: Visit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Additional routes get the common headers; their exceptions are logged by type only."""
@@ -87,7 +87,7 @@ async def test_another_doors_failure_is_a_page_that_tells_nothing(
     assert "GET teams failed: RuntimeError" in caplog.text
 
 
-async def test_static_files_are_named_by_their_content_and_kept_for_ever(client: TestClient) -> None:
+async def test_static_files_are_named_by_content_and_immutable(client: TestClient) -> None:
     """Every file that the console's page names is served as immutable; other names are not found."""
     html = await (await client.get("/")).text()
     names = re.findall(r'\./(static/[\w.]+)"', html)
@@ -111,7 +111,7 @@ async def test_the_running_source_is_offered(client: TestClient) -> None:
     assert all(name.startswith("footnote/") and ".." not in name for name in names)
 
 
-def test_what_lies_beside_the_source_is_not_offered(tmp_path: Path) -> None:
+def test_untracked_files_are_not_in_the_source_archive(tmp_path: Path) -> None:
     """A checkout uses git's file list, whatever its owner; without git, the files of a wheel."""
     for name in ("bot/app.py", "bot/web/page.html", "deploy/run.sh", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -151,9 +151,7 @@ def test_no_file_name_can_break_its_header(name: str) -> None:
     assert re.fullmatch(r"inline; filename=\"[^\"\\/]+\"; filename\*=UTF-8''[\w.~%-]+", header)
 
 
-async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
-    client: TestClient, house: House
-) -> None:
+async def test_pages_need_only_the_documented_proxy_paths(client: TestClient, house: House) -> None:
     """All links of a cited page are under the paths that docs/proxy.md lists, each of which is used."""
     listed = re.findall(
         r"^\| `(/\S+)` .*\| (?:always|unless .*) \|$", (ROOT / "docs/proxy.md").read_text(), re.M
@@ -170,7 +168,7 @@ async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
     )
 
 
-async def test_each_page_that_the_apps_entries_link_to_says_what_this_installation_does(visit: Visit) -> None:
+async def test_about_and_privacy_pages_describe_this_installation(visit: Visit) -> None:
     """Retention times, recipients of text, and link targets; no other resource is loaded."""
     client = await visit(link_days=1, console=False)
     for path, said in [
@@ -207,7 +205,7 @@ def test_an_embeddings_endpoint_is_named() -> None:
     assert Settings(stored, BotSettings(), IngestionSettings()).model_hosts == ["e.example"]
 
 
-def test_who_describes_figures_is_named() -> None:
+def test_a_vision_endpoint_is_named() -> None:
     """Images of all figures are sent to it."""
     read = IngestionSettings(vision_url="https://v.example/v1")
     assert Settings(StorageSettings(), BotSettings(), read).model_hosts == ["v.example"]

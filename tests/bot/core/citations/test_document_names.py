@@ -49,20 +49,20 @@ def test_a_name_is_the_first_that_no_other_document_has(
     assert list(names_among(known, known).values()) == names
 
 
-def test_a_document_that_is_not_cited_takes_a_name_as_well() -> None:
+def test_an_uncited_document_also_reserves_its_name() -> None:
     """Shows that names are unique in the channel, not only in the answer."""
     cited, other = document("a.pdf", "Report"), document("b.pdf", "Report")
     assert names_among([cited, other], [cited]) == {cited.version_id: "a.pdf"}
 
 
-def test_two_versions_of_a_document_do_not_take_each_others_name() -> None:
+def test_two_versions_of_a_document_may_share_a_name() -> None:
     """Covers the live version and the one that was cited before it."""
     old = document("a.pdf", "Report")
     new = replace(old, version_id=next(VERSIONS))
     assert names_among([old, new], [old]) == {old.version_id: "Report"}
 
 
-def test_what_the_title_says_already_is_not_said_beside_it() -> None:
+def test_details_in_the_title_are_not_repeated() -> None:
     """Shows SOP id, department and date, as far as they are printed and not in the title."""
     said = {
         "sop_id": "SOP-IT-04",

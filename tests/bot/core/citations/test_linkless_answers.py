@@ -50,7 +50,7 @@ def test_sources_are_listed_and_no_dead_link_is_shown(answer: Answer, said: str)
         assert ("https://w.example/a" in repr(rendered)) == (WEB in answer.citations)
 
 
-def test_what_opens_no_page_of_ours_is_left_as_it_is() -> None:
+def test_an_answer_without_our_links_is_unchanged() -> None:
     """Covers an answer without links, and one with web pages only."""
     for answer in (
         Answer(AnswerState.CHAT, WORDS.thanks),
@@ -78,7 +78,7 @@ class Board:
         return any(one.id == announcement for one in self.announced)
 
 
-async def test_a_receipt_says_a_sentence_in_place_of_its_buttons() -> None:
+async def test_a_receipt_has_a_note_instead_of_buttons() -> None:
     """Shows that files and questions stay, and that a receipt without buttons has no note about links."""
     board = Board()
     announcer = LinklessAnnouncer(board)

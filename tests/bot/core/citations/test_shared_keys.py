@@ -84,7 +84,7 @@ async def test_a_machine_opens_what_another_one_signed(database: Database) -> No
     assert all(one.opens(other.sign()) for one in machines for other in machines)
 
 
-async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database) -> None:
+async def test_a_new_key_is_known_to_every_process(database: Database) -> None:
     """Shows a key rotated by another process, links of the previous key, and the audit entry."""
     one, other = [await Machine.start(database) for _ in range(2)]
     before = one.sign()

@@ -43,13 +43,13 @@ def token(links: Links) -> str:
     return links.page_url(CHANNEL, CITATION).rpartition("/")[2]
 
 
-def test_a_link_says_what_was_signed(links: Links, token: str) -> None:
+def test_a_token_contains_the_signed_claims(links: Links, token: str) -> None:
     """Reading a token returns the signed claims, which expire after a week."""
     expires = int((NOW + WEEK).timestamp())
     assert links.read(token) == LinkClaims(3, 5, 12, 11, expires, epoch=2, signed=int(NOW.timestamp()))
 
 
-def test_a_link_is_the_public_address_and_a_token_without_padding(links: Links, token: str) -> None:
+def test_a_link_is_the_public_url_and_an_unpadded_token(links: Links, token: str) -> None:
     """The token is part of the path and uses URL-safe characters only."""
     assert links.page_url(CHANNEL, CITATION) == f"https://docs.example.org/foot/v/{token}"
     assert len(token) == 112
@@ -64,7 +64,7 @@ def test_a_button_may_open_the_pdf_itself(ring: KeyRing, token: str) -> None:
     assert links.viewer_path(url) == f"/v/{token}"
 
 
-def test_a_link_to_a_picture_is_no_link_to_its_page(ring: KeyRing, links: Links, token: str) -> None:
+def test_an_image_link_is_not_a_page_link(ring: KeyRing, links: Links, token: str) -> None:
     """A token signed for one purpose is forged for another, and cannot be used to browse quotes."""
     url = links.figure_url(CHANNEL, CITATION)
     picture = url.rpartition("/")[2]
@@ -82,7 +82,7 @@ def test_a_link_to_a_picture_is_no_link_to_its_page(ring: KeyRing, links: Links,
         late.read(picture, Purpose.FIGURE)
 
 
-def test_a_token_names_nothing_of_the_document(token: str) -> None:
+def test_a_token_contains_no_text_of_the_document(token: str) -> None:
     """The quote stays in SQL: none of its words is in the token."""
     assert b"backups" not in base64.urlsafe_b64decode(token)
 
@@ -148,7 +148,7 @@ def test_the_standard_alphabet_is_no_second_spelling(ring: KeyRing) -> None:
         links.read(token.replace("-", "+").replace("_", "/"))
 
 
-def test_a_link_beside_another_ends_with_it(tmp_path: Path) -> None:
+def test_a_link_derived_from_another_expires_with_it(tmp_path: Path) -> None:
     """Shows that opening other quotes extends neither the expiry nor the life of the key."""
     ring, now = KeyRing(tmp_path / "link_keys.json"), [NOW]
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now[0])
@@ -174,7 +174,7 @@ def test_another_home_cannot_read_the_link(token: str, tmp_path: Path) -> None:
         other.read(token)
 
 
-def test_a_link_ends_when_its_life_is_over(ring: KeyRing, token: str) -> None:
+def test_a_link_expires(ring: KeyRing, token: str) -> None:
     """Valid until the last second, expired from then on."""
     moments = iter([NOW + WEEK - timedelta(seconds=1), NOW + WEEK])
     later = Links(ring, "https://docs.example.org", WEEK, lambda: next(moments))
@@ -183,7 +183,7 @@ def test_a_link_ends_when_its_life_is_over(ring: KeyRing, token: str) -> None:
         later.read(token)
 
 
-def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyRing, token: str) -> None:
+def test_an_expired_link_with_a_bad_signature_is_forged(ring: KeyRing, token: str) -> None:
     """A forged token does not reveal if it would have expired."""
     later = Links(ring, "https://docs.example.org", WEEK, lambda: NOW + 2 * WEEK)
     with pytest.raises(LinkForged):
@@ -193,7 +193,7 @@ def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyR
 @pytest.mark.parametrize(
     "keys", [[], [{"id": 1, "secret": ""}], [{"id": 1, "secret": "c2hvcnQ="}], [{"id": 1}], {}], ids=str
 )
-def test_a_ring_that_anybody_could_sign_with_is_refused(tmp_path: Path, keys: object) -> None:
+def test_an_empty_or_weak_key_ring_is_refused(tmp_path: Path, keys: object) -> None:
     """With no key, an empty or a short one, nothing is signed or read."""
     path = tmp_path / "link_keys.json"
     path.write_text(json.dumps({"keys": keys}))
@@ -219,7 +219,7 @@ def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> N
         links.read(first)
 
 
-def test_a_link_that_is_renewed_ends_thirty_days_after_its_first_signing(ring: KeyRing, token: str) -> None:
+def test_renewals_end_thirty_days_after_the_first_signing(ring: KeyRing, token: str) -> None:
     """Thirty days limit all renewals, through whichever quote; an expired link stays expired."""
     now = NOW
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now)

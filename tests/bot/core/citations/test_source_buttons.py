@@ -127,13 +127,13 @@ def label(number: int = 1, page: int = 4, **others: Any) -> str:
         ),
     ],
 )
-def test_a_label_says_as_much_as_has_room(said: dict[str, Any], shown: str) -> None:
+def test_a_label_has_as_many_details_as_fit(said: dict[str, Any], shown: str) -> None:
     """Numbers and page, then name, section, SOP id, department, date; long names lose their middle."""
     assert label(**said) == shown
     assert len(shown) <= LABEL_CHARS
 
 
-def test_quotes_of_two_sections_stand_under_what_both_have_in_common() -> None:
+def test_quotes_of_two_sections_share_their_common_heading() -> None:
     """Shows that a button never names a section that only one of its quotes is in."""
     quotes = [
         replace(cite(n, "a.pdf", 4), section=("2 Absence", leaf)) for n, leaf in ((1, "2.1"), (3, "2.2"))
@@ -142,7 +142,7 @@ def test_quotes_of_two_sections_stand_under_what_both_have_in_common() -> None:
     assert numbered(page, page.label) == "[1][3] p. 4 · a.pdf · 2 Absence"
 
 
-def test_names_that_are_told_apart_in_their_middle_only_stay_apart() -> None:
+def test_names_that_differ_only_in_the_middle_stay_distinct() -> None:
     """Covers two file names of 80 characters that must be shortened."""
     names = [
         f"SOP-IT-04-Backup-and-Restore-of-Servers-in-{n}-of-the-Southern-Campus-Rev-02.pdf" for n in "AB"

@@ -46,7 +46,7 @@ def cite(number: int, quote: str, anchor: str = "") -> Citation:
         ("|", ""),
     ],
 )
-def test_a_link_marks_the_words_as_they_stand_on_the_page(quote: str, marked: str) -> None:
+def test_a_link_highlights_the_words_as_printed_on_the_page(quote: str, marked: str) -> None:
     """Shows that our list and cell marks are left out, and that long quotes are given by start and end."""
     directive = text_directive(quote)
     parts = directive.removeprefix(":~:text=").split(",")
@@ -76,7 +76,7 @@ def test_a_button_marks_all_quotes_of_its_page() -> None:
     assert marking_all([URL]) == URL
 
 
-def test_an_anchor_is_nothing_but_the_place_it_names() -> None:
+def test_an_anchor_cannot_add_fragments() -> None:
     """Shows that an id with a space or hash stays one fragment, percent-encoded like in a browser."""
     one = cite(1, "Ask first.", anchor='a b|<"#:~:text=x')
     assert " " not in one.url
@@ -85,7 +85,7 @@ def test_an_anchor_is_nothing_but_the_place_it_names() -> None:
     assert cite(1, "Ask first.", anchor="a(b)").url == f"{URL}#a(b):~:text=Ask%20first."
 
 
-def test_a_link_is_never_longer_than_slack_takes() -> None:
+def test_a_link_is_never_longer_than_slack_accepts() -> None:
     """Shows that text fragments beyond the limit are dropped, and so is an anchor that is too long."""
     citations = tuple(cite(number, f"{number}{'租客押金' * 20}") for number in range(1, 6))
     (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", citations))
@@ -95,7 +95,7 @@ def test_a_link_is_never_longer_than_slack_takes() -> None:
     assert cite(1, "Ask first.", anchor="a" * 3000).url == URL
 
 
-def test_every_surface_marks_a_web_source_and_opens_it() -> None:
+def test_every_renderer_labels_and_links_a_web_source() -> None:
     """Shows that Slack, Teams and the terminal show the same label and URL."""
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
     label = "Web · example.org, read on 2026-03-01 · Tenancy deposits"
@@ -109,7 +109,7 @@ def test_every_surface_marks_a_web_source_and_opens_it() -> None:
 
 
 @for_each("language", list(Language))
-def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> None:
+def test_a_long_host_is_shortened_and_the_date_is_kept(language: Language) -> None:
     """Shows in Slack and Teams, in every language, that host and date of a button are legible."""
     cited = replace(cite(1, "It is paid back."), host="www.landlords-and-tenants.housing.example.org")
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cited,), language=language)
@@ -122,7 +122,7 @@ def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> N
         assert "2026-03-01 · " in shown
 
 
-def test_json_says_what_kind_of_source_it_is() -> None:
+def test_json_names_the_kind_of_source() -> None:
     """Shows kind, host and time of a web citation, which has neither page nor boxes."""
     answer = Answer(
         AnswerState.GROUNDED, "", (cite(1, "It is paid back."), replace(cite(2, "x"), host="", page=3))
@@ -133,7 +133,7 @@ def test_json_says_what_kind_of_source_it_is() -> None:
     assert (pdf["kind"], pdf["page"], "host" in pdf) == ("pdf", 3, False)
 
 
-def test_an_answer_that_waits_for_its_delivery_keeps_its_web_sources() -> None:
+def test_a_stored_answer_keeps_its_web_sources() -> None:
     """Shows that the outbox preserves all fields of a web citation."""
     answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
     assert answer_from_json(answer_to_json(answer)) == answer

@@ -127,9 +127,7 @@ async def shelf(office: Office) -> NoticeShelf:
 
 
 @pytest.mark.parametrize("text", ["status of the folders", "pause", "resume folders", "approve 1"])
-async def test_who_is_no_admin_gets_a_sentence_and_nothing_is_done(
-    office: Office, shelf: NoticeShelf, text: str
-) -> None:
+async def test_admin_commands_are_refused_to_others(office: Office, shelf: NoticeShelf, text: str) -> None:
     """Shows the refusal in the asker's language, also for an unknown person, and the audit entry."""
     assert await office.words(shelf.channel, text, OTHER) == WORDS.admins_only
     assert await office.words(shelf.channel, text, "") == WORDS.admins_only
@@ -137,9 +135,7 @@ async def test_who_is_no_admin_gets_a_sentence_and_nothing_is_done(
     assert await Folders(office.database).paused() == frozenset()
 
 
-async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_all(
-    office: Office, shelf: NoticeShelf
-) -> None:
+async def test_status_lists_own_folders_and_all_folders_to_admins(office: Office, shelf: NoticeShelf) -> None:
     """Shows number and files, without the folders of another channel; the console counts as an admin.
 
     A folder's location is shown to admins only, never to a channel.
@@ -173,7 +169,7 @@ async def test_folders_are_paused_and_resumed_by_channel(office: Office, shelf: 
     assert [what for _, what, _, _ in await office.audit()] == ["pause", "status", "resume"]
 
 
-async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, shelf: NoticeShelf) -> None:
+async def test_a_deletion_is_approved_in_its_folders_channel(office: Office, shelf: NoticeShelf) -> None:
     """Shows that exactly the pending deletions are approved and audited, and none from another channel."""
     document = await shelf.document_of(await shelf.add("gone.pdf"))
     async with office.database.transaction() as session:
@@ -191,7 +187,7 @@ async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, s
     assert (ADMIN, "approve", str(shelf.folder), True) in await office.audit()
 
 
-async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf: NoticeShelf) -> None:
+async def test_an_unreadable_file_is_read_again_on_retry(office: Office, shelf: NoticeShelf) -> None:
     """Shows its reading pending again, and that any other name may be part of a question."""
     version = await shelf.add("scan.pdf", "failed")
     assert await office.say(shelf.channel, "retry good.pdf") is None
@@ -206,7 +202,7 @@ async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf
     assert (ADMIN, "retry", document, True) in await office.audit()
 
 
-async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: NoticeShelf) -> None:
+async def test_only_the_requested_thread_is_deleted(office: Office, shelf: NoticeShelf) -> None:
     """Shows that turns of other threads stay, and that the audit names the person but no text."""
     for key, thread in (("1", "17.1"), ("2", "17.1"), ("3", "18.1")):
         await office.house.memory.keep(turn(shelf.channel, key, thread))
@@ -271,7 +267,7 @@ async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) ->
     assert alone.text == WORDS.no_sources
 
 
-async def test_a_document_is_erased_by_an_admins_second_word(office: Office, shelf: NoticeShelf) -> None:
+async def test_a_document_is_erased_after_an_admin_confirms(office: Office, shelf: NoticeShelf) -> None:
     """Shows a confirmation first, then the audited erasure; refused to others and for watched files."""
     document = await shelf.document_of(await shelf.add("old.pdf"))
     assert await office.say(shelf.channel, "erase the blackboard for good") is None
@@ -293,9 +289,7 @@ async def test_a_document_is_erased_by_an_admins_second_word(office: Office, she
     ]
 
 
-async def test_of_several_files_of_a_name_one_is_chosen_by_its_path(
-    office: Office, shelf: NoticeShelf
-) -> None:
+async def test_an_ambiguous_file_name_is_resolved_by_its_path(office: Office, shelf: NoticeShelf) -> None:
     """Shows that an ambiguous name erases nothing."""
     for file in ("a/old.pdf", "b/old.pdf"):
         await shelf.add(file)

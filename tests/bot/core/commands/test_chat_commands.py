@@ -73,7 +73,7 @@ def check_bare(answer: Answer) -> None:
     assert answer.standalone == ""
 
 
-async def test_documents_are_listed_with_what_they_say_of_themselves(world: World) -> None:
+async def test_documents_are_listed_with_their_metadata(world: World) -> None:
     """Shows title or file name, pages, id, version, department and date; unread files come last."""
     world.register.statuses = [
         document("z.pdf"),
@@ -105,14 +105,14 @@ async def test_a_long_list_names_fifteen_and_counts_the_others(world: World) -> 
     assert lines[-1] == "… and 12 more"
 
 
-async def test_files_of_one_name_are_told_by_their_folders(world: World) -> None:
+async def test_files_of_one_name_are_distinguished_by_their_folders(world: World) -> None:
     """Shows the path if the file name is ambiguous, with and without a title."""
     world.register.statuses = [document("2023/plan.pdf", "Fire plan"), document("2024/plan.pdf")]
     lines = (await say(world, "list documents")).text.splitlines()
     assert lines[1:] == ["• 2024/plan.pdf · 2 pages", "• Fire plan (2023/plan.pdf) · 2 pages"]
 
 
-async def test_only_the_documents_that_a_question_may_ask_are_listed(world: World) -> None:
+async def test_only_documents_in_the_questions_scope_are_listed(world: World) -> None:
     """Shows the scope of ``--where``, an empty scope and an empty channel."""
     travel = world.register.statuses[1]
     asked = replace(world.question("list documents"), documents=frozenset({travel.document}))
@@ -181,7 +181,7 @@ async def test_a_document_is_found_by_title_file_and_id(world: World, text: str,
     assert [line.split(" · ")[0] for line in listed] == [f"• {titles[file]} ({file})" for file in files]
 
 
-async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> None:
+async def test_a_missing_document_is_reported(world: World) -> None:
     """Shows the refusal, a document still being read, and that the name is escaped."""
     world.register.statuses.append(make_status("drill.pdf", "reading"))
     answer = await say(world, "Is the parachute manual in here?")
@@ -191,9 +191,7 @@ async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> N
 
 
 @pytest.mark.parametrize("text", ["Do you have a dress code policy?", "Is the canteen here?"])
-async def test_what_may_be_a_question_is_searched_for_when_no_document_has_the_name(
-    world: World, text: str
-) -> None:
+async def test_a_name_of_no_document_is_searched_as_a_question(world: World, text: str) -> None:
     """Shows that an ordinary question is not taken for a document lookup."""
     assert (await say(world, text)).state is AnswerState.FAILED
 
@@ -232,7 +230,7 @@ async def test_help_needs_no_examples(world: World, tried: Tried | None) -> None
         ("Tschüss!", GERMAN.goodbye),
     ],
 )
-async def test_a_closing_is_never_taken_for_a_follow_up(world: World, text: str, reply: str) -> None:
+async def test_a_closing_is_no_follow_up(world: World, text: str, reply: str) -> None:
     """Shows it in a thread with a previous answer."""
     world.shelf.error = IndexUnavailable("down")
     turn = Turn("When do backups run?", "When do backups run?", "Daily at 2:00 AM.")
@@ -241,7 +239,7 @@ async def test_a_closing_is_never_taken_for_a_follow_up(world: World, text: str,
     assert answer.text == reply
 
 
-async def test_the_bot_says_what_it_is(world: World) -> None:
+async def test_the_bot_describes_itself(world: World) -> None:
     """Shows one paragraph: quotes or a model, the channel, and the retention of questions."""
     plain = await say(world, "Who are you?")
     check_bare(plain)
@@ -252,7 +250,7 @@ async def test_the_bot_says_what_it_is(world: World) -> None:
     assert "\n" not in private.text
 
 
-async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
+async def test_a_database_outage_is_reported(world: World) -> None:
     """Shows that a list that cannot be read is not reported as empty."""
 
     class Down(ChannelView):
@@ -294,7 +292,7 @@ async def test_documents_are_listed_by_state_and_date(world: World, text: str, f
     assert ("it holds no text" in answer.text) == ("scan.pdf" in files)
 
 
-async def test_where_all_could_be_read_that_is_said(world: World) -> None:
+async def test_an_empty_list_of_unread_documents_is_reported(world: World) -> None:
     """Shows replies to "which could not be read?" and "which are being read?" if there are none."""
     world.register.statuses = [document("old.pdf", effective="2021-05-01"), document("new.pdf", days=1)]
     assert (await say(world, "which documents could not be read?")).text == WORDS.all_read(2)

@@ -29,8 +29,8 @@ QUESTION = "question"
         for text in texts
     ],
 )
-def test_what_is_said_to_the_bot_is_told_from_a_question(language: Language, intent: str, text: str) -> None:
-    """Shows each message's intent and language; what may be a question is at most a doubtful command."""
+def test_messages_to_the_bot_are_distinguished_from_questions(language: Language, intent: str, text: str) -> None:
+    """Shows each message's intent and language; a possible question is at most an uncertain command."""
     command = recognize(text, language_of(text) or language)
     if intent == QUESTION:
         assert command is None or not command.is_certain
@@ -81,7 +81,7 @@ def test_no_question_of_the_evaluation_is_a_command() -> None:
         ("Is the IT policy in this channel?", Language.ENGLISH, "IT policy", True),
     ],
 )
-def test_a_document_is_asked_for_by_the_name_that_was_typed(
+def test_a_document_is_looked_up_by_the_typed_name(
     text: str, language: Language, name: str, is_certain: bool
 ) -> None:
     """Shows that articles, quotes and "the document" are no part of it, and that capitals and accents are."""
@@ -102,6 +102,6 @@ def test_a_long_message_is_no_command() -> None:
 @for_each(
     "part", ["oh good ", "ok great ", "can you tell me ", "new documents here ", "list documents here "]
 )
-def test_a_message_that_goes_round_in_circles_ends(part: str) -> None:
-    """Shows that what can be parsed in two ways at each repetition is not parsed in all of them."""
+def test_a_repetitive_message_is_parsed_in_bounded_time(part: str) -> None:
+    """Shows that ambiguous repetitions cause no exponential backtracking."""
     assert recognize((part * 50)[:190] + " or", Language.ENGLISH) is None

@@ -48,7 +48,7 @@ async def ask(world: World, text: str, *history: Turn) -> Answer:
     return await world.answering().answer(replace(world.question(text), history=history))
 
 
-async def test_a_document_is_told_by_its_purpose_and_its_top_headings(world: World) -> None:
+async def test_an_outline_has_purpose_and_top_headings(world: World) -> None:
     """Shows both quoted from their pages, without title, table of contents and lower headings."""
     answer = await ask(world, "What is the travel policy about?")
     assert answer.state is AnswerState.PASSAGES
@@ -74,7 +74,7 @@ async def test_the_only_document_need_not_be_named(world: World, text: str) -> N
     assert (await ask(world, text)).text.startswith("What “Travel Policy” is about")
 
 
-async def test_who_may_mean_several_documents_is_asked_which(world: World) -> None:
+async def test_an_ambiguous_document_name_is_asked_about(world: World) -> None:
     """Shows it for a name that fits two documents, and for no name; a bare topic is searched for."""
     bring(world, "travel-rome.pdf", SECTIONS[:3], "Travel Policy Rome")
     for text in ("summary please", "Summarise the travel manual"):
@@ -88,7 +88,7 @@ async def test_who_may_mean_several_documents_is_asked_which(world: World) -> No
     assert not (await ask(world, "Summarise travel")).text.startswith(WORDS.which_document)
 
 
-async def test_what_a_thread_speaks_of_is_meant(world: World) -> None:
+async def test_a_pronoun_refers_to_the_threads_document(world: World) -> None:
     """Shows that "it" is the document that the last answer cited."""
     bring(world, "rome.pdf", SECTIONS[:3], "Rome")
     cited = frozenset({world.register.publications[1].document_id})
@@ -96,14 +96,14 @@ async def test_what_a_thread_speaks_of_is_meant(world: World) -> None:
     assert answer.text.startswith("What “Rome” is about")
 
 
-async def test_what_is_no_document_is_searched_for(world: World) -> None:
+async def test_a_topic_that_is_no_document_is_searched_for(world: World) -> None:
     """Shows that a topic is answered from the text."""
     answer = await ask(world, "What are refunds about?")
     assert not answer.text.startswith(("What “", WORDS.which_document))
     assert (await ask(world, "Summarise the lunch menu")).text.splitlines()[0] != WORDS.which_document
 
 
-async def test_without_numbers_the_highest_level_that_has_several_headings_counts(world: World) -> None:
+async def test_the_top_level_with_several_headings_is_listed(world: World) -> None:
     """Shows that a single top heading is no outline, and that headings over the limit are counted."""
     many = [(f"All\n\nPart {letter}\n\nWords.", ("All", f"Part {letter}")) for letter in "abcdefghijklmn"]
     bring(world, "parts.pdf", many, "Parts")
@@ -113,13 +113,13 @@ async def test_without_numbers_the_highest_level_that_has_several_headings_count
     assert text.endswith(WORDS.more_documents(count=15 - MAX_HEADINGS))
 
 
-async def test_a_document_of_nothing_but_pictures_has_no_outline(world: World) -> None:
+async def test_a_document_of_images_only_has_no_outline(world: World) -> None:
     """Shows that a document without sentences and headings is searched as a question."""
     bring(world, "map.pdf", [("A1 B2", ())], "Map")
     assert (await ask(world, "Summarise map.pdf")).state is not AnswerState.CHAT
 
 
-async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None:
+async def test_every_platform_shows_the_outline_with_its_pages(world: World) -> None:
     """Shows lines and page buttons in Slack and Teams, in the asker's language."""
     answer = await ask(world, "What is travel.pdf about?")
     assert answer.language is Language.ENGLISH

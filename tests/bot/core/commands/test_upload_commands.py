@@ -100,7 +100,7 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
     await database.aclose()
 
 
-async def test_who_wants_a_human_is_told_who_added_documents_and_who_is_admin(registry: Registry) -> None:
+async def test_a_request_for_a_human_names_uploaders_and_admins(registry: Registry) -> None:
     """Shows the people known to an installation, and the reply if it knows none."""
     answer = await registry.reply("Who can I ask?", BOB)
     assert (answer.text, answer.people) == (WORDS.people_to_ask, (ALICE, ADMIN))
@@ -112,7 +112,7 @@ async def test_who_wants_a_human_is_told_who_added_documents_and_who_is_admin(re
 
 
 @for_each("language", list(Language))
-def test_the_words_that_a_reply_names_remove_the_file(language: Language) -> None:
+def test_the_command_suggested_by_a_reply_removes_the_file(language: Language) -> None:
     """Shows that the suggested command is understood in each language, with the file's name."""
     words = reply_words(language)
     for sentence in (words.upload_taken(file=NAME), words.upload_too_many(2, file=NAME)):
@@ -127,9 +127,7 @@ GONE, HERE = (False, "deleted", 0), (True, "present", 1)
 
 
 @pytest.mark.parametrize("asker", [ALICE, ADMIN, LOCAL_ASKER])
-async def test_an_uploader_and_an_admin_remove_file_document_and_upload(
-    registry: Registry, asker: str
-) -> None:
+async def test_uploaders_and_admins_can_remove_an_upload(registry: Registry, asker: str) -> None:
     """Shows that its document no longer answers, with an audit entry; a second removal finds none."""
     assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_removed(
         file=NAME.replace("[1]", "(1)")
@@ -141,7 +139,7 @@ async def test_an_uploader_and_an_admin_remove_file_document_and_upload(
 
 
 @pytest.mark.parametrize("asker", [BOB, ""])
-async def test_nobody_else_removes_an_upload(registry: Registry, asker: str) -> None:
+async def test_other_people_cannot_remove_an_upload(registry: Registry, asker: str) -> None:
     """Shows the refusal, unchanged state, and the refusal in the audit log."""
     shown = NAME.replace("[1]", "(1)")
     assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_not_yours(file=shown)
@@ -149,7 +147,7 @@ async def test_nobody_else_removes_an_upload(registry: Registry, asker: str) -> 
     assert await registry.audit() == [(asker, "remove_upload", str(registry.upload.id), False)]
 
 
-async def test_an_upload_whose_uploader_nobody_knows_is_removed_by_admins_only(registry: Registry) -> None:
+async def test_an_anonymous_upload_is_removed_by_admins_only(registry: Registry) -> None:
     """Shows that an anonymous asker is not taken for the anonymous uploader."""
     new = NewUpload(registry.shelf.channel.id, "m2", "", "s2", 1, {})
     await Uploads(registry.database).keep(new, lambda taken: "b.pdf", UploadQuota(9, 99))
@@ -166,7 +164,7 @@ async def test_an_upload_is_removed_in_its_own_channel_only(registry: Registry) 
 
 
 @pytest.mark.parametrize("step", ["file", "document"])
-async def test_a_removal_that_broke_off_is_finished_by_the_same_words(registry: Registry, step: str) -> None:
+async def test_an_interrupted_removal_is_completed_by_repeating_it(registry: Registry, step: str) -> None:
     """Shows recovery after a crash at each step, when the command is retried."""
     registry.file.unlink()
     if step == "document":
@@ -178,7 +176,7 @@ async def test_a_removal_that_broke_off_is_finished_by_the_same_words(registry: 
     assert await registry.left() == GONE
 
 
-async def test_a_file_that_cannot_be_removed_goes_on_answering_and_it_is_said(registry: Registry) -> None:
+async def test_a_file_that_cannot_be_removed_stays_live(registry: Registry) -> None:
     """Shows a folder replaced by a symlink: nothing is removed halfway."""
     elsewhere = registry.inbox / "elsewhere"
     registry.file.parent.rename(elsewhere)

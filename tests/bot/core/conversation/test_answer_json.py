@@ -59,7 +59,7 @@ FULL = Answer(
 
 
 @pytest.mark.parametrize("answer", [FULL, Answer(AnswerState.NOT_FOUND, "Not there.")])
-def test_an_answer_comes_back_exactly(answer: Answer) -> None:
+def test_an_answer_survives_a_json_round_trip(answer: Answer) -> None:
     """A round trip through JSON preserves values and types."""
     back = answer_from_json(json.loads(json.dumps(answer_to_json(answer))))
     assert back == answer

@@ -248,7 +248,7 @@ async def test_repeated_and_twin_events_are_answered_once(world: World) -> None:
     assert world.chat.visible == [({"event": "e1"}, "Question e1? Yes [1].")]
 
 
-async def test_a_message_that_names_nobody_asks_only_where_we_answer(world: World) -> None:
+async def test_an_unaddressed_message_asks_only_in_our_threads(world: World) -> None:
     """The message is answered in a thread with a question of ours; else nothing is stored."""
     async with world.running() as worker:
         assert not await worker.receive(message("e1", is_unaddressed=True))
@@ -299,7 +299,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     assert [turn.question for turn in await world.turns()] == ["Question e1?"]
 
 
-async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(world: World) -> None:
+async def test_a_draft_is_shown_in_place_and_then_replaced(world: World) -> None:
     """Verified sentences replace the placeholder while more are written, never next to the answer."""
     world.answers.beginning = "Yes."
     world.answers.gate.clear()
@@ -311,7 +311,7 @@ async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(wor
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_an_edited_question_is_answered_anew_in_the_same_place(world: World) -> None:
+async def test_an_edited_question_is_answered_again_in_place(world: World) -> None:
     """Shows it during the answer to the old text, too; the thread memory has only the new one."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=0.6) as worker:
@@ -338,7 +338,7 @@ def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") 
     return StopRequest(message().key, thread, "message of another", covers)
 
 
-async def test_a_stopped_question_ends_with_a_sentence_at_once(world: World) -> None:
+async def test_a_stopped_question_ends_at_once_with_a_message(world: World) -> None:
     """Cancels its task without a retry or a stored turn; later questions are answered."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=60) as worker:
@@ -359,7 +359,7 @@ async def test_a_stopped_question_ends_with_a_sentence_at_once(world: World) -> 
     assert [turn.question for turn in await world.turns()] == ["Question e2?"]
 
 
-async def test_a_question_that_another_process_answers_is_stopped_there_too(world: World) -> None:
+async def test_a_question_in_another_process_is_stopped_too(world: World) -> None:
     """The process that gets the event replies; the other one has lost its lease before any new claim."""
     world.answers.gate.clear()
     async with world.running() as first:
@@ -374,7 +374,7 @@ async def test_a_question_that_another_process_answers_is_stopped_there_too(worl
     assert await world.turns() == []
 
 
-async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: World) -> None:
+async def test_answered_questions_and_uploads_are_not_stopped(world: World) -> None:
     """The answer is already complete, and a file is stored regardless of its message's text."""
     world.messenger.plan("deliver", "before", DeliveryError("not now"))
     async with world.running() as worker:
@@ -392,7 +392,7 @@ async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: W
     assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
 
 
-async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
+async def test_a_worker_without_its_lease_shows_no_draft(world: World) -> None:
     """A delayed worker may wake after another has answered: it renews its lease before every update."""
     world.answers.beginning = "Yes."
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
@@ -403,7 +403,7 @@ async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -
     assert world.chat.writes == ["Question e1? Yes [1]."]
 
 
-async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World) -> None:
+async def test_a_worker_without_its_lease_attaches_no_figures(world: World) -> None:
     """During the upload of figures, the message may have become another answer's."""
     world.answers.figures = (FIGURE,)
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
@@ -415,9 +415,7 @@ async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World
 
 
 @pytest.mark.parametrize("error", [DeliveryError("slow down", retry_after=60), DeliveryUnclear("no reply")])
-async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
-    world: World, error: Exception
-) -> None:
+async def test_a_platform_that_refuses_a_draft_still_gets_the_answer(world: World, error: Exception) -> None:
     """A failed draft costs neither the answer nor an attempt."""
     world.answers.beginning = "Yes."
     world.messenger.plan("show", "after", error)
@@ -428,7 +426,7 @@ async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
     assert [row.attempts for row in await world.rows()] == [0]
 
 
-async def test_a_question_knows_what_its_own_thread_said_before(world: World) -> None:
+async def test_a_question_gets_the_history_of_its_own_thread(world: World) -> None:
     """Other threads of the channel, and threads of other channels with the same id, are not included."""
     async with world.running() as worker:
         elsewhere = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC")
@@ -463,7 +461,7 @@ async def test_two_crashes_around_the_first_post_still_show_one_answer(world: Wo
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world: World) -> None:
+async def test_without_find_placeholder_delivery_is_at_least_once(world: World) -> None:
     """A second placeholder may appear for a lost first post; one of them is answered."""
     world.chat.can_look = False
     world.messenger.plan("place", "after", Killed())
@@ -476,7 +474,7 @@ async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world:
     assert world.chat.replies() == [PLACEHOLDER, "Question e1? Yes [1]."]
 
 
-async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World) -> None:
+async def test_an_unclear_post_is_searched_before_it_is_repeated(world: World) -> None:
     """A connection that broke after the post leads to no second placeholder."""
     world.messenger.plan("place", "after", DeliveryUnclear("the connection broke"))
     async with world.running() as worker:
@@ -485,7 +483,7 @@ async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World)
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_again(world: World) -> None:
+async def test_a_refused_delivery_is_retried_without_the_model(world: World) -> None:
     """A refused delivery waits for Retry-After and delivers the stored answer."""
     world.messenger.plan("deliver", "before", DeliveryError("rate limited", retry_after=2))
     started = utc_now()
@@ -499,7 +497,7 @@ async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_a
 
 
 @pytest.mark.long
-async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World) -> None:
+async def test_a_hanging_platform_does_not_block_a_slot_forever(world: World) -> None:
     """A post without a response counts as unclear after half the lease."""
     hanging = asyncio.Event()
 
@@ -521,7 +519,7 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     assert chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_nobody_waits_for_ever_for_a_platform_that_refuses(world: World) -> None:
+async def test_a_platform_that_keeps_refusing_fails_the_question(world: World) -> None:
     """A question whose answer was refused for a day fails, with a reason for the admin."""
     await world.worker().receive(message())
     await world.set_rows(created_at=utc_now() - timedelta(days=2))
@@ -532,7 +530,7 @@ async def test_nobody_waits_for_ever_for_a_platform_that_refuses(world: World) -
     assert world.chat.visible == []
 
 
-async def test_a_question_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
+async def test_a_question_that_keeps_failing_gets_a_failure_message(world: World) -> None:
     """After three unexpected errors the person gets a failure message: neither silence nor a traceback."""
     world.answering.plan("answer", "before", *[ValueError(f"fault {n}") for n in range(3)])
     async with world.running() as worker:
@@ -543,7 +541,7 @@ async def test_a_question_that_keeps_failing_is_answered_with_a_sentence(world: 
     assert await world.turns() == []  # failures are not stored in the thread memory
 
 
-async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(world: World) -> None:
+async def test_a_question_that_kills_workers_gets_a_failure_message(world: World) -> None:
     """Three crashed workers use up the attempts as well."""
     world.answering.plan("answer", "before", *[Killed() for _ in range(3)])
     await world.worker().receive(message())
@@ -556,7 +554,7 @@ async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(worl
     assert world.chat.replies() == [WORDS.engine_failed]
 
 
-async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
+async def test_an_engine_outage_uses_up_no_attempt(world: World) -> None:
     """Infrastructure errors are retried without limit; the question is answered after recovery."""
     world.answering.plan("answer", "before", IndexUnavailable("down"), IndexUnavailable("down"))
     await world.worker().receive(message())
@@ -567,7 +565,7 @@ async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
     assert [row.attempts for row in await world.rows()] == [2]
 
 
-async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: World) -> None:
+async def test_an_undeliverable_answer_becomes_a_failure_message(world: World) -> None:
     """A bug in rendering an answer ends with the failure message instead of endless retries."""
     await world.worker().receive(message())
     await world.set_rows(attempts=2)
@@ -577,7 +575,7 @@ async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: W
     assert world.chat.replies() == [WORDS.engine_failed]
 
 
-async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> None:
+async def test_a_question_without_deliverable_failure_message_fails(world: World) -> None:
     """A question whose failure message fails too is failed instead of being retried forever."""
     await world.worker().receive(message())
     await world.set_rows(attempts=5)
@@ -587,7 +585,7 @@ async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> No
     assert [row.reason for row in await world.rows()] == ["KeyError"]
 
 
-async def test_only_so_many_questions_are_answered_at_once(world: World) -> None:
+async def test_concurrency_is_limited(world: World) -> None:
     """Six questions with two slots: never more than two at once, and all are answered."""
     world.answers.gate.clear()
     async with world.running(concurrency=2) as worker:
@@ -602,7 +600,7 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
 
 
 @pytest.mark.parametrize("held_back", [60.0, 0.1])
-async def test_what_is_not_acknowledged_yet_goes_first(world: World, held_back: float) -> None:
+async def test_storing_messages_takes_precedence_over_answering(world: World, held_back: float) -> None:
     """No work begins while a message is being stored, but a slow database delays it only for a while."""
     has_come, may_be_kept = asyncio.Event(), asyncio.Event()
 
@@ -628,7 +626,7 @@ async def test_what_is_not_acknowledged_yet_goes_first(world: World, held_back: 
         await world.until("done", 2)
 
 
-async def test_one_question_that_is_kept_slowly_is_not_called_many(world: World) -> None:
+async def test_one_slowly_stored_question_is_no_flood(world: World) -> None:
     """A slow database is no flood: the question gets the usual placeholder."""
 
     class SlowInbox(Inbox):
@@ -650,7 +648,7 @@ async def test_one_question_that_is_kept_slowly_is_not_called_many(world: World)
         await world.until("done")
 
 
-async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
+async def test_queued_questions_get_placeholders_at_once(world: World) -> None:
     """Placeholders say that others come first; each is replaced by its answer, and none is posted twice."""
     world.answers.gate.clear()
     async with world.running(concurrency=2) as worker:
@@ -672,7 +670,7 @@ async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) 
     ("part", "step"),
     [("messenger", "place"), ("inbox", "mark_placed")],
 )
-async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
+async def test_a_crash_while_posting_queued_placeholders_is_recovered(
     world: World, part: str, step: str, when: str
 ) -> None:
     """The worker that claims the question finds its placeholder."""
@@ -691,7 +689,7 @@ async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
     assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
 
 
-async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(world: World) -> None:
+async def test_a_crash_before_posting_queued_placeholders_is_recovered(world: World) -> None:
     """A worker dies after recording that eight placeholders are being posted, having posted none or one."""
     for number in range(8):
         await world.worker().receive(message(f"e{number}"))
@@ -711,7 +709,7 @@ def message_in(conversation: str, event: str, asker: str = "", workspace: str = 
     return message(event, key=ChannelKey(Platform.SLACK, workspace, conversation), address=address)
 
 
-async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> None:
+async def test_one_channels_flood_does_not_delay_other_channels(world: World) -> None:
     """A question after two dozen of another channel gets its placeholder and answer among the first."""
     world.answers.gate.clear()
     worker = world.worker()
@@ -726,7 +724,7 @@ async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> Non
     assert "Question other?" in [question.text for question in world.answers.asked][:3]
 
 
-async def test_a_channel_that_takes_no_posts_holds_up_no_other(world: World) -> None:
+async def test_a_channel_that_refuses_posts_does_not_delay_others(world: World) -> None:
     """Rate limits are respected; in the end each question is answered in one message."""
     world.answers.gate.clear()
     world.chat.full = {"C1ABC"}
@@ -745,7 +743,7 @@ async def test_a_channel_that_takes_no_posts_holds_up_no_other(world: World) -> 
     assert {row.attempts for row in await world.rows()} == {0}
 
 
-async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(world: World) -> None:
+async def test_a_person_over_the_limit_is_queued_last_with_an_estimate(world: World) -> None:
     """Shows the limit per person; other people's questions keep their turn and show no wait."""
     world.answers.gate.clear()
     async with world.running(concurrency=1, limits=QuestionLimits(person=3)) as worker:
@@ -773,7 +771,7 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
     ],
     ids=["channel", "workspace"],
 )
-async def test_a_flood_of_many_people_goes_behind_the_others(
+async def test_floods_of_channels_and_workspaces_are_queued_last(
     world: World, limits: QuestionLimits, flood: list[str], other: str
 ) -> None:
     """Shows the limits per channel and per workspace."""
@@ -797,7 +795,7 @@ async def test_a_flood_of_many_people_goes_behind_the_others(
     assert order.index("Question other?") < order.index("Question e3?")
 
 
-async def test_draining_ends_although_placeholders_are_posted_no_more(world: World) -> None:
+async def test_draining_ends_although_posting_placeholders_failed(world: World) -> None:
     """Any error in posting placeholders must not block the shutdown."""
     world.answers.gate.clear()
     worker = world.worker(concurrency=1)
@@ -812,7 +810,7 @@ async def test_draining_ends_although_placeholders_are_posted_no_more(world: Wor
     assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], Killed)
 
 
-async def test_draining_finishes_what_is_in_work(world: World) -> None:
+async def test_draining_finishes_questions_in_progress(world: World) -> None:
     """A question in progress at shutdown is still answered within the drain timeout."""
     world.answers.gate.clear()
     async with world.running(drain_seconds=PATIENCE) as worker:
@@ -822,7 +820,7 @@ async def test_draining_finishes_what_is_in_work(world: World) -> None:
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: World) -> None:
+async def test_unfinished_questions_are_resumed_at_the_next_start(world: World) -> None:
     """A shutdown releases unfinished questions: the next worker claims them at once, uncounted."""
     world.answers.gate.clear()
     async with world.running() as worker:
@@ -838,7 +836,7 @@ async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: Wor
     assert [row.attempts for row in await world.rows()] == [0, 0]
 
 
-async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> None:
+async def test_a_worker_whose_lease_was_taken_aborts(world: World) -> None:
     """While a worker hangs, another claims the question; the first aborts and changes nothing."""
     world.answers.gate.clear()
     async with world.running(lease_seconds=3) as worker:
@@ -859,7 +857,7 @@ async def until_renewed(world: World, times: int) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) -> None:
+async def test_a_lease_is_renewed_again_after_an_unexpected_error(world: World) -> None:
     """Shows that an answer longer than a lease is neither claimed nor generated twice.
 
     Holds although one renewal failed unexpectedly.
@@ -875,7 +873,7 @@ async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) 
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
-async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> None:
+async def test_a_question_is_released_after_its_last_renewal(world: World) -> None:
     """Shows that no renewal is in flight to the database when the question is released."""
     steps: list[str] = []
     renewing = asyncio.Event()
@@ -903,7 +901,7 @@ async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> N
     assert steps == ["renewed", "released"]
 
 
-async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
+async def test_questions_of_a_disabled_platform_wait(world: World) -> None:
     """A question from a disabled platform is answered once the platform is enabled again."""
     teams = Chat()
     key = ChannelKey(Platform.TEAMS, "tenant", "19:x")
@@ -918,9 +916,7 @@ async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
     assert teams.replies("t1") == ["Question t1? Yes [1]."]
 
 
-async def test_logs_carry_ids_and_nothing_that_people_wrote(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_logs_contain_ids_and_no_user_text(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """Neither a question nor an error that quotes it is logged; the question's id is."""
     caplog.set_level(logging.DEBUG, logger="bot")
     world.answering.plan("answer", "before", ValueError("cannot parse 'my secret salary'"))
@@ -934,7 +930,7 @@ async def test_logs_carry_ids_and_nothing_that_people_wrote(
 DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 
 
-async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: World) -> None:
+async def test_a_direct_chat_searches_the_library_and_stores_its_turns(world: World) -> None:
     """Shows the searched channel and the place of the turn; the text is not stored in the library."""
     library = await Channels(world.database).ensure_library("policies")
     await Channels(world.database).keep_direct_library(DirectLibrary(library))
@@ -950,7 +946,7 @@ async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: W
 
 
 @pytest.mark.parametrize("is_direct", [False, True])
-async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, is_direct: bool) -> None:
+async def test_other_chats_search_only_their_own_documents(world: World, is_direct: bool) -> None:
     """Without a library a direct chat searches its own documents; other chats never search the library."""
     channels = Channels(world.database)
     if not is_direct:
@@ -963,7 +959,7 @@ async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, i
     assert question.channel.is_direct is is_direct
 
 
-async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) -> None:
+async def test_a_crash_does_not_change_a_direct_chats_scope(world: World) -> None:
     """The kind of chat is stored: after a crash the next worker also searches the library."""
     channels = Channels(world.database)
     await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
@@ -975,7 +971,7 @@ async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) 
 
 
 @pytest.mark.parametrize("is_member", [True, False])
-async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: World, is_member: bool) -> None:
+async def test_a_delayed_answer_is_shown_only_to_current_members(world: World, is_member: bool) -> None:
     """An answer stored before a crash and delivered after it becomes a notice for former members."""
     tenant = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC").tenant
     world.answers.answered_from = AnsweredFrom((tenant,), "#it")
@@ -1007,7 +1003,7 @@ def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
     return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
 
 
-async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None:
+async def test_a_file_without_text_gets_one_reply_and_asks_nothing(world: World) -> None:
     """The result replaces the placeholder; no search is made, and no turn is stored."""
     taken: list[InboxItem] = []
 
@@ -1023,7 +1019,7 @@ async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None
     assert (len(taken), world.answers.asked, await world.turns()) == (1, [], [])
 
 
-async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> None:
+async def test_a_question_with_a_file_is_answered_once_it_is_read(world: World) -> None:
     """Waiting for the file uses up no attempt; the answer replaces the file's placeholder."""
     waiting = [FileBeingRead("not yet") for _ in range(5)]
 
@@ -1041,7 +1037,7 @@ async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> No
     assert row.attempts == 0
 
 
-async def test_a_file_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
+async def test_a_file_that_keeps_failing_gets_a_failure_message(world: World) -> None:
     """The failure message is in the language of the text, after three attempts."""
     tries: list[int] = []
 

@@ -82,7 +82,7 @@ async def ask(
     return await direct.question(item, Question("1", text, chat, ASKED_AT)), chat
 
 
-async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_library(
+async def test_the_first_twenty_channels_and_the_library_are_searched(
     database: Database,
 ) -> None:
     """Channels are ordered by name, without those lacking documents or membership.
@@ -109,7 +109,7 @@ async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_lib
 
 
 @pytest.mark.parametrize("elsewhere", [{"ask_channels": False}, {"platform": Platform.TEAMS}], ids=str)
-async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
+async def test_by_default_and_in_teams_only_the_library_is_searched(
     database: Database, elsewhere: dict[str, Any]
 ) -> None:
     """The platform is not asked; without a library the chat searches its own documents."""
@@ -127,7 +127,7 @@ async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
 
 
 @pytest.mark.parametrize("ask_channels", [False, True])
-async def test_a_strangers_workspace_is_not_answered_from_the_library(
+async def test_an_unlisted_workspace_does_not_search_the_library(
     database: Database, ask_channels: bool
 ) -> None:
     """With public installation only workspaces named by an admin search the library."""
@@ -141,7 +141,7 @@ async def test_a_strangers_workspace_is_not_answered_from_the_library(
         assert isinstance(made, Answer) or made.channel in (library, chat)
 
 
-async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(database: Database) -> None:
+async def test_each_channel_gets_only_history_of_its_own_documents(database: Database) -> None:
     """A turn that cites another channel too is not included."""
     versions = {}
     for number in (1, 2):
@@ -160,7 +160,7 @@ async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(data
 
 
 @pytest.mark.parametrize("is_silent", [True, False], ids=["silent", "in none"])
-async def test_where_no_channel_is_known_a_sentence_says_so(database: Database, is_silent: bool) -> None:
+async def test_without_known_channels_a_notice_is_returned(database: Database, is_silent: bool) -> None:
     """Covers a platform that does not answer, and a person without any channel with documents."""
     shelf = await open_shelf(database, key(1))
     await shelf.add("a.pdf")

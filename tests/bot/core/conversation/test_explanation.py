@@ -33,7 +33,7 @@ RECORD: dict[str, Any] = {
 }
 
 
-def test_it_says_what_was_searched_found_and_left_out() -> None:
+def test_it_lists_searched_found_and_rejected_passages() -> None:
     """Shows every line, the best passage first."""
     assert explain(RECORD, reply_words(Language.ENGLISH)).splitlines() == [
         "I searched for: Who approves a restore?",
@@ -49,7 +49,7 @@ def test_it_says_what_was_searched_found_and_left_out() -> None:
 
 
 @for_each("language", Language)
-def test_what_needed_no_search_has_one_line(language: Language) -> None:
+def test_an_answer_without_a_search_has_one_line(language: Language) -> None:
     """Shows the sentence in each language, and that only some of many passages are listed."""
     words = reply_words(language)
     asked = explain(RECORD | {"looks": []}, words)

@@ -30,7 +30,7 @@ class Place:
         self.stands.append(text)
 
 
-async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
+async def test_only_the_latest_text_is_sent() -> None:
     """Shows that text added during an update is sent once, with its latest state."""
     sent: list[str] = []
     begun, free = asyncio.Event(), asyncio.Event()
@@ -51,7 +51,7 @@ async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
     assert sent == ["0", "9"]
 
 
-async def test_nothing_more_is_sent_within_a_pace() -> None:
+async def test_updates_are_throttled() -> None:
     """Shows that the first text is sent at once, and the next one not before the interval."""
     place = Place()
     async with live_updates(place.write, 3600) as listener:
@@ -62,7 +62,7 @@ async def test_nothing_more_is_sent_within_a_pace() -> None:
     assert place.stands == ["0"]
 
 
-async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
+async def test_no_update_is_in_flight_at_the_end() -> None:
     """An update in flight is awaited, so that it cannot overwrite the answer; the pause is not."""
     place = Place(seconds=0.2)
     started = time.perf_counter()
@@ -74,7 +74,7 @@ async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
     assert time.perf_counter() - started < 50
 
 
-async def test_an_end_by_cancellation_waits_for_it_too() -> None:
+async def test_cancellation_also_waits_for_an_update_in_flight() -> None:
     """The next worker's text must not be overwritten either."""
     place = Place(seconds=0.2)
 
@@ -100,7 +100,7 @@ async def test_an_end_by_cancellation_waits_for_it_too() -> None:
         ValueError("nobody foresaw it"),
     ],
 )
-async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> None:
+async def test_the_first_failure_ends_updates_silently(error: Exception) -> None:
     """Shows that no error of an update, expected or not, reaches the answer, and that no more follow."""
     place = Place(error)
     async with live_updates(place.write, 0.01) as listener:

@@ -27,7 +27,7 @@ class SlowDatabase:
         return True
 
 
-async def test_repetitions_wait_for_the_first_one_and_are_no_work() -> None:
+async def test_repetitions_wait_for_the_first_without_extra_work() -> None:
     """Shows that no repetition is acknowledged before the first one is stored, and each one afterwards."""
     events, database = RepeatedEvents(), SlowDatabase()
     tasks = [asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(100)]
@@ -41,7 +41,7 @@ async def test_repetitions_wait_for_the_first_one_and_are_no_work() -> None:
     assert database.calls == 1
 
 
-async def test_what_could_not_be_kept_is_tried_again_when_it_comes_again() -> None:
+async def test_an_event_that_failed_is_stored_on_repetition() -> None:
     """Shows that no repetition is acknowledged if the first one failed or was cancelled."""
     events, database = RepeatedEvents(), SlowDatabase()
     database.fails = True

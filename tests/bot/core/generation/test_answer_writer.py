@@ -16,7 +16,7 @@ BOTH = f"{DAILY.text} {REPEATED.text} [1]"
 QUESTION = "When do backups run?"
 
 
-async def test_proven_sentences_are_shown_one_by_one_and_others_never(world: World) -> None:
+async def test_only_verified_sentences_are_shown_one_by_one(world: World) -> None:
     """A forged sentence is never shown, nor any text after it until all is verified."""
     looker = Looker()
     model = Scripted(Draft((DAILY, FORGED, REPEATED)))
@@ -34,7 +34,7 @@ async def test_proven_sentences_are_shown_one_by_one_and_others_never(world: Wor
         (BrokenOff(DAILY, REPEATED), AnswerState.PARTIAL),
     ],
 )
-async def test_what_was_shown_is_how_the_answer_begins(
+async def test_the_answer_begins_with_the_shown_sentences(
     world: World, turn: Draft | Exception, state: AnswerState
 ) -> None:
     """Neither an error nor a truncated reply takes a sentence back."""
@@ -46,7 +46,7 @@ async def test_what_was_shown_is_how_the_answer_begins(
     assert "hourly" not in answer.text
 
 
-async def test_a_reply_that_breaks_off_is_said_so_and_passages_follow(world: World) -> None:
+async def test_a_truncated_reply_is_reported_with_passages(world: World) -> None:
     """A partial answer is marked as such; its citation numbers do not change."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION), Looker())
     begun, excuse, *_ = filter(None, answer.text.splitlines())
@@ -56,7 +56,7 @@ async def test_a_reply_that_breaks_off_is_said_so_and_passages_follow(world: Wor
     assert [citation.number for citation in answer.citations] == [1]
 
 
-async def test_a_second_model_goes_on_where_the_first_broke_off(world: World) -> None:
+async def test_a_second_model_continues_a_truncated_reply(world: World) -> None:
     """The second model gets the text written before and adds the rest; nothing is missing or repeated."""
     second = Scripted(Draft((DAILY, REPEATED)))
     looker = Looker()
@@ -68,7 +68,7 @@ async def test_a_second_model_goes_on_where_the_first_broke_off(world: World) ->
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, BOTH)
 
 
-async def test_a_reply_that_breaks_off_unseen_leaves_nothing(world: World) -> None:
+async def test_a_truncated_reply_without_listener_is_discarded(world: World) -> None:
     """Without a listener its sentences are discarded: only quotes are returned."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION))
     assert answer.text.startswith(WORDS.model_unusable)
@@ -89,7 +89,7 @@ async def test_quotes_are_not_shown_before_they_are_an_answer(world: World) -> N
         ("Who supervises that contracts are destroyed?", 2),
     ],
 )
-def test_the_page_that_holds_what_was_asked_for_is_cited_first(question: str, page: int) -> None:
+def test_the_page_that_contains_the_answer_is_cited_first(question: str, page: int) -> None:
     """Shows it for a sentence across a page break, whichever page has more of it."""
     first = "The archive keeps contracts for 11 years after the"
     second = "end of the business year and destroys them while two sworn witnesses supervise all of it."

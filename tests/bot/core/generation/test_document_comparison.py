@@ -88,7 +88,7 @@ ROME = quote("The travel allowance in Rome is $30 per day.", "rome", 8.8, "2024-
 OSLO = quote("The travel allowance in Oslo is $55 per day.", "oslo", 7.5)
 
 
-def test_documents_that_differ_are_each_quoted_the_newest_first() -> None:
+def test_differing_documents_are_each_quoted_newest_first() -> None:
     """Shows it beyond the usual number of quotes, with undated documents last."""
     assert compared(ALLOWANCE, BERN, ROME, OSLO) == (True, ["rome", "bern", "oslo"])
 
@@ -105,12 +105,12 @@ def test_documents_that_differ_are_each_quoted_the_newest_first() -> None:
         ("Compare the allowances", "The allowance in Bern is $40.", "The allowance in Rome is $30."),
     ],
 )
-def test_documents_that_agree_are_not_said_to_differ(question: str, one: str, other: str) -> None:
+def test_agreeing_documents_are_not_reported_as_differing(question: str, one: str, other: str) -> None:
     """Covers one value in two spellings, no value, other numbers, and a comparison question."""
     assert not compared(question, quote(one, "bern", 9.0), quote(other, "rome", 8.9))[0]
 
 
-def test_a_document_that_is_far_from_the_question_does_not_differ() -> None:
+def test_a_document_far_from_the_question_does_not_differ() -> None:
     """Covers near-duplicates of the quoted document, and quotes of a model far below the best score."""
     assert not compared(ALLOWANCE, BERN, replace(OSLO, score=BERN.score - 3))[0]
     better = quote("An allowance is what an office pays.", "help", BERN.score + 3)
@@ -127,7 +127,7 @@ def test_a_question_in_any_language_sees_values_with_a_unit() -> None:
     assert compared("Wie lange ist der Urlaub?", bern, rome)[0]
 
 
-async def test_the_reply_says_that_they_differ_and_names_each() -> None:
+async def test_the_reply_says_that_documents_differ_and_names_each() -> None:
     """Shows lead, names and quotes, as both chat platforms show them."""
     world = channel(
         Bern="The travel allowance in Bern is $40 per day.",
@@ -143,7 +143,7 @@ async def test_the_reply_says_that_they_differ_and_names_each() -> None:
     assert cards.render(answer, 5).text.startswith(WORDS.documents_differ)
 
 
-async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing() -> None:
+async def test_a_comparison_quotes_or_reports_each_named_document() -> None:
     """Shows a separate search per document, and that a third document is left out."""
     world = channel(
         Bern="The travel allowance is $40 per day.",
@@ -211,7 +211,7 @@ async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
         ("How much is the fee in Bern?", 6.0, False),
     ],
 )
-def test_another_page_differs_if_it_is_as_much_about_the_question(
+def test_another_page_differs_if_it_is_equally_relevant(
     question: str, score: float, is_differing: bool
 ) -> None:
     """Covers a page far below the best score, and one that matches fewer words of the question."""
@@ -233,7 +233,7 @@ async def test_each_value_of_a_document_is_quoted_once() -> None:
 
 
 @pytest.mark.parametrize(("text", "other"), [(SUMMARY, DETAILS), (DETAILS, SUMMARY)])
-async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other: str) -> None:
+async def test_the_other_value_is_added_to_a_models_answer(text: str, other: str) -> None:
     """The sentence keeps its citation number, and the other value is quoted after it."""
     world = plan(SUMMARY, DETAILS)
     number = (SUMMARY, DETAILS).index(text) + 1
@@ -247,7 +247,7 @@ async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other:
     assert answer.state is AnswerState.GROUNDED
 
 
-async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
+async def test_the_other_document_is_added_to_a_models_answer() -> None:
     """Shows each under its name, and no rejected quote."""
     world = channel(
         Bern="The travel allowance in Bern is $40 per day.",
@@ -291,9 +291,7 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
         ("How do I spin it?", "Spin the tube for 1 min.", "Spin the tube for 2 min."),
     ],
 )
-async def test_a_document_does_not_contradict_itself_by_speaking_of_something_else(
-    question: str, one: str, other: str
-) -> None:
+async def test_different_subjects_are_no_contradiction(question: str, one: str, other: str) -> None:
     """Covers equal values, other names, scopes, years, units and steps, and values not asked for."""
     for world in (plan(one, other), plan(other, one)):
         for model in ((), (said(one),)):
@@ -314,7 +312,7 @@ async def test_one_page_or_two_sections_are_no_contradiction(world: World) -> No
     assert answer.text == f"{SUMMARY} [1]"
 
 
-async def test_what_a_model_does_not_say_is_not_compared() -> None:
+async def test_values_not_in_the_models_sentence_are_not_compared() -> None:
     """Shows that a cited sentence may contain a value that another page contradicts."""
     world = plan(f"{SUMMARY[:-1]}, and 3 visits are free.", f"{DETAILS[:-1]}, and 3 visits are free.")
     text = "The out-of-pocket maximum for Standard is per person."
@@ -329,7 +327,7 @@ def dated(text: str, file: str, day: str, score: float) -> QuoteCandidate:
     return replace(one, item=replace(one.item, passage=passage))
 
 
-def test_a_value_of_the_kind_that_is_asked_for_differs_in_whatever_words() -> None:
+def test_a_value_of_the_requested_kind_differs_in_any_wording() -> None:
     """Shows a newer document with another number of days first, and no unrelated document."""
     old = dated("Customers may return goods within thirty days of purchase.", "shop", "2016-03-01", 9.0)
     new = dated("Returned goods are accepted for fourteen days.", "policy", "2025-02-01", 8.0)
@@ -339,7 +337,7 @@ def test_a_value_of_the_kind_that_is_asked_for_differs_in_whatever_words() -> No
     assert not compare(asked, [old], [old, else_]).is_differing
 
 
-def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
+def test_among_agreeing_documents_the_newest_comes_first() -> None:
     """Covers passages without a differing value; unrelated passages keep their rank."""
     old = dated("Goods are returned to the shop.", "old", "2016-03-01", 9.0)
     new = dated("Goods are returned to the shop desk.", "new", "2025-02-01", 8.0)
@@ -355,7 +353,7 @@ def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
         ("Travel allowance of $30 vs $40 per day?", ("Oslo",), False),
     ],
 )
-async def test_documents_without_an_answer_are_named_where_most_have_one(
+async def test_documents_without_an_answer_are_named_if_most_have_one(
     question: str, others: Sequence[str], is_named: bool
 ) -> None:
     """Shows that a question that only sounds like a comparison does not list all other documents."""

@@ -125,7 +125,7 @@ def test_no_hijacked_sentence_of_another_language_is_shown(said: str) -> None:
 
 
 @for_each("said", ["[1]", "\u200b", "\u200b[1]\u2060", "—", "...", "So it is.", "[2] [3]."])
-def test_a_sentence_that_nobody_can_see_is_none(said: str) -> None:
+def test_an_invisible_sentence_is_empty(said: str) -> None:
     """Shows that an answer is never only a citation mark, or words that name nothing."""
     assert fault("When is lunch?", said, LUNCH) == EMPTY
 
@@ -150,7 +150,7 @@ TRUE = [
 
 
 @for_each(("question", "said", "passage"), TRUE)
-def test_what_follows_from_its_mark_is_shown(question: str, said: str, passage: str) -> None:
+def test_an_entailed_sentence_is_shown(question: str, said: str, passage: str) -> None:
     """Shows that number formats, leads, columns, and words of the question are no faults."""
     assert fault(question, said, passage) is None
 
@@ -182,7 +182,7 @@ SEEN = [
 
 
 @for_each(("question", "said", "passage", "wrong"), SEEN)
-def test_what_does_not_follow_is_named(question: str, said: str, passage: str, wrong: str) -> None:
+def test_an_unsupported_sentence_gets_its_fault(question: str, said: str, passage: str, wrong: str) -> None:
     """Covers exclusions, yes or no, remarks about the passages, and repeated questions."""
     assert fault(question, said, passage, quote=passage.splitlines()[-1]) == wrong
 
@@ -212,12 +212,12 @@ def test_a_document_that_says_what_it_lacks_is_no_abstention() -> None:
         ("De kledingvoorschriften worden niet vermeld.", "nl"),
     ],
 )
-def test_an_abstention_is_known_in_every_language_of_replies(said: str, language: str) -> None:
+def test_an_abstention_is_recognized_in_every_language(said: str, language: str) -> None:
     """Shows that no abstention is shown with a citation."""
     assert fault("?", said, LUNCH, language=language) == ABSTAINS
 
 
-def test_what_is_marked_holds_what_was_written() -> None:
+def test_the_quote_that_contains_the_claim_is_cited() -> None:
     """Shows that the sentence with frequency and number is cited, whichever one the model chose."""
     text = "Physicals are covered. Eye exams are covered twice a year. A physical is covered once every year."
     said = "A physical is covered once per year."
@@ -228,7 +228,7 @@ def test_what_is_marked_holds_what_was_written() -> None:
     assert marked("What is the out-of-pocket maximum?", "It is $6,350.", *other, quote=other[0]) == [other[1]]
 
 
-def test_a_word_that_stands_anywhere_is_not_marked() -> None:
+def test_a_quote_for_a_single_common_word_is_not_added() -> None:
     """Shows that an additional quote must cover more than one missing word."""
     text = "A Cessna was destroyed near Boquete. The last call occurred at 12:03."
     said = "The accident of the Cessna occurred near Boquete."
@@ -237,19 +237,19 @@ def test_a_word_that_stands_anywhere_is_not_marked() -> None:
     )
 
 
-def test_one_fact_has_one_mark() -> None:
+def test_one_fact_has_one_quote() -> None:
     """Shows that redundant quotes of a model are dropped."""
     text = "Guests pay $9.50. Guests are welcome. Lunch is at noon."
     assert marked("What do guests pay?", "Guests pay $9.50.", text, quote=text) == ["Guests pay $9.50."]
 
 
-def test_a_sentence_is_marked_with_what_it_points_back_to() -> None:
+def test_a_sentence_is_quoted_with_its_antecedent() -> None:
     """Shows that "It is closed" is quoted together with its antecedent."""
     text = "The canteen is on the first floor. It is closed on public holidays."
     assert marked("When is the canteen closed?", "It is closed on public holidays.", text) == [text]
 
 
-def test_an_item_is_marked_with_its_lead_and_a_row_with_its_header() -> None:
+def test_items_are_quoted_with_leads_and_rows_with_headers() -> None:
     """Shows that lists and rows are quoted with their context, including the antecedent of a lead."""
     (list_mark,) = marked("Travel?", "Travel expenses are not covered.", PERKS, quote="Travel expenses")
     assert list_mark.startswith("In addition to the activities")
@@ -260,7 +260,7 @@ def test_an_item_is_marked_with_its_lead_and_a_row_with_its_header() -> None:
     assert row.startswith("| Service | Paid by the plan | Limit |")
 
 
-def test_numbers_of_other_places_carry_nothing() -> None:
+def test_numbers_elsewhere_do_not_support_a_claim() -> None:
     """Shows that neither a neighbouring passage nor a section number supports a number."""
     passage = make_passage(
         "Managers approve leave. Contractors are told in writing.", heading_path=("5 Leave of absence",)
@@ -286,7 +286,7 @@ def test_a_glossary_explains_words_of_the_question() -> None:
     assert judge(claim, evidence, Entailment(known, evidence)).fault is None
 
 
-def test_a_translated_sentence_is_held_to_names_and_numbers() -> None:
+def test_a_translated_sentence_is_checked_by_names_and_numbers() -> None:
     """Shows that a German sentence from an English page needs its number in the quote."""
     text = "The notice period is four weeks and is never shortened for members of the SOP-IT team."
     question = "Wie lange ist die Frist?"

@@ -103,7 +103,7 @@ async def test_two_overlapping_passages_give_one_quote() -> None:
     assert twice == await quoted("When do backups run?", BACKUPS)
 
 
-async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
+async def test_sentences_embedded_at_reading_are_not_embedded_again() -> None:
     """Shows that stored vectors are equivalent, and that only sentences without one are embedded."""
     passage = make_passage(BACKUPS)
     units = list(quotables(BACKUPS))
@@ -134,14 +134,14 @@ async def test_no_evidence_gives_an_empty_draft() -> None:
     assert ranked.draft(asked, ranked.chosen(asked)).claims == ()
 
 
-async def test_what_a_follow_up_carries_over_counts_little() -> None:
+async def test_context_words_of_a_follow_up_have_little_weight() -> None:
     """Shows that words in brackets give the context, and those before them the question."""
     text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
     first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
     assert first.startswith("Restores are tested")
 
 
-async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
+async def test_an_unrequested_form_field_is_no_answer() -> None:
     """Shows that a form row is quoted for its labels, not for naming the same thing."""
     form = "Location:  Venice, FL  Accident Number:  NYC08CA047"
     text = "The student of the flight school in Venice landed alone."
@@ -149,13 +149,13 @@ async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
     assert (await quoted("What is the accident number of Venice?", form, text))[0] == form
 
 
-async def test_a_heading_whose_number_stands_apart_is_no_answer() -> None:
+async def test_a_heading_with_a_separate_number_is_no_answer() -> None:
     """Shows that it is not taken for a form row of two cells."""
     heading, text = "4.  Required Materials", "Materials of every trip are a phone and a first aid kit."
     assert await quoted("Which materials are required?", f"{heading}\n\n{text}") == [text]
 
 
-async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
+async def test_a_table_header_is_no_answer() -> None:
     """Shows that a row is quoted rather than a header with the question's words."""
     table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
     assert await quoted("For how long are the mailboxes of the system kept?", table) == [
@@ -183,15 +183,13 @@ async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
         ),
     ],
 )
-async def test_a_quote_that_points_back_brings_what_names_its_subject(
-    text: str, question: str, quote: str
-) -> None:
+async def test_a_quote_with_a_pronoun_includes_its_antecedent(text: str, question: str, quote: str) -> None:
     """A quote like "These cost $500" includes its antecedent; without one it is quoted alone."""
     assert (await quoted(question, text))[0] == quote
 
 
 @pytest.mark.parametrize("bullet", ["•", "·"])
-async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str) -> None:
+async def test_a_list_item_is_quoted_with_its_distant_lead(bullet: str) -> None:
     """A single source marks both, so that no exclusion is shown without its lead."""
     lead = "The following are not covered:"
     items = "\n".join(
@@ -223,7 +221,7 @@ SCHEDULE = (
         ("How long are mailboxes kept, by the table?", ["Mailboxes"]),
     ],
 )
-async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str]) -> None:
+async def test_a_question_for_a_table_gets_the_whole_table(question: str, rows: list[str]) -> None:
     """The table has its caption and header, one row per line; a question for a value gets only its row."""
     evidence = make_evidence(make_passage(SCHEDULE))
     asked = ask(question, SCHEDULE)
@@ -240,19 +238,19 @@ CODES = (
 )
 
 
-async def test_of_rows_that_are_looked_up_by_a_code_only_the_one_asked_for_is_quoted() -> None:
+async def test_only_the_row_of_the_requested_code_is_quoted() -> None:
     """Shows that the row of another code is not quoted."""
     assert await quoted("What does 03-7FC22.09 mean?", CODES) == ["03-7FC22.09 | HMI1: time out"]
 
 
-async def test_the_word_for_the_form_of_an_answer_weighs_nothing() -> None:
+async def test_words_for_the_form_of_an_answer_have_no_weight() -> None:
     """Shows that "steps" does not find other lists of steps, but counts if it is the only word."""
     check, restore = "The steps of the daily check are short.", "To restore data, open a ticket first."
     assert await quoted("Give me the steps to restore data", check, restore) == [restore]
     assert await quoted("Which steps?", check, restore) == [check]
 
 
-async def test_the_names_of_its_columns_say_what_a_row_is_about() -> None:
+async def test_a_row_is_matched_by_its_column_names() -> None:
     """Shows that a row without any word of the question is found by its header."""
     table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
     assert await quoted("How long is it kept?", table, "It is long gone.") == ["Mailboxes | 90 days"]

@@ -55,7 +55,7 @@ def world() -> World:
         ("Disk space of the servers - show the diagram", CAPTIONS[1]),
     ],
 )
-async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question: str, caption: str) -> None:
+async def test_the_requested_figure_is_the_answer(world: World, question: str, caption: str) -> None:
     """The caption is quoted, and the link marks the figure."""
     answer = await world.answering().answer(world.question(question))
     assert answer.state is AnswerState.PASSAGES
@@ -88,22 +88,20 @@ async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: Wor
         ("Figure 2 please, when do backups run?", CAPTIONS[1]),
     ],
 )
-async def test_what_is_asked_in_words_is_answered_in_words_with_the_figure_beside(
-    world: World, question: str, caption: str
-) -> None:
+async def test_a_text_answer_is_accompanied_by_its_figure(world: World, question: str, caption: str) -> None:
     """Shows it also for "show me" without naming a figure."""
     answer = await world.answering().answer(world.question(question))
     assert not answer.text.startswith(WORDS.figures_lead(1))
     assert [one.caption for one in answer.figures] == [caption]
 
 
-async def test_one_word_to_be_shown_is_no_figure(world: World) -> None:
+async def test_show_me_with_one_word_requests_no_figure(world: World) -> None:
     """Backups can be shown in many ways."""
     answer = await world.answering().answer(world.question("Show me the backups"))
     assert answer.figures == ()
 
 
-async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
+async def test_the_named_document_decides_the_figure() -> None:
     """Two editions have a figure with the same number and caption."""
     files = ("backups_v02.pdf", "backups_v03.pdf")
     shelf = Shelf([make_passage(TEXT, file=file) for file in files], [make_figure(CAPTIONS[0])])
@@ -121,7 +119,7 @@ async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
         ("Show me a picture of the tape store", "The tape store"),
     ],
 )
-async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: str, caption: str) -> None:
+async def test_a_question_for_numbers_gets_a_figure_with_data(question: str, caption: str) -> None:
     """A photograph with a better matching caption ranks below a chart."""
     photo = replace(make_figure("The tape store"), holds_data=False)
     world = World(Shelf([make_passage(TEXT)], [photo, make_figure("Tape store, 2021 to 2024")]), Register())
@@ -129,7 +127,7 @@ async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: st
     assert [one.caption for one in answer.figures] == [caption]
 
 
-async def test_a_quote_that_stands_in_a_figure_does_not_bring_it() -> None:
+async def test_a_quote_inside_a_figure_does_not_attach_it() -> None:
     """The figure may be the whole page; only a sentence that refers to it brings it."""
     page = replace(make_figure("", BACKUPS), box=Box(0, 0, 1, 1))
     world = World(Shelf([make_passage(TEXT)], [page]), Register())
@@ -148,7 +146,7 @@ async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
     assert shown == {caption: caption for caption in CAPTIONS[:2]}
 
 
-async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:
+async def test_several_figures_are_shown_for_a_plural(world: World) -> None:
     """A plural gets three figures at most."""
     answer = await world.answering().answer(world.question("Show me all charts"))
     assert len(answer.figures) == 3
@@ -158,20 +156,20 @@ async def test_several_are_shown_when_several_are_asked_for(world: World) -> Non
 @pytest.mark.parametrize(
     "question", ["Show me the pie chart of failed backups", "Show me figure 7", "Show me the map of Spain"]
 )
-async def test_a_figure_that_is_surely_another_is_never_shown(world: World, question: str) -> None:
+async def test_a_mismatching_figure_is_never_shown(world: World, question: str) -> None:
     """Covers another kind, number and subject."""
     answer = await world.answering().answer(world.question(question))
     assert answer.figures == ()
 
 
-async def test_a_question_in_prose_is_answered_in_words_alone(world: World) -> None:
+async def test_a_text_question_gets_no_figure(world: World) -> None:
     """Shows it although the figures are in the cited chunk."""
     answer = await world.answering().answer(world.question("When do backups run?"))
     assert (answer.state, answer.figures) == (AnswerState.PASSAGES, ())
     assert answer.citations[0].quote == "Backups run daily at 2:00 AM."
 
 
-async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) -> None:
+async def test_a_figure_named_by_the_cited_sentence_is_attached(world: World) -> None:
     """The figure shows the subject of the question, so it accompanies the text."""
     world.shelf.figures[0] = replace(world.shelf.figures[0], text="Tape lost in winter")
     answer = await world.answering().answer(world.question("Which tape was lost in winter?"))
@@ -179,7 +177,7 @@ async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) 
     assert [one.caption for one in answer.figures] == [CAPTIONS[0]]
 
 
-async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> None:
+async def test_an_unspecific_request_gets_no_figure(world: World) -> None:
     """A bare "graph" identifies no figure, but a question with a figure number does."""
     answer = await world.answering().answer(world.question("What does the graph tell?"))
     assert answer.figures == ()
@@ -190,9 +188,7 @@ async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> N
 @pytest.mark.parametrize(
     "question", ["Image backup retention period", "Is there an image retention period?", "Backup plot twist"]
 )
-async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
-    world: World, question: str
-) -> None:
+async def test_an_ambiguous_figure_word_does_not_replace_text(world: World, question: str) -> None:
     """Shows the same for a heading with the words of the question."""
     retention = "Backups of an image have a retention period of 30 days."
     screenshot = replace(make_figure("Figure 9. Dialog"), heading_path=("Image backup", "Retention period"))
@@ -211,14 +207,12 @@ async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
         ("The chart 3 shows it.", "Step 3 of the process", False),
     ],
 )
-def test_a_sentence_speaks_of_a_figure_by_its_number_or_most_of_its_caption(
-    quote: str, caption: str, speaks: bool
-) -> None:
+def test_a_sentence_refers_to_a_figure_by_number_or_caption(quote: str, caption: str, speaks: bool) -> None:
     """A single word of the caption may occur anywhere."""
     assert speaks_of(quote, caption) is speaks
 
 
-async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
+async def test_figures_do_not_displace_passages() -> None:
     """Shows it with more figures than passages."""
     texts = [make_passage(f"Rule {number} of the office.", ordinal=number) for number in range(60)]
     rules = [make_figure("Office rule", str(number)) for number in range(90)]
@@ -258,7 +252,7 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
         ("Show me the map of the campus", True),
     ],
 )
-def test_what_a_question_says_of_figures(question: str, wants: bool | None) -> None:
+def test_figure_questions_are_recognized(question: str, wants: bool | None) -> None:
     """Lookalikes such as "figure" for a number request none."""
     asked = figure_question(question)
     assert (asked.wants_it if asked else None) is wants
@@ -269,7 +263,7 @@ LEAVE = f"Leave is granted by grade.\nTable 1. Leave by grade\n{TABLE}\nLeave is
 
 
 @pytest.mark.parametrize("heading_path", [("2 Leave",), ()])
-async def test_who_asks_for_a_table_sees_it(heading_path: tuple[str, ...]) -> None:
+async def test_a_question_for_a_table_shows_it(heading_path: tuple[str, ...]) -> None:
     """The figure covers the table's words and caption, next to the quote of its rows."""
     world = World(Shelf([make_passage(LEAVE, heading_path=heading_path)]), Register())
     answer = await world.answering().answer(world.question("Show me the table of leave by grade"))
@@ -284,7 +278,7 @@ async def test_who_asks_for_a_table_sees_it(heading_path: tuple[str, ...]) -> No
     assert not [one for one in words if one.start < start and one.box.y1 > table.box.y0 + 0.01]
 
 
-async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
+async def test_a_table_without_a_caption_is_named_by_its_section() -> None:
     """A table without caption and section is quoted by its rows only."""
     text = LEAVE.replace("Table 1. Leave by grade\n", "")
     for heading_path, captions in ((("2 Leave", "2.1 Grades"), ["2.1 Grades"]), ((), [])):
@@ -295,7 +289,7 @@ async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
         assert "Senior" in answer.text
 
 
-async def test_a_row_that_answers_brings_no_picture() -> None:
+async def test_a_row_that_answers_attaches_no_figure() -> None:
     """A question for a value gets only the value."""
     world = World(Shelf([make_passage(LEAVE)]), Register())
     answer = await world.answering().answer(world.question("How many days of leave has the grade Senior?"))

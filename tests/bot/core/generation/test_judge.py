@@ -23,7 +23,7 @@ async def judged(question: str, passage: Passage, judge: Judge | None = None) ->
     return (judge or Judge()).verdict(asked, [passage], ranked.candidates)
 
 
-async def test_the_nearer_the_evidence_the_likelier_passages_are_shown() -> None:
+async def test_more_similar_evidence_is_more_likely_shown() -> None:
     """Shows both outcomes for the same question and less and less similar passages."""
     near, further, far = [
         await judged("When do backups run daily?", make_passage(text, vector=vector, score=score))
@@ -35,7 +35,7 @@ async def test_the_nearer_the_evidence_the_likelier_passages_are_shown() -> None
 
 
 @pytest.mark.parametrize(("threshold", "outcome"), [(0, Outcome.PASSAGES), (1, Outcome.NOT_FOUND)])
-async def test_the_threshold_decides_between_passages_and_a_plain_no(
+async def test_the_threshold_decides_between_passages_and_not_found(
     threshold: float, outcome: Outcome
 ) -> None:
     """Shows both extremes of the threshold."""
@@ -43,7 +43,7 @@ async def test_the_threshold_decides_between_passages_and_a_plain_no(
     assert (await judged("When do backups run?", make_passage(BACKUPS, vector=0.6), judge)).outcome is outcome
 
 
-async def test_a_number_that_is_asked_for_and_missing_counts_against_it() -> None:
+async def test_a_missing_requested_number_lowers_the_confidence() -> None:
     """Shows that equal similarity counts less if no number is near the sentence."""
     passage = make_passage("The IT department checks the report of the backups.", vector=0.6)
     many, who = [await judged(question, passage) for question in ("How many backups?", "Whose backups?")]
@@ -58,7 +58,7 @@ async def test_an_empty_field_answers_nothing() -> None:
     assert (await judged("Rated power?", passage)).signals.empty == 0
 
 
-async def test_words_alone_are_judged_while_no_vector_is_made() -> None:
+async def test_passages_without_vectors_are_judged_by_words() -> None:
     """Shows that a channel that is still being read can answer, with limited confidence."""
     found, missed = [
         await judged("When do backups run?", make_passage(BACKUPS, vector=None, score=score))
@@ -77,7 +77,7 @@ def test_nothing_to_quote_is_nothing_found() -> None:
 @pytest.mark.parametrize(
     ("code", "missing"), [("IT-17", ()), ("it 17", ()), ("IT-99-Z", ("IT-99-Z",)), ("SOP-IT-04", ())]
 )
-async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, missing: tuple[str, ...]) -> None:
+async def test_a_code_in_no_candidate_ends_in_not_found(code: str, missing: tuple[str, ...]) -> None:
     """The verdict names the code; a code in the document's name counts as found, however separated."""
     verdict = await judged(f"Who signs form {code}?", make_passage(BACKUPS, vector=0.9), Judge(0))
     assert verdict.missing_codes == missing
@@ -94,7 +94,7 @@ async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, miss
         ("What does the ceiling say?", Outcome.NOT_FOUND),
     ],
 )
-async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, outcome: Outcome) -> None:
+async def test_rare_terms_are_shown_wherever_they_occur(question: str, outcome: Outcome) -> None:
     """Shows that names, codes and words outside the language are never refused, unlike frequent words."""
     passage = make_passage("The NPRM of Lindqvist, kwzpdf, hangs on the ceiling.", vector=0.0, score=0.1)
     verdict = await judged(question, passage)
@@ -102,7 +102,7 @@ async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, out
     assert verdict.probability < verdict.passages_from
 
 
-async def test_a_passage_that_has_no_vector_yet_counts_by_its_nearest_sentence() -> None:
+async def test_a_passage_without_vector_uses_its_closest_sentence() -> None:
     """Shows that one document still being read does not lower the confidence of the others."""
     near, far = make_passage(BACKUPS, vector=0.9), make_passage("Cooks wear hats.", vector=0.0, ordinal=1)
     asked = replace(ask("When do backups run?", BACKUPS), vector=(await HashEmbedder().aembed([BACKUPS]))[0])

@@ -33,7 +33,7 @@ def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1)
 
 
 @pytest.mark.parametrize("text", [JSON, f"```json\n{JSON}\n```", json.dumps(REPLY, indent=1)])
-def test_a_sentence_in_json_is_told_with_its_last_brace(text: str) -> None:
+def test_a_sentence_in_json_is_reported_at_its_last_brace(text: str) -> None:
     """Braces and quotes inside strings end nothing; the second sentence is reported later than the first."""
     assert [claim for claim, _ in told(text)] == list(read_reply(text, ReplyFormat.JSON).claims)
     (first, at), (_, then) = told(JSON)
@@ -61,12 +61,12 @@ def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
         "{" * 5000 + "}",
     ],
 )
-def test_what_is_not_what_was_asked_for_tells_nothing(text: str) -> None:
+def test_other_replies_report_no_sentence(text: str) -> None:
     """Not-found replies and other formats are only read when complete."""
     assert told(text) == []
 
 
-def test_a_marked_sentence_is_told_when_the_next_one_begins() -> None:
+def test_a_marked_sentence_is_reported_when_the_next_begins() -> None:
     """Another quote may follow before that; the last sentence is reported at the end of the reply."""
     ((claim, at),) = told(MARKED, ReplyFormat.MARKED)
     assert claim == Claim("At two.", (Quote(1, "runs daily"), Quote(2, "at two")))

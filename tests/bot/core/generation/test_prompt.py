@@ -50,7 +50,7 @@ def test_markers_are_at_most_the_spacing_apart(lengths: list[int]) -> None:
     assert " ".join(parts[2::2]).split() == text.split()
 
 
-def test_markers_stand_between_sentences() -> None:
+def test_markers_are_placed_between_sentences() -> None:
     """Additional markers never split a sentence."""
     sentence = "The pump runs " + "very " * 50 + "slowly."
     parts = MARKER.split(with_page_markers(" ".join([sentence] * 12), ((0, 1),)))
@@ -113,7 +113,7 @@ def test_a_title_cannot_open_a_passage() -> None:
 
 
 @pytest.mark.parametrize("reply_format", list(ReplyFormat))
-def test_the_instructions_name_the_fence_and_the_format(reply_format: ReplyFormat) -> None:
+def test_the_instructions_name_the_delimiter_and_the_format(reply_format: ReplyFormat) -> None:
     """The system prompt contains this request's delimiter and the reply format."""
     said = instructions(reply_format, "f00d")
     assert "</passage f00d>" in said
@@ -187,7 +187,7 @@ def test_other_replies_are_refused(reply: str) -> None:
             read_reply(reply, reply_format)
 
 
-def test_what_was_searched_for_is_a_hint_behind_the_question_as_typed() -> None:
+def test_the_searched_wording_is_a_hint_after_the_typed_question() -> None:
     """Shows that a correction replaces no word, and that the language is detected from the typed text."""
     asked = replace(ask("they can breathe"), typed="wieso konnen die they cant breathe")
     said = request(asked, [], "x")

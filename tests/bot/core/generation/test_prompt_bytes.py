@@ -184,7 +184,7 @@ async def test_the_model_never_sees_a_box(path: str) -> None:
     assert marks[2] == ()
 
 
-async def test_each_path_asks_what_it_is_meant_to_ask() -> None:
+async def test_each_path_sends_the_intended_request() -> None:
     """The paths read different passages: filtered, from several documents, expanded, searched twice."""
     seen = {path: (await ask(path, "present"))[1] for path in PATHS}
     travel = b"Travel costs are refunded"

@@ -26,14 +26,14 @@ def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
 BEST, NEAR, FURTHER = "Mats are best.", "Mats are near.", "Mats are further."
 
 
-def test_a_page_is_quoted_further_while_that_comes_near_its_best() -> None:
+def test_a_page_is_quoted_again_for_a_close_score() -> None:
     """Shows the margin within a page, and that its second quote precedes those of other pages."""
     best, near, elsewhere = part(BEST, 9.0), part(NEAR, 8.2, start=90), part(FURTHER, 8.5, page=2)
     assert chosen(best, elsewhere, near) == [BEST, NEAR, FURTHER]
     assert chosen(best, part(NEAR, 7.5, start=90)) == [BEST]
 
 
-def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> None:
+def test_at_most_three_pages_or_one_clear_best_are_quoted() -> None:
     """Shows the margin between pages, also across documents, best first."""
     pages = [part(f"Mats are on {page}.", 9.0 - page / 10, page=page) for page in range(1, 6)]
     assert chosen(*pages) == [f"Mats are on {page}." for page in (1, 2, 3)]
@@ -41,14 +41,14 @@ def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> No
     assert chosen(part(BEST, 9.0), part(NEAR, 6.1, file="b.pdf")) == [BEST, NEAR]
 
 
-def test_a_further_place_is_quoted_shortly() -> None:
+def test_additional_quotes_are_short() -> None:
     """Shows that a long quote is replaced by a shorter one with a close score, if there is one."""
     long, short = part(f"Mats {'are ' * 70}near.", 8.0, page=2), part(NEAR, 7.5, page=2)
     assert chosen(part(BEST, 9.0), long, short) == [BEST, NEAR]
     assert chosen(part(BEST, 9.0), long, replace(short, score=6.5)) == [BEST, long.unit.text]
 
 
-def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
+def test_a_part_after_a_page_break_is_on_the_next_page() -> None:
     """Shows that the page is that of the part, not of its passage."""
     assert chosen(part(BEST, 9.0), part(NEAR, 7.5, start=50, turns=40)) == [BEST, NEAR]
 
@@ -62,13 +62,13 @@ def test_few_quotes_are_enough() -> None:
     assert len(chosen(*long)) == 1
 
 
-def test_what_says_no_content_word_of_the_question_is_no_passage() -> None:
+def test_a_quote_needs_a_content_word_of_the_question() -> None:
     """Shows that similarity alone is not enough."""
     assert chosen(replace(part(BEST, 9.0), is_about=False), part(NEAR, 5.0)) == [NEAR]
     assert chosen(replace(part(BEST, 9.0), is_about=False)) == []
 
 
-def test_a_scrap_is_no_passage() -> None:
+def test_a_fragment_is_no_passage() -> None:
     """Shows that neither a single word nor a list's lead without its items is quoted."""
     lead = part("The size limit is one of the following:", 8.0)
     assert chosen(part("(NPRM).", 9.0), part(NEAR, 7.5)) == [NEAR]
@@ -76,13 +76,13 @@ def test_a_scrap_is_no_passage() -> None:
     assert [one.unit.text for one in ranked.chosen(ask("How large may it be?"))] == [NEAR]
 
 
-def test_a_sentence_is_none_the_less_one_in_another_script() -> None:
+def test_sentences_in_other_scripts_are_recognized() -> None:
     """Covers sentence marks of other scripts, and words without spaces between them."""
     for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون؟", "अवकाश बीस दिन है।"):
         assert chosen(part(text, 9.0), part("Mats", 8.0)) == [text]
 
 
-def test_a_label_answers_who_only_names_a_thing_that_no_sentence_tells_of() -> None:
+def test_a_label_answers_a_bare_name_without_a_sentence() -> None:
     """Covers a page of short lines, also in a script without capitals."""
     for text, name, question in (
         ("عدد الأصوات", "الأصوات", "كم عدد الأصوات؟"),
@@ -112,7 +112,7 @@ def test_sentences_that_follow_each_other_are_one_quote() -> None:
     ]
 
 
-def test_steps_stand_in_their_order() -> None:
+def test_steps_are_quoted_in_their_order() -> None:
     """Shows list items in list order, whichever is the best."""
     steps = "1. Lock the door.\n2. Call security.\n3. Wait for them."
     [item] = make_evidence(make_passage(steps))
@@ -139,12 +139,12 @@ def test_a_question_over_documents_gets_the_best_of_each() -> None:
     assert chosen(part(BEST, 9.0), part(NEAR, 5.9, file="b.pdf"), is_spanning=True) == [BEST]
 
 
-def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
+def test_a_comparison_within_a_document_quotes_several_pages() -> None:
     """Shows that the limit of one per document does not apply to a single document."""
     assert chosen(part(BEST, 9.0), part(NEAR, 8.0), is_spanning=True) == [BEST, NEAR]
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_no_evidence_gives_no_quotes() -> None:
     """Shows that no evidence gives no quotes."""
     assert chosen() == []
 
@@ -163,13 +163,13 @@ def test_a_name_with_its_price_is_a_quote() -> None:
     assert chosen(part("Budget 2024", 1.0), part("It is small.", 0.9)) == ["It is small."]
 
 
-def test_a_list_is_a_quote_though_nothing_ends_it() -> None:
+def test_a_list_is_a_quote_without_final_punctuation() -> None:
     """Shows that a lead makes sentences of its list items, not headings."""
     covered = "The plan covers:\n• Surfing lessons\n• Riding lessons"
     assert chosen(part(covered, 9.0), part("It is a good plan.", 6.0)) == [covered]
 
 
-def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
+def test_rows_are_separate_and_numbered_headings_no_answer() -> None:
     """Shows that rows are not joined, and that numbered section or table headings are no answer."""
     table = "| Ada | 12 |\n| Bob | 14 |"
     [item] = make_evidence(make_passage(table))
@@ -182,13 +182,13 @@ def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
     assert chosen(heading, number, part("There are two.", 8.5, start=90)) == ["There are two."]
 
 
-def test_an_introduction_is_quoted_with_the_command_behind_it() -> None:
+def test_an_introduction_is_quoted_with_its_command() -> None:
     """Shows that it is quoted with the command, and not alone."""
     text = "To restore it, use the command line:\n\n$ rdiff-backup -r now /home"
     ranked = RankedQuotes(sentences(text, To=9.0))
     assert [one.unit.text for one in ranked.chosen(ask("Can it be restored?"))] == [text]
 
 
-def test_a_bare_name_is_answered_by_no_scrap() -> None:
+def test_a_bare_name_is_not_answered_by_a_fragment() -> None:
     """Shows that a label with nothing but the name is not quoted."""
     assert RankedQuotes([part("(NPRM).", 9.0)]).chosen(ask("What is NPRM?")) == []

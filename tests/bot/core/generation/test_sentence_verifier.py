@@ -65,7 +65,7 @@ RIDE = claim("The ride is an hour and a half long.", "A crossing takes 90 minute
 BIKE = claim("Taking your bike along is four and a half dollars.", "Bicycles cost $4.50 each")
 
 
-async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() -> None:
+async def test_paraphrases_are_judged_and_supported_ones_shown() -> None:
     """All sentences are in a single call, in order, each with the full sentences of its quotes."""
     judge = LabelledJudge("ride")
     verified = await verify(judge, RIDE, BIKE)
@@ -77,7 +77,7 @@ async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() 
     assert second.text == BIKE.text
 
 
-async def test_a_list_is_judged_whole_and_its_quotes_are_shown_whatever_comes_of_it() -> None:
+async def test_a_list_is_judged_as_a_whole_and_quotes_stay() -> None:
     """A list's lead means nothing without its items."""
     judge = LabelledJudge("ride")
     quote = claim("Bicycles cost $4.50 each.", "Bicycles cost $4.50 each")
@@ -141,7 +141,7 @@ async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None
         ("Contact the harbour office in this channel.", "Contact the harbour office by phone"),
     ],
 )
-async def test_a_false_fact_is_refused_whatever_a_judge_would_say(text: str, quote: str) -> None:
+async def test_a_false_fact_is_refused_without_the_judge(text: str, quote: str) -> None:
     """The judge is not called."""
     judge = LabelledJudge(text)
     assert (await verify(judge, claim(text, quote))).claims == ()
@@ -155,7 +155,7 @@ async def test_numbers_of_the_question_may_be_repeated() -> None:
     assert (await verify(judge, said, question="What do 3 bikes cost?")).claims
 
 
-async def test_every_quote_that_a_sentence_names_is_marked() -> None:
+async def test_all_quotes_of_a_sentence_are_cited() -> None:
     """Shows it although one quote would support the sentence."""
     both = claim("A bike is extra, and you sail for 1.5 hours.", "Bicycles cost $4.50", "takes 90 minutes")
     verified = await verify(LabelledJudge("bike"), both)
@@ -165,7 +165,7 @@ async def test_every_quote_that_a_sentence_names_is_marked() -> None:
     ]
 
 
-async def test_where_the_judge_fails_the_words_decide() -> None:
+async def test_lexical_checks_decide_when_the_judge_fails() -> None:
     """A sentence in the words of its quote is shown, another one is not."""
     judge = LabelledJudge(error=ModelUnavailable("down"))
     near = claim("Each bicycle costs $4.50.", "Bicycles cost $4.50 each")
@@ -173,7 +173,7 @@ async def test_where_the_judge_fails_the_words_decide() -> None:
     assert [one.text for one in verified.claims] == [near.text]
 
 
-async def test_what_the_judge_finds_missing_is_told() -> None:
+async def test_missing_parts_found_by_the_judge_are_reported() -> None:
     """The judge's finding overrides the answering model's own."""
     judge = LabelledJudge("ride", missing="the price")
     verifier = SentenceVerifier(ask(QUESTION, TEXT), evidence(), judge)
@@ -203,16 +203,14 @@ async def test_a_code_of_another_place_is_refused() -> None:
         ("Does a crossing take 90 minutes?", "yes", True),
     ],
 )
-async def test_a_judge_bears_out_nothing_that_is_beside_its_quotes(
-    question: str, text: str, is_shown: bool
-) -> None:
+async def test_a_judge_cannot_support_an_unrelated_sentence(question: str, text: str, is_shown: bool) -> None:
     """Covers words from the instructions and a bare "yes", as small models write them."""
     said = claim(text, "A crossing takes 90 minutes")
     verified = await verify(LabelledJudge(text), said, question=question)
     assert [one.text for one in verified.claims] == [text] * is_shown
 
 
-async def test_words_of_another_language_than_the_quotes_are_judged() -> None:
+async def test_a_sentence_in_another_language_is_judged() -> None:
     """Shows that a translation, which shares no word with its quote, is not rejected as unrelated."""
     asked = replace(ask("Wie lange dauert die Überfahrt?", TEXT), language=Language.GERMAN)
     said = claim("Sie ist ziemlich lang.", "A crossing takes 90 minutes")

@@ -33,7 +33,7 @@ def listed(word: str, *items: Evidence) -> list[str]:
     return [one.passage.text[start:end] for one, start, end in steps.parts] if steps else []
 
 
-def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() -> None:
+def test_a_list_is_complete_with_warnings_up_to_the_next_list() -> None:
     """Shows that substeps and text between steps are included, and neighbouring text is not."""
     [item] = make_evidence(make_passage(RESTORE))
     for word in ("ticket", "younger", "Copy"):
@@ -42,7 +42,7 @@ def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() ->
     assert listed("Only", item) == []
 
 
-def test_a_list_goes_on_in_the_next_passage_and_on_the_next_page() -> None:
+def test_a_list_continues_in_the_next_passage_and_page() -> None:
     """Shows one part per page, and that a passage that was not retrieved ends the list."""
     first, second, far = make_evidence(
         make_passage("1. Stop.\n2. Wait.", ordinal=4),
@@ -55,7 +55,7 @@ def test_a_list_goes_on_in_the_next_passage_and_on_the_next_page() -> None:
     assert listed("Wait", turning) == ["1. Stop.\n2. Wait.", "3. Look."]
 
 
-def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
+def test_a_long_list_is_limited_to_the_requested_part() -> None:
     """Shows the maximum number of steps, and the first one shown."""
     [item] = make_evidence(make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 31))))
     begun, asked = (listed(word, item)[0].splitlines() for word in ("thing2x", "thing20x"))
@@ -70,7 +70,7 @@ def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
         (MAX_STEPS + 1, "Step 13 follows on page 2. [2]"),
     ],
 )
-def test_where_the_rest_of_a_long_list_stands_is_said(most: int, said: str) -> None:
+def test_the_place_of_a_lists_remainder_is_cited(most: int, said: str) -> None:
     """Shows that remaining steps are cited by a source of their own without being quoted."""
     first, second = make_evidence(
         make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 13)), ordinal=0),
@@ -100,7 +100,7 @@ VALUES = (
         ("What are the strivings?", "We", "much.", ("We", "much.")),
     ],
 )
-def test_who_asks_what_there_is_gets_the_whole_list(
+def test_a_question_for_a_list_gets_the_whole_list(
     question: str, begin: str, end: str, listed: tuple[str, str]
 ) -> None:
     """Shows the list with its lead, numbered or bulleted, and only for such questions."""
@@ -122,7 +122,7 @@ def test_a_heading_with_a_number_is_no_step() -> None:
     assert listed("Stop", list_, section) == ["1. Stop.\n2. Wait."]
 
 
-def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> None:
+def test_how_to_questions_get_the_list_and_others_the_step() -> None:
     """Shows that the list is quoted for how-to questions."""
     [item] = make_evidence(make_passage(RESTORE))
     rule, step = (
@@ -147,7 +147,7 @@ BOXED = (
 )
 
 
-async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
+async def test_a_warning_precedes_its_steps() -> None:
     """Shows the warning box above the first step, with its label on a line of its own."""
     [item] = make_evidence(make_passage(BOXED, heading_path=("6. Restore procedure", "WARNING")))
     asked = ask("Give me the steps to restore it", BOXED)
@@ -158,7 +158,7 @@ async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
     )
 
 
-def test_a_list_that_is_quoted_from_its_middle_says_which_steps_come_before() -> None:
+def test_a_partial_list_names_its_earlier_steps() -> None:
     """Covers earlier passages that were not retrieved, and a list that is too long."""
     cut = "\n".join(f"{n}. Switch off unit {n}." for n in range(26, 30))
     long = "\n".join(f"{n}. Switch off unit {n}." for n in range(1, 31))

@@ -162,7 +162,7 @@ async def post(world: World, key: str, citation_id: int = 0) -> None:
     ],
     ids=["text", "section", "page 1"],
 )
-async def test_a_replaced_source_is_told_of_once_with_a_button(
+async def test_a_replaced_source_is_reported_once_with_a_button(
     world: World, pdf: bytes, headings: Sequence[str], page: int, words: str
 ) -> None:
     """Shows the line that says how the place was found, and a link to that page."""
@@ -207,7 +207,7 @@ async def test_a_revised_answer_gets_no_fresh_link_for_a_revoked_one(world: Worl
     assert revoked == {"m1": False, "m2": True}
 
 
-async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world: World) -> None:
+async def test_a_withdrawn_source_is_reported_until_it_is_restored(world: World) -> None:
     """Shows a line without a button, and the original message once the document is back."""
     await world.set_state("deleted")
     await world.settle()
@@ -221,7 +221,7 @@ async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world:
     assert back == []
 
 
-async def test_a_busy_platform_is_asked_again_later_and_one_message_after_the_other(world: World) -> None:
+async def test_rate_limited_updates_are_retried_one_by_one(world: World) -> None:
     """Shows that a rate limit loses no update, and that every message is updated exactly once."""
     for number in range(2, 5):
         await post(world, f"m{number}")
@@ -235,7 +235,7 @@ async def test_a_busy_platform_is_asked_again_later_and_one_message_after_the_ot
     assert sorted(message["ts"] for message, _ in world.platform.revised) == ["m1", "m2", "m3", "m4"]
 
 
-async def test_a_message_that_is_gone_stays_and_the_log_says_so(
+async def test_a_message_that_cannot_be_updated_is_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that deleted or forbidden messages are dropped at once, repeatedly refused ones after a while."""
@@ -260,7 +260,7 @@ class LosingSources(AnswerSources):
         raise ConnectionError
 
 
-async def test_a_crash_between_update_and_note_repeats_the_same_text(world: World) -> None:
+async def test_a_crash_after_an_update_repeats_the_same_text(world: World) -> None:
     """Shows that after the claim expires the next process writes the same text."""
     await world.replace(REWORDED, "Cover", "2. Schedule")
     with pytest.raises(ConnectionError):
@@ -271,7 +271,7 @@ async def test_a_crash_between_update_and_note_repeats_the_same_text(world: Worl
     assert first.line == second.line
 
 
-async def test_an_erased_answer_says_so_once_in_its_language_and_a_new_one_takes_its_place(
+async def test_an_erased_answer_is_overwritten_once(
     world: World,
 ) -> None:
     """Shows the message overwritten despite a refusal, with no text of the answer, and only once."""

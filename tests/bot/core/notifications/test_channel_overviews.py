@@ -31,7 +31,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     await database.aclose()
 
 
-async def test_only_the_channels_that_were_named_and_have_documents_are_shown(database: Database) -> None:
+async def test_only_given_channels_with_documents_are_shown(database: Database) -> None:
     """Unknown channels are not created; new documents and suggested questions are part of the overview."""
     shelf = await open_shelf(database, key("C0IT"))
     await shelf.publish(await shelf.add("backup.pdf"))
@@ -53,7 +53,7 @@ async def test_only_the_channels_that_were_named_and_have_documents_are_shown(da
     assert len(await channels.all()) == 3
 
 
-async def test_a_direct_chat_is_offered_what_its_library_answers(database: Database) -> None:
+async def test_a_direct_chat_shows_its_librarys_questions(database: Database) -> None:
     """The list is empty without a library, and never has documents of an ordinary channel."""
     shelf = await open_shelf(database, key("C0IT"))
     await shelf.publish(await shelf.add("backup.pdf"))
@@ -71,7 +71,7 @@ async def test_a_direct_chat_is_offered_what_its_library_answers(database: Datab
     assert await of_strangers.direct_questions(Platform.SLACK, "T1") == ()
 
 
-async def test_a_home_does_not_grow_without_end(database: Database) -> None:
+async def test_a_home_is_limited_to_ten_channels(database: Database) -> None:
     """Only the first ten channels are shown."""
     tenants: set[TenantName] = set()
     for number in range(MAX_CHANNELS + 2):

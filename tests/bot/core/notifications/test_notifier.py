@@ -163,7 +163,7 @@ async def states(shelf: NoticeShelf) -> list[str]:
     return [notice.state for notice in await shelf.told()]
 
 
-async def test_a_new_file_is_told_once_in_its_channel_with_questions_that_were_tried(office: Office) -> None:
+async def test_a_new_file_is_announced_once_with_suggested_questions(office: Office) -> None:
     """Shows that a second tick posts nothing more, and that the questions were asked in that channel."""
     shelf = await office.shelf()
     office.oracle.version = await shelf.add("backup.pdf")
@@ -190,7 +190,7 @@ async def test_a_question_that_another_document_answers_is_not_offered(office: O
     assert notice.questions == ()
 
 
-async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_first(office: Office) -> None:
+async def test_many_files_are_one_message_with_failures_first(office: Office) -> None:
     """Shows that a batch is bounded: two failures and three others by name, the rest counted."""
     shelf = await office.shelf()
     for number in range(12):
@@ -207,7 +207,7 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
     assert lines[-1] == more_files(9)
 
 
-async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
+async def test_live_files_are_named_next_to_many_failures(office: Office) -> None:
     """Shows two new files and their questions below five of seven failures."""
     shelf = await office.shelf()
     for number in range(7):
@@ -222,7 +222,7 @@ async def test_files_that_answer_are_named_beside_any_number_of_failures(office:
     assert words.endswith(more_files(1))
 
 
-async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_long(office: Office) -> None:
+async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:
     """Shows that a batch waits for a quiet period, with an upper limit."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
@@ -234,7 +234,7 @@ async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_
     assert len(office.slack.posted) == 1
 
 
-async def test_a_notice_that_a_wrong_clock_dated_is_not_late_by_hours(office: Office) -> None:
+async def test_a_notice_dated_by_a_wrong_clock_is_not_delayed(office: Office) -> None:
     """Shows that a timestamp two hours in the future does not delay the batch."""
     shelf = await office.shelf()
     with clock_ahead(timedelta(hours=2)):
@@ -243,7 +243,7 @@ async def test_a_notice_that_a_wrong_clock_dated_is_not_late_by_hours(office: Of
     assert len(office.slack.posted) == 1
 
 
-async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
+async def test_each_channel_gets_receipts_of_its_own_files_only(office: Office) -> None:
     """Shows that no document's name reaches another channel."""
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
         shelf = await office.shelf(key)
@@ -253,7 +253,7 @@ async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
     assert "it.pdf" not in office.slack.words(HR)[0]
 
 
-async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message(office: Office) -> None:
+async def test_the_admin_setting_sends_one_message_to_the_admins(office: Office) -> None:
     """Shows that the files' own channels get no message, and that the message names the channels."""
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
         shelf = await office.shelf(key)
@@ -267,7 +267,7 @@ async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message
 
 
 @pytest.mark.parametrize("receipts", ["off", "admin"])
-async def test_without_anybody_to_tell_the_console_has_it(office: Office, receipts: str) -> None:
+async def test_without_a_recipient_the_console_shows_the_notice(office: Office, receipts: str) -> None:
     """Shows that notices are stored without being posted."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
@@ -277,7 +277,7 @@ async def test_without_anybody_to_tell_the_console_has_it(office: Office, receip
     assert len(await shelf.notices.recent(shelf.channel.id, 5)) == 1
 
 
-async def test_a_local_channels_questions_are_tried_for_the_console(office: Office) -> None:
+async def test_a_local_channels_questions_are_suggested_in_the_console(office: Office) -> None:
     """Shows that the console can suggest questions although nothing is posted."""
     shelf = await office.shelf(ChannelKey(Platform.LOCAL, "", "it"))
     office.oracle.version = await shelf.add("a.pdf")
@@ -312,7 +312,7 @@ async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Offi
     assert not office.slack.words(IT)
 
 
-async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: Office) -> None:
+async def test_a_folders_problem_is_reported_to_admins_only(office: Office) -> None:
     """Shows where problems are posted, independent of the receipts setting."""
     shelf = await office.shelf()
     await set_problem(shelf, "it is empty: is the share mounted?")
@@ -332,7 +332,7 @@ async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: 
         (["It did not answer.", None], ["It is empty.", None], []),
     ],
 )
-async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
+async def test_a_flapping_folder_is_announced_only_on_change(
     office: Office, told: list[str | None], unseen: list[str | None], heard: list[str]
 ) -> None:
     """Shows that changes undone between two messages are not announced."""
@@ -358,7 +358,7 @@ async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
         (await session.get_one(FolderRow, shelf.folder)).problem = problem
 
 
-async def test_a_post_that_nobody_heard_back_from_is_looked_for_and_not_repeated(office: Office) -> None:
+async def test_an_unclear_post_is_searched_and_not_repeated(office: Office) -> None:
     """Shows that an unclear outcome leads to one message."""
     assert await states_after_a_lost_post(office) == ["posted"]
     assert len(office.slack.posted) == 1
@@ -375,7 +375,7 @@ async def states_after_a_lost_post(office: Office) -> list[str]:
     return await states(shelf)
 
 
-async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(office: Office) -> None:
+async def test_a_crash_before_posting_is_recovered(office: Office) -> None:
     """Shows that a batch marked as being posted, but found nowhere, is posted once."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
@@ -389,14 +389,14 @@ async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(o
     assert [one.id for _, one in office.slack.posted] == [batch]
 
 
-async def test_where_nobody_can_look_silence_is_better_than_the_same_message_twice(office: Office) -> None:
+async def test_an_unclear_post_without_search_is_not_repeated(office: Office) -> None:
     """Shows that a platform without search gets no second message, and that the console shows the notice."""
     office.slack.can_look = False
     assert await states_after_a_lost_post(office) == ["kept"]
     assert len(office.slack.posted) == 1
 
 
-async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(office: Office) -> None:
+async def test_a_temporary_refusal_leads_to_one_combined_message(office: Office) -> None:
     """Shows that after an outage all notices come in one batch."""
     shelf = await office.shelf()
     announcing = await office.announcing()
@@ -408,7 +408,7 @@ async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(o
     assert "4 documents" in words
 
 
-async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -> None:
+async def test_notices_for_a_closed_channel_are_dropped(office: Office) -> None:
     """Shows that a closed channel is not retried forever."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
@@ -417,7 +417,7 @@ async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -
     assert await states(shelf) == ["dropped"]
 
 
-async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
+async def test_receipts_are_not_posted_in_direct_chats(office: Office) -> None:
     """A receipt for a private chat is only shown in the console; one for the admins' own chat is posted."""
     key = ChannelKey(Platform.SLACK, "T1", "D1ALICE")
     shelf = await office.shelf(key)
@@ -435,7 +435,7 @@ async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
     assert len(office.slack.posted) == 1
 
 
-async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own(office: Office) -> None:
+async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
     """Shows document list and suggested questions without a quiet period; a second join posts nothing."""
     shelf = await office.shelf()
     office.oracle.version = await shelf.add("backup.pdf")
@@ -455,9 +455,7 @@ async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own
 
 
 @pytest.mark.parametrize("has_library", [False, True])
-async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
-    office: Office, has_library: bool
-) -> None:
+async def test_a_direct_chat_is_welcomed_with_library_or_hint(office: Office, has_library: bool) -> None:
     """Shows the library's documents and questions, or a hint; the chat gets no folder."""
     channels, key = Channels(office.database), ChannelKey(Platform.SLACK, "T1", "D1ALICE")
     library = await channels.ensure_library("policies")
@@ -486,7 +484,7 @@ async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
 
 
 @pytest.mark.parametrize("is_mapped", [False, True], ids=["inbox", "map"])
-async def test_an_empty_channel_is_told_so_and_gets_a_folder(
+async def test_an_empty_channel_gets_a_welcome_and_a_folder(
     office: Office, is_mapped: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A folder in the inbox, named in the log and not in the chat; none if an admin mapped another one."""
@@ -505,7 +503,7 @@ async def test_an_empty_channel_is_told_so_and_gets_a_folder(
     assert (str(folder) in caplog.text) is not is_mapped
 
 
-async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
+async def test_a_welcome_does_not_need_the_inbox(office: Office) -> None:
     """Shows that a missing inbox is logged and does not prevent the welcome."""
     office.inbox.rmdir()
     await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
@@ -514,7 +512,7 @@ async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
     assert words.endswith(WORDS.empty_chat_channel)
 
 
-async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: Office) -> None:
+async def test_a_refused_welcome_is_posted_on_rejoining(office: Office) -> None:
     """Shows that a channel we had left before the message gets it on rejoining, and only once."""
     onboarding = Onboarding(Channels(office.database), Notices(office.database))
     office.slack.faults = [ChannelClosed("not_in_channel")]
@@ -524,7 +522,7 @@ async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: O
     assert len(office.slack.words(HR)) == 1
 
 
-async def test_a_welcome_that_nobody_heard_back_from_is_found_and_not_repeated(office: Office) -> None:
+async def test_an_unclear_welcome_is_found_and_not_repeated(office: Office) -> None:
     """Shows that the process may die after posting without recording it."""
     office.slack.is_lost = True
     onboarding = Onboarding(Channels(office.database), Notices(office.database))
@@ -548,9 +546,7 @@ async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("receipts", ["channel", "admin", "off"])
-async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_hear(
-    office: Office, receipts: str
-) -> None:
+async def test_an_uploads_receipt_is_posted_at_once_in_its_thread(office: Office, receipts: str) -> None:
     """Shows two uploads, each announced in its thread at once, and a dropped file that waits."""
     shelf = await office.shelf()
     for name in ("a.pdf", "b.pdf"):
@@ -567,7 +563,7 @@ async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_
     assert office.slack.below[2:] == ([None] if receipts == "channel" else [])
 
 
-async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_in(office: Office) -> None:
+async def test_a_library_uploads_receipt_is_posted_in_its_chat(office: Office) -> None:
     """Shows that a direct chat gets receipts of its own uploads only; the library belongs to no chat."""
     channels = Channels(office.database)
     direct = ChannelKey(Platform.SLACK, "T1", "D1")
@@ -588,7 +584,7 @@ async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_i
     assert [one.label for one in announcement.sources] == ["p. 1 · a.pdf"], "it opens, as in a channel"
 
 
-async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_once(office: Office) -> None:
+async def test_an_unclear_upload_receipt_is_posted_once(office: Office) -> None:
     """Shows that an unclear post is found, and that one that did not arrive is posted again in the thread."""
     shelf = await office.shelf()
     await office.upload(shelf, "a.pdf")
@@ -607,7 +603,7 @@ async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_
     assert office.slack.below == [{"thread": "a.pdf"}, {"thread": "b.pdf"}]
 
 
-async def test_an_upload_that_was_removed_gets_no_receipt(office: Office) -> None:
+async def test_a_removed_upload_gets_no_receipt(office: Office) -> None:
     """Shows that a deleted document is not announced."""
     shelf = await office.shelf()
     upload = await office.upload(shelf, "a.pdf")

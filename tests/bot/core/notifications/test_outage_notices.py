@@ -88,7 +88,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield House(database, (await Channels(database).ensure(ADMINS)).id)
 
 
-async def test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end(house: House) -> None:
+async def test_an_outage_of_a_minute_is_announced_with_its_end(house: House) -> None:
     """Shows that a short outage is not announced, and that no notice contains an error's text."""
     bot = house.bot()
     house.away.add("index")
@@ -115,7 +115,7 @@ async def test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end(h
     assert "marmalade" not in begun + over
 
 
-async def test_several_bots_tell_of_one_outage_once_and_of_its_end_when_the_last_is_well(
+async def test_several_bots_announce_an_outage_and_its_end_once(
     house: House,
 ) -> None:
     """Shows that an outage lasts while any bot sees it, and that several outages are one message."""
@@ -140,7 +140,7 @@ async def test_several_bots_tell_of_one_outage_once_and_of_its_end_when_the_last
     assert over.startswith("Ready again: the connection to Slack")
 
 
-async def test_a_bot_that_is_started_again_tells_nothing_twice(house: House) -> None:
+async def test_a_restarted_bot_repeats_no_notice(house: House) -> None:
     """Shows that an outage outlives its process, and ends with the first one that finds all parts healthy."""
     bot = house.bot(LONG_AGO)
     house.away.add("index")
@@ -162,7 +162,7 @@ async def test_a_bot_that_is_started_again_tells_nothing_twice(house: House) -> 
     assert over.startswith("Ready again: the index")
 
 
-async def test_while_sql_is_away_it_is_told_afterwards_once_by_all_bots(house: House) -> None:
+async def test_a_database_outage_is_announced_once_afterwards(house: House) -> None:
     """Shows that an outage that could not be stored is announced afterwards, with its start and end."""
     first, second = house.bot(), house.bot()
     house.is_sql_away = True
@@ -181,7 +181,7 @@ async def test_while_sql_is_away_it_is_told_afterwards_once_by_all_bots(house: H
     assert over.endswith("Another program keeps the database locked.")
 
 
-async def test_an_outage_that_ended_before_it_was_posted_is_one_message(house: House) -> None:
+async def test_an_outage_that_ended_before_posting_is_one_message(house: House) -> None:
     """Shows that an outage that is over is not announced as ongoing."""
     bot = house.bot()
     house.away.add("index")
@@ -194,7 +194,7 @@ async def test_an_outage_that_ended_before_it_was_posted_is_one_message(house: H
     assert over.startswith("Ready again: the index")
 
 
-async def test_a_clock_that_jumps_makes_no_outage_and_ends_none(house: House) -> None:
+async def test_a_clock_jump_starts_and_ends_no_outage(house: House) -> None:
     """Shows that a minute is measured by the monotonic clock, and that a dead bot no longer counts."""
     bot = house.bot()
     house.away.add("index")

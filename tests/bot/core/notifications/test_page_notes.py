@@ -98,7 +98,7 @@ async def follow(world: World) -> bool:
     return await world.subscriptions.add("1", Shown(world.shelved.version, 2, RULE), "en")
 
 
-async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: World) -> None:
+async def test_a_thread_gets_one_note_per_new_version(world: World) -> None:
     """Shows removed and added text with a link, and the next version compared with this one.
 
     A repeated subscription counts once.
@@ -146,9 +146,7 @@ async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None
 
 
 @pytest.mark.parametrize("name", ["", "#it-ops"])
-async def test_a_note_in_a_chat_that_asks_several_channels_names_that_of_its_page(
-    world: World, name: str
-) -> None:
+async def test_a_note_in_a_direct_chat_names_its_pages_channel(world: World, name: str) -> None:
     """Shows it for a channel whose name only its platform knows; other notes name no channel."""
     shown = Shown(world.shelved.version, 2, RULE)
     assert await world.subscriptions.add("1", shown, "en", name)
@@ -159,7 +157,7 @@ async def test_a_note_in_a_chat_that_asks_several_channels_names_that_of_its_pag
     assert (await world.notes.write(item.address[NOTE])).channel_name == ("#operations" if name else "")
 
 
-async def test_who_ended_it_is_told_nothing(world: World) -> None:
+async def test_an_ended_subscription_gets_no_note(world: World) -> None:
     """Covers pending notes, and shows that a page can only be followed in a chat thread."""
     assert not await world.subscriptions.add("0a1b", Shown(world.shelved.version, 2, RULE), "en")
     assert not await world.subscriptions.add("99", Shown(world.shelved.version, 2, RULE), "en")

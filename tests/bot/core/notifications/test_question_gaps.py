@@ -39,7 +39,7 @@ def asked(
     return AskedQuestion(f"{question} {day}", START + timedelta(days=day), state, question, unknown, verdicts)
 
 
-def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
+def test_similar_questions_are_one_gap_with_words_and_counts() -> None:
     """Shows the latest wording, outcomes, negative feedback, and words found in no document."""
     gaps = find_gaps(
         [
@@ -64,7 +64,7 @@ def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
     assert (dict(backups.doubts), len(espresso.ids)) == ({"outdated": 1}, 2)
 
 
-def test_a_later_good_answer_closes_a_gap_and_a_doubted_one_does_not() -> None:
+def test_only_an_undisputed_later_answer_closes_a_gap() -> None:
     """Shows that only questions after the last good answer count, and that a confirmed "no" is no gap."""
     first, answered = asked("When is payday?"), asked("When is payday?", "grounded", day=1)
     assert find_gaps([first, answered]) == []
@@ -163,14 +163,14 @@ async def test_a_channel_gets_its_digest_once_a_week_through_restarts(office: Of
     assert len(office.slack.posted) == 2
 
 
-async def test_nobody_gets_a_digest_unless_it_is_set(office: Office) -> None:
+async def test_digests_are_off_by_default(office: Office) -> None:
     """Shows the default."""
     await office.ask(IT, "1", "Who repairs the espresso machine?")
     await (await office.notifier("off")).tick()
     assert office.slack.posted == []
 
 
-async def test_admins_get_one_for_each_channel_and_what_was_asked_privately_stays_there(
+async def test_admins_get_digests_by_channel_with_private_questions(
     office: Office,
 ) -> None:
     """Shows the channel's name, and that its own digest leaves out private questions."""

@@ -30,7 +30,7 @@ def found(rung: Rung) -> Retrieval:
     return Retrieval(ASKED, (replace(passage, publication=replace(passage.publication, rung=rung)),))
 
 
-async def test_a_document_that_is_read_by_words_only_is_named(world: World) -> None:
+async def test_a_quickly_read_document_is_named(world: World) -> None:
     """A fully read document is not listed."""
     asked = world.question("When do backups run?")
     assert await SearchNotes().write(asked, found(Rung.QUICK)) == [WORDS.partly_read(1, files="policy.pdf")]
@@ -38,7 +38,7 @@ async def test_a_document_that_is_read_by_words_only_is_named(world: World) -> N
     assert await SearchNotes(stops_at=Rung.QUICK).write(asked, found(Rung.QUICK)) == []
 
 
-async def test_the_first_search_of_a_channel_says_how_a_model_is_set(world: World) -> None:
+async def test_a_channels_first_search_explains_how_to_set_a_model(world: World) -> None:
     """The hint is shown once, and not if a question is on record; trial questions do not count."""
     asked, never = world.question("When?"), Recorded(is_first=True)
     notes = SearchNotes(never)  # type: ignore[arg-type]

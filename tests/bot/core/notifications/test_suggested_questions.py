@@ -75,7 +75,7 @@ async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Ch
     return await suggested.questions(make_channel(), NOTICE)
 
 
-async def test_a_models_questions_are_offered_where_the_document_answers_them() -> None:
+async def test_a_models_questions_are_suggested_if_answered() -> None:
     """Shows that other documents' answers do not count; also the model's prompt."""
     author = Author("1. When do backups run?\n- Who keeps the tapes?\nHow long are tapes kept?\n")
     answers = {"When do backups run?": cites(VERSION), "Who keeps the tapes?": cites(VERSION + 1)}
@@ -83,7 +83,7 @@ async def test_a_models_questions_are_offered_where_the_document_answers_them() 
     assert "Backups run at two." in author.requests[0]
 
 
-async def test_without_a_model_only_headings_that_ask_are_offered() -> None:
+async def test_without_a_model_only_question_headings_are_suggested() -> None:
     """Shows that no question is made from an ordinary heading."""
     heading = "How do I reset my password?"
     chunks = (chunk("Daily check of the tapes"), chunk("Contents"), chunk(heading))
@@ -98,7 +98,7 @@ async def test_a_model_that_fails_leaves_the_headings() -> None:
     assert await offered({heading: cites(VERSION)}, author, chunk(heading)) == (heading,)
 
 
-async def test_few_are_tried_and_fewer_offered() -> None:
+async def test_tried_and_suggested_questions_are_limited() -> None:
     """Shows limits on the cost per document."""
     texts = [
         f"How long is the {word} part kept?"
@@ -126,6 +126,6 @@ async def test_few_are_tried_and_fewer_offered() -> None:
         "Who " * MAX_QUESTION_CHARS + "?",
     ],
 )
-def test_nothing_but_a_plain_question_is_offered(text: str) -> None:
+def test_only_plain_questions_are_suggested(text: str) -> None:
     """Shows that text which a chat could take for a link, mention or markup is never suggested."""
     assert plain_questions([text]) == []

@@ -48,20 +48,20 @@ def test_a_question_about_one_thing_spans_none(question: str) -> None:
     assert not spans_documents(question)
 
 
-def test_every_document_that_has_something_to_say_comes_among_the_first() -> None:
+def test_every_relevant_document_is_among_the_first() -> None:
     """The best passage of each document, then the second best, then poorly matching ones."""
     passages = found(("a", 0.9), ("a", 0.8), ("a", 0.7), ("b", 0.6), ("c", 0.5), ("b", 0.45), ("d", 0.1))
     assert files(diversify(passages)) == ["a", "b", "c", "a", "b", "a", "d"]
 
 
-def test_two_named_documents_leave_the_others_for_the_end() -> None:
+def test_two_named_documents_precede_all_others() -> None:
     """Shows it although a third document matches better."""
     passages = found(("a", 0.9), ("c", 0.8), ("c", 0.7), ("b", 0.3), ("a", 0.2))
     named = {one.publication.document_id for one in passages if one.publication.file in ("a", "b")}
     assert files(diversify(passages, named)) == ["a", "b", "a", "c", "c"]
 
 
-def test_nothing_is_lost_and_nothing_comes_twice() -> None:
+def test_no_passage_is_lost_or_duplicated() -> None:
     """Only the order changes."""
     passages = found(("a", 0.9), ("b", 0.8), ("a", 0.7), ("b", 0.1), ("c", 0.05))
     assert sorted(diversify(passages), key=passages.index) == passages

@@ -55,7 +55,7 @@ def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], ne
         ),
     ],
 )
-def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[str, str]) -> None:
+def test_incomparable_editions_are_all_kept(one: dict[str, str], other: dict[str, str]) -> None:
     """Covers other procedures, missing numbers, equal editions, and other organisations."""
     assert outdated([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
 
@@ -69,6 +69,6 @@ def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[
         ("Handbook", {}, ""),
     ],
 )
-def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
+def test_a_source_shows_its_edition(title: str, said: dict[str, str], name: str) -> None:
     """Shows number and version next to the title, each once."""
     assert channel_documents.edition(replace(edition("a", **said), title=title)) == name

@@ -27,14 +27,14 @@ def ordinals(evidence: list[Evidence]) -> list[int]:
     return [item.passage.ordinal for item in evidence]
 
 
-async def test_a_passage_brings_its_neighbours_in_its_section() -> None:
+async def test_a_passage_is_expanded_within_its_section() -> None:
     """Shows the next and the previous chunk, and none of another section."""
     texts = [("zero", ("Intro",)), *((f"text {number}", SECTION) for number in range(5))]
     assert ordinals(await grown(texts, 3)) == [3, 4, 2]
     assert ordinals(await grown(texts, 1)) == [1, 2]
 
 
-async def test_what_is_added_has_a_number_of_its_own() -> None:
+async def test_added_passages_have_their_own_numbers() -> None:
     """Shows that numbers continue after those of the found passages, and that no chunk is read twice."""
     evidence = await grown([(f"text {number}", SECTION) for number in range(4)], 1, 2)
     assert ordinals(evidence) == [1, 2, 0, 3]
@@ -49,7 +49,7 @@ async def test_a_table_is_followed_to_its_end() -> None:
     assert ordinals(await grown(texts, 1)) == [1, 2, 3]
 
 
-async def test_the_budget_is_kept() -> None:
+async def test_expansion_keeps_to_the_token_budget() -> None:
     """Shows that the budget is never exceeded, and that 0 disables expansion."""
     texts = [("one", SECTION), ("two", SECTION), ("three", SECTION)]
     assert ordinals(await grown(texts, 1, tokens=1)) == [1, 2]

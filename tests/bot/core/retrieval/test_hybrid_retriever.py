@@ -66,14 +66,14 @@ def test_scores_are_mixed_after_normalising() -> None:
 
 
 @pytest.mark.parametrize("empty", ["words", "vectors"])
-def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
+def test_a_leg_without_hits_has_no_weight(empty: str) -> None:
     """Without vectors, or without any matching word, the other leg has full weight."""
     hits = [hit(1, 9.0), hit(2, 1.0)]
     found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
     assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
 
 
-def test_a_document_without_vectors_has_all_compared_by_words() -> None:
+def test_a_document_without_vectors_disables_similarity() -> None:
     """While such a document is among the best by words, similarity is ignored for all."""
     found = Found(
         [hit(1, 12.0), hit(2, 4.0)], [hit(2, 0.9)], PUBLICATIONS, words_only=frozenset({PUBLICATION.id})
@@ -156,7 +156,7 @@ def test_a_named_document_is_preferred() -> None:
     assert set(named_documents(analyze("Northwind deductible"), [standard, plus]).values()) == {0.0}
 
 
-def test_a_document_that_holds_the_code_is_singled_out() -> None:
+def test_a_document_that_contains_the_code_is_boosted() -> None:
     """A report is identified by its number, although only its first page contains it."""
     first = make_passage("Report NYC08CA055 of Tallahassee", file="a.pdf")
     cause = make_passage("The probable cause was the wind.", file="a.pdf", ordinal=1)
@@ -167,7 +167,7 @@ def test_a_document_that_holds_the_code_is_singled_out() -> None:
     assert identified_documents([], [other]) == {}
 
 
-async def test_the_named_document_leads() -> None:
+async def test_the_named_document_ranks_first() -> None:
     """Two equal passages: that of the named document ranks first."""
     text = "The yearly deductible is {} dollars."
     shelf = Shelf(
@@ -181,7 +181,7 @@ async def test_the_named_document_leads() -> None:
     assert all(0 <= passage.score <= 1 for passage in retrieval.passages)
 
 
-async def test_at_least_twenty_candidates_when_there_are_that_many() -> None:
+async def test_at_least_twenty_candidates_are_returned() -> None:
     """Candidates are numerous, distinct and sorted by score."""
     passages: list[Passage] = [
         make_passage(f"Rule {number} of the office says something on item {number}.", ordinal=number)
@@ -202,7 +202,7 @@ async def test_without_vectors_words_alone_decide() -> None:
     assert retrieval.passages[0].score > 0.5
 
 
-async def test_rare_terms_weigh_more() -> None:
+async def test_rare_terms_have_more_weight() -> None:
     """The result contains the IDF weights of the question's terms in this channel."""
     shelf = Shelf([make_passage("office backup"), make_passage("office chair", ordinal=1)])
     idf = (
@@ -220,7 +220,7 @@ async def test_rare_terms_weigh_more() -> None:
         ("Wofür ist das?", {"wofur", "wofuer", "ist", "das"}),
     ],
 )
-async def test_function_words_weigh_nothing_beside_others(text: str, weighed: set[str]) -> None:
+async def test_function_words_have_no_weight_next_to_others(text: str, weighed: set[str]) -> None:
     """Function words are not counted, unless there is no other word or one is written like a name."""
     shelf = Shelf([make_passage("What is it? It is the office of IT.")])
     retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))

@@ -30,7 +30,7 @@ def order(passages: Sequence[Passage], recency: Recency = USUAL.recency) -> list
     return ranking.order(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
 
 
-def test_of_five_old_and_two_new_documents_a_new_one_is_among_the_first_three() -> None:
+def test_a_new_document_is_among_the_first_three() -> None:
     """All seven say nearly the same; the two of this year have the lowest scores."""
     old = [dated(f"old-{number}.pdf", 0.82 - number / 100, f"201{number}-03-01") for number in range(5)]
     new = [dated(f"new-{number}.pdf", 0.76 - number / 100, "2026-05-01") for number in range(2)]
@@ -54,13 +54,13 @@ def test_a_clearly_better_old_passage_stays_first() -> None:
         ("1990-01-01", 0.45),
     ],
 )
-def test_age_counts_from_the_day_a_document_says(day: str | None, score: float) -> None:
+def test_age_counts_from_the_documents_date(day: str | None, score: float) -> None:
     """A future date counts as today, and two years count half; without a date only relevance counts."""
     (aged,) = order([dated("one.pdf", 0.5, day)])
     assert aged.score == pytest.approx(score, abs=0.001)
 
 
-def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
+def test_an_undated_document_counts_from_its_arrival() -> None:
     """An ambiguous date counts as the earlier of its two readings instead."""
     undated = dated("one.pdf", 0.5, None)
     arrived = replace(undated.publication, arrived_at=datetime(2026, 11, 22, 12, tzinfo=UTC))
@@ -71,13 +71,13 @@ def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
     assert [dict(one.parts)["dated_by_arrival"] for one in aged] == [1.0, 0.0]
 
 
-def test_the_last_update_stands_in_for_an_effective_day() -> None:
+def test_the_last_update_replaces_a_missing_effective_date() -> None:
     """A document with only a last-updated date is as old as that."""
     (aged,) = order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], Recency(weight=0.2))
     assert aged.score == pytest.approx(0.6)
 
 
-def test_without_weight_nothing_moves() -> None:
+def test_without_weight_the_order_is_unchanged() -> None:
     """A weight of 0 disables recency."""
     passages = [dated("old.pdf", 0.8, "2010-01-01"), dated("new.pdf", 0.79, "2026-11-01")]
     ranked = order(passages, Recency(weight=0))

@@ -59,13 +59,13 @@ async def test_the_best_judged_comes_first_on_any_scale() -> None:
         assert await reranked(Scoring(scores)) == [5, 4, 3, 2, 1, 0]
 
 
-async def test_the_search_keeps_its_share() -> None:
+async def test_the_search_score_keeps_its_weight() -> None:
     """Shows that a small weight only swaps close passages, and that equal scores change nothing."""
     assert await reranked(Scoring([0, 1, 0, 0, 0, 0]), weight=0.2) == [1, 0, 2, 3, 4, 5]
     assert await reranked(Scoring([3] * 6), weight=0.9) == [0, 1, 2, 3, 4, 5]
 
 
-async def test_what_is_not_judged_comes_last_but_stays() -> None:
+async def test_passages_beyond_the_limit_come_last() -> None:
     """Shows that the reranker gets a limited number, and that no candidate is lost."""
     reranker = Scoring([0, 2, 1])
     assert await reranked(reranker, weight=0.7, most=3) == [1, 2, 0, 3, 4, 5]
@@ -82,7 +82,7 @@ async def test_what_is_not_judged_comes_last_but_stays() -> None:
     ],
     ids=["down", "too few", "not a number", "endless"],
 )
-async def test_a_reranker_that_fails_leaves_the_order_and_is_said_in_the_log(
+async def test_a_failing_reranker_keeps_the_order_and_is_logged(
     reranker: Scoring, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that no answer is lost; the log has the question's id."""
@@ -91,7 +91,7 @@ async def test_a_reranker_that_fails_leaves_the_order_and_is_said_in_the_log(
     assert "question=q7 keeps the order of the search" in caplog.text
 
 
-async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_slow_reranker_keeps_the_order_at_its_timeout(caplog: pytest.LogCaptureFixture) -> None:
     """Shows that a question waits no longer than the timeout."""
 
     class Slow:
@@ -105,7 +105,7 @@ async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.L
     assert "over 0.2 s" in caplog.text
 
 
-async def test_documents_keep_their_turns() -> None:
+async def test_reranked_documents_still_alternate() -> None:
     """Shows that a comparison still alternates between documents, each with its best passage first."""
     files = "aaabab"
     found = [

@@ -54,7 +54,7 @@ async def judged(kept: Kept | NoBlobs, passages: Sequence[Passage] = PASSAGES) -
     return await SentenceReranker(kept).relevance(ask(QUESTION, vector=vector), passages)
 
 
-async def test_the_nearest_sentence_speaks_for_its_passage() -> None:
+async def test_the_most_similar_sentence_scores_its_passage() -> None:
     """Shows that surrounding text does not dilute a sentence's similarity."""
     far, near = await judged(Kept(PASSAGES))
     assert near > far
@@ -67,12 +67,12 @@ async def test_a_passage_without_vectors_counts_as_an_average_one() -> None:
     assert far < unknown < near
 
 
-async def test_words_alone_leave_the_order_of_the_search() -> None:
+async def test_without_a_vector_the_search_order_is_kept() -> None:
     """Shows that without a question vector all scores are 0."""
     assert await SentenceReranker(Kept(PASSAGES)).relevance(ask(QUESTION), PASSAGES) == [0.0, 0.0]
 
 
-async def test_readings_out_of_reach_are_a_reranker_that_failed() -> None:
+async def test_unreachable_readings_raise_reranker_error() -> None:
     """Shows that the error becomes a RerankerError, which costs no answer."""
     with pytest.raises(RerankerError):
         await judged(NoBlobs())

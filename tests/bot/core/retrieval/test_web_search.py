@@ -146,7 +146,7 @@ def files(found: Retrieval) -> list[str]:
     return [one.publication.file for one in found.passages]
 
 
-async def test_a_question_with_two_keywords_gets_the_domains_passages(web: Web) -> None:
+async def test_two_keywords_open_the_domains_passages(web: Web) -> None:
     """Shows a web passage ahead of a worse document's, with its origin and the matched keywords."""
     found = await web.beside()
     assert files(found)[0] == DEPOSITS
@@ -190,9 +190,7 @@ async def test_a_question_with_two_keywords_reads_the_pages(web: Web) -> None:
         ("When must my landlord protect the deposit according to sop-it-04.pdf?", False),
     ],
 )
-async def test_filters_are_said_of_documents_and_leave_the_web_out(
-    web: Web, text: str, is_open: bool
-) -> None:
+async def test_document_filters_exclude_the_web(web: Web, text: str, is_open: bool) -> None:
     """Shows that a filter for certain documents excludes pages, and that an exclusion keeps them."""
     kinds = [("sop-it-04.pdf", "Backup"), ("leave.pdf", "Leave Policy v2"), ("draft.pdf", "Draft of it")]
     documents = [replace(make_status(file), title=title, arrived_at=ASKED_AT) for file, title in kinds]
@@ -204,7 +202,7 @@ async def test_filters_are_said_of_documents_and_leave_the_web_out(
     assert any(one.publication.web for one in answer.passages) is is_open
 
 
-async def test_what_is_taken_off_the_list_while_the_documents_are_searched_is_not_found(web: Web) -> None:
+async def test_a_page_delisted_during_a_search_is_not_found(web: Web) -> None:
     """Shows that the list is read when the pages are searched, not when the question arrives."""
 
     class SlowShelf(Shelf):
@@ -231,7 +229,7 @@ class CountingSources(WebSourcesFile):
 
 
 @pytest.mark.parametrize("text", ["", FILE])
-async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, text: str) -> None:
+async def test_questions_that_open_no_domain_do_not_read_the_file(web: Web, text: str) -> None:
     """Shows that a question reads no file, with or without a list; a background job notices a new list."""
     (web.path / "web_sources.toml").unlink()
     sources = CountingSources(web.path)
@@ -248,7 +246,7 @@ async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, tex
     )
 
 
-async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web: Web) -> None:
+async def test_a_page_delisted_during_generation_is_not_cited(web: Web) -> None:
     """Shows a slow endpoint, a list that changes during the request, and an answer that is regenerated."""
     is_asked, may_answer = asyncio.Event(), asyncio.Event()
     prompts: list[str] = []
@@ -286,7 +284,7 @@ async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web:
     assert not any(one.publication.web for one in answer.passages)
 
 
-async def test_a_record_tells_a_web_citation_as_json_does(web: Web) -> None:
+async def test_a_record_stores_a_web_citation_like_json(web: Web) -> None:
     """Shows kind, URL, host and time of a web citation in its record, and no page number."""
     kept: list[dict[str, Any]] = []
 
@@ -331,7 +329,7 @@ async def test_a_domain_is_opened_in_its_channels_only(web: Web) -> None:
     assert REPAIRS not in files(await web.beside(asked))
 
 
-async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
+async def test_documents_come_first_at_equal_scores(web: Web) -> None:
     """Shows that a document wins a tie, unless a setting changes that."""
     (best, *_) = [one for one in (await web.beside()).passages if one.publication.web]
     equal = best.score / WebPolicy().share
@@ -340,7 +338,7 @@ async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
     assert files(await web.beside(policy=WebPolicy(share=1.1)))[0] == DEPOSITS
 
 
-async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> None:
+async def test_a_document_of_equal_similarity_comes_first(web: Web) -> None:
     """Shows that a web copy of a document ranks below it, whatever its score among web pages."""
     nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=0.1, vector=nearest.vector)
@@ -350,7 +348,7 @@ async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> No
     assert files(await web.beside())[0] == DEPOSITS
 
 
-async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
+async def test_a_channel_can_rank_its_web_pages_first(web: Web) -> None:
     """Shows a page ahead of documents of equal similarity, and behind more similar ones."""
     nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=1.0, vector=nearest.vector)
@@ -363,7 +361,7 @@ async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
     assert files(await web.beside())[0] == "sop-it-04.pdf"
 
 
-async def test_before_there_are_vectors_what_covers_as_much_of_the_question_is_equal(web: Web) -> None:
+async def test_without_vectors_equal_coverage_counts_as_equal(web: Web) -> None:
     """Shows the same order for documents that were only read quickly."""
     (page, *_) = [one for one in (await web.beside()).passages if one.publication.web]
     web.documents = (make_passage("A copy of it.", score=0.3),)
@@ -374,7 +372,7 @@ async def test_before_there_are_vectors_what_covers_as_much_of_the_question_is_e
     assert files(await web.beside())[0] == DEPOSITS
 
 
-async def test_words_of_a_page_are_not_told_as_unknown(web: Web) -> None:
+async def test_words_of_a_page_are_not_reported_as_unknown(web: Web) -> None:
     """Shows that a reply names only words that occur in no document and on no found page."""
     found = await web.beside("When must my landlord protect the deposit from flooding?")
     documents = replace(found, question=replace(found.question, unknown=("landlord", "flooding")))
@@ -428,7 +426,7 @@ async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None
     assert len(fetching.asked) == count
 
 
-async def test_a_question_waits_for_a_missing_page_as_long_as_a_setting_says(web: Web) -> None:
+async def test_a_question_waits_for_a_missing_page_up_to_a_limit(web: Web) -> None:
     """Shows the page in the answer if it arrives in time, and an answer without it if not."""
     fetching = await with_new_page(web)
     late = await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=0.01))
@@ -437,7 +435,7 @@ async def test_a_question_waits_for_a_missing_page_as_long_as_a_setting_says(web
     assert NEW in files(await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10)))
 
 
-async def test_a_page_that_failed_just_now_is_not_asked_for_again(web: Web) -> None:
+async def test_a_page_that_just_failed_is_not_fetched_again(web: Web) -> None:
     """Shows that a failed page is not retried for some minutes, however many questions come."""
     fetching = await with_new_page(web)
     assert await web.store.claim(NEW)
@@ -446,7 +444,7 @@ async def test_a_page_that_failed_just_now_is_not_asked_for_again(web: Web) -> N
     assert fetching.asked == []
 
 
-async def test_what_was_taken_off_the_list_is_not_found_any_more(web: Web) -> None:
+async def test_a_delisted_page_is_not_found(web: Web) -> None:
     """Shows that the file is read for each question, whatever was fetched before."""
     (web.path / "web_sources.toml").write_text(FILE.replace(DEPOSITS, "https://example.org/other"))
     found = await web.beside()
@@ -489,7 +487,7 @@ async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
     assert await Expansion(evidence, NoReadings(), 1000).expand() == evidence  # type: ignore[arg-type]
 
 
-async def test_pages_are_found_by_meaning_once_they_have_vectors(web: Web) -> None:
+async def test_pages_are_found_by_similarity_once_they_have_vectors(web: Web) -> None:
     """Shows that pages with vectors are compared in the question's space, and others found by words."""
     embedder = TermEmbedder("terms")
     asked = "Must the landlord repair the boiler, and who holds the deposit?"

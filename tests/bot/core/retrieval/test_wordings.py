@@ -68,7 +68,7 @@ def watched(shelf: Shelf | None = None) -> Watched:
     return Watched(HybridRetriever(shelf or make_shelf(), HashEmbedder()))
 
 
-async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None:
+async def test_a_question_without_expansion_is_searched_unchanged() -> None:
     """Shows that without glossary and model neither order nor scores change."""
     inner = watched()
     asked = question("who sells parking permits?")
@@ -80,7 +80,7 @@ async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None
     assert inner.asked == [asked]
 
 
-async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> None:
+async def test_candidates_of_all_wordings_are_merged_by_best_score() -> None:
     """Shows that results of all wordings are merged without duplicates."""
     reworder = Reworder(["duration of parental leave"])
     retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=MultiQueryMode.ALWAYS)
@@ -92,7 +92,7 @@ async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> No
     assert [one.text for one in retrieval.question.wordings] == ["duration of parental leave"]
 
 
-async def test_a_model_is_asked_only_when_the_setting_says_so() -> None:
+async def test_rewording_depends_on_the_setting() -> None:
     """Shows that by default no model gets a question, and under "missed" only after a miss."""
     for rewords, is_wide, calls in [
         (MultiQueryMode.NEVER, True, 0),
@@ -161,7 +161,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     )
 
 
-async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: World) -> None:
+async def test_a_second_wider_search_precedes_not_found(world: World) -> None:
     """Shows that a miss is answered with the passages of a wider search."""
     inner = watched(replace(world.shelf, passages=make_shelf().passages))
     world.shelf.passages = make_shelf().passages
@@ -184,7 +184,7 @@ async def test_a_second_search_is_judged_like_the_first(world: World) -> None:
     assert answer.text.startswith(WORDS.not_found_in(2))
 
 
-async def test_a_models_wording_can_open_the_gate(world: World) -> None:
+async def test_a_reworded_query_can_pass_the_threshold(world: World) -> None:
     """Shows that words of a reworded query count as the question's own."""
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])

@@ -76,7 +76,7 @@ LEANING = [
 
 
 @for_each(("last", "question", "words"), LEANING)
-async def test_a_follow_up_takes_along_what_it_leans_on(last: Turn, question: str, words: str) -> None:
+async def test_a_follow_up_includes_its_context(last: Turn, question: str, words: str) -> None:
     """Shows that its own words and those of the previous question are searched."""
     text = await reworded(question, last)
     assert set(analyze(words)) <= set(analyze(text)), text
@@ -99,17 +99,17 @@ ALONE = [
 
 
 @for_each("question", ALONE)
-async def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
+async def test_a_standalone_question_is_unchanged(question: str) -> None:
     """Shows that a thread may change its topic at any time."""
     assert await reworded(question, VACATION, REMOTE) == question
 
 
-async def test_without_history_nothing_is_changed() -> None:
+async def test_without_history_the_question_is_unchanged() -> None:
     """Shows that the first question of a thread is searched as typed, whatever it says."""
     assert await reworded("and for contractors?") == "and for contractors?"
 
 
-async def test_a_subject_is_carried_on_over_several_turns() -> None:
+async def test_a_subject_is_kept_over_several_turns() -> None:
     """Shows that a follow-up to a follow-up keeps the subject, without the question in between."""
     first = await reworded("how long does that take?", REMOTE)
     second = await reworded(
@@ -140,7 +140,7 @@ async def test_a_new_noun_replaces_the_old_one(question: str, text: str) -> None
     assert await reworded(question, VACATION) == text
 
 
-async def test_what_is_no_question_as_typed_is_asked_alone() -> None:
+async def test_an_incomplete_question_is_only_searched_with_context() -> None:
     """Shows that a bare noun after an opener, or a bare pronoun, is not searched alone."""
     asked_twice = (
         ("And what about sick days?", 1),
@@ -202,7 +202,7 @@ async def test_nouns_of_other_languages_are_not_compared_by_meaning() -> None:
     assert text == "Praktikanten (Urlaubstage haben Angestellte)?"
 
 
-async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
+async def test_the_latest_noun_of_a_thread_counts() -> None:
     """Shows that subjects do not accumulate."""
     paris = turn("What is the travel allowance in the Paris office?")
     munich = await reworded("and the Munich office?", paris)
@@ -210,7 +210,7 @@ async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
     assert london == "What is the travel allowance in the London office?"
 
 
-async def test_without_an_embedder_the_subject_is_put_behind() -> None:
+async def test_without_an_embedder_the_subject_is_appended() -> None:
     """Shows that no noun is replaced by guessing."""
     text = await reworded("and for part-time employees?", VACATION, embedder=Late())
     assert text == "for part-time employees (vacation days do employees)?"
@@ -223,7 +223,7 @@ PLANS = [
 ]
 
 
-async def test_the_other_plan_is_the_sibling_of_the_one_spoken_of() -> None:
+async def test_the_other_plan_is_the_sibling_of_the_current_one() -> None:
     """Shows that document names identify it, whether named or cited before."""
     register = Register(PLANS)
     named = turn("What is the deductible of the Northwind Standard plan?")
@@ -236,7 +236,7 @@ async def test_the_other_plan_is_the_sibling_of_the_one_spoken_of() -> None:
     )
 
 
-async def test_no_sibling_is_made_up() -> None:
+async def test_no_sibling_is_invented() -> None:
     """Shows that without siblings, or with several, the words are searched as typed."""
     last = turn("What is the deductible of the Northwind Standard plan?")
     for files in ([], PLANS[1:], [*PLANS, make_status("Northwind_Gold_Benefits_Details.pdf")]):
@@ -246,7 +246,7 @@ async def test_no_sibling_is_made_up() -> None:
 
 
 @for_each("question", ["it", "that?", "???", "", "é", "and", "what about", "one " * 2000])
-async def test_whatever_is_typed_has_a_wording(question: str) -> None:
+async def test_any_text_has_a_standalone_form(question: str) -> None:
     """Shows that any text has a standalone form."""
     for last in (VACATION, turn("?"), turn("why?"), turn("(((")):
         assert isinstance(await reworded(question, last), str)
@@ -273,7 +273,7 @@ async def reword(question: str, *replies: str | Exception, history: Sequence[Tur
     return await reworded(question, *history, rewriter=ModelRewriter(Model(*replies)))
 
 
-async def test_a_model_words_a_follow_up() -> None:
+async def test_a_model_rewrites_a_follow_up() -> None:
     """Shows that quotes and labels around its sentence are removed."""
     wanted = "How many vacation days do contractors get?"
     for reply in (wanted, f'"{wanted}"', f"Question: {wanted}\n"):
@@ -294,12 +294,12 @@ FAULTS = [
 
 
 @for_each("reply", FAULTS)
-async def test_a_model_that_fails_or_makes_things_up_is_not_believed(reply: str | Exception) -> None:
+async def test_a_failing_or_inventing_model_is_ignored(reply: str | Exception) -> None:
     """Shows that the rules are used instead."""
     assert await reword("and for contractors?", reply) == "for contractors (vacation days do employees)?"
 
 
-async def test_a_model_is_not_asked_about_a_question_that_stands_alone() -> None:
+async def test_a_standalone_question_needs_no_model() -> None:
     """Shows that a clear question costs no call, and that a short one stays if the model repeats it."""
     assert await reword("What is the deductible of the Northwind Standard plan?") == (
         "What is the deductible of the Northwind Standard plan?"
@@ -319,14 +319,14 @@ def test_a_model_reads_the_newest_turns_and_not_more_than_fits() -> None:
     assert len(format_history([turn("x" * 9000)])) <= 2000
 
 
-def test_what_the_thread_says_may_be_said_again() -> None:
+def test_facts_of_the_thread_may_be_repeated() -> None:
     """Shows that numbers, codes and names of earlier answers count as given."""
     history = [turn("How do I request remote work?", "Submit form HR-02 to Dana Lee within 5 days.")]
     assert is_faithful("Why must form HR-02 reach Dana Lee within 5 days?", "why?", history)
     assert not is_faithful("Why must form HR-03 reach Dana Lee?", "why?", history)
 
 
-async def test_an_answer_says_what_was_searched_for_when_that_was_not_what_was_typed(world: World) -> None:
+async def test_an_answer_shows_its_standalone_question(world: World) -> None:
     """Shows the whole pipeline: the follow-up finds a page that shares no word with it."""
     history = (turn("When do backups run?", "Daily at 2:00 AM."),)
     asked = replace(world.question("how soon is it repeated when that fails?"), history=history)
@@ -345,9 +345,7 @@ INDEPENDENT = (
 
 
 @pytest.mark.parametrize("question", INDEPENDENT)
-async def test_a_question_that_is_answered_as_typed_does_not_suffer_from_its_thread(
-    world: World, question: str
-) -> None:
+async def test_a_question_answered_as_typed_ignores_its_thread(world: World, question: str) -> None:
     """Shows that the judge takes the standalone question only if it is answered better."""
     asked = replace(world.question(question), history=THREAD)
     assert await reworded(question, *THREAD) != question
@@ -376,7 +374,7 @@ async def test_a_rewording_by_a_model_is_judged_like_any_other(world: World) -> 
 
 
 @pytest.mark.parametrize("said", ["why?", "ok", "Ok, thanks!", "bye", "great", "tell me more"])
-async def test_what_asks_nothing_is_glued_to_nothing(world: World, said: str) -> None:
+async def test_small_talk_gets_no_context(world: World, said: str) -> None:
     """Shows that it gets a chat reply and no search."""
     world.shelf.error = IndexUnavailable("down")
     answer = await world.answering().answer(replace(world.question(said), history=THREAD))

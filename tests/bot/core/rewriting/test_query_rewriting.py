@@ -41,7 +41,7 @@ async def reword(model: ModelGenerator) -> str:
 
 @pytest.mark.long
 @pytest.mark.engine("llm")
-async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
+async def test_a_real_server_replies_or_reports_truncation(
     language_model: LanguageModel,
 ) -> None:
     """Shows that the reply is complete or refused, within the timeout."""
@@ -57,7 +57,7 @@ async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
 
 @pytest.mark.long
 @pytest.mark.engine("llm")
-async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
+async def test_a_tiny_models_rewriting_invents_nothing(
     language_model: LanguageModel,
 ) -> None:
     """Shows that the standalone question contains only facts of the thread."""
@@ -66,7 +66,7 @@ async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
     assert is_faithful(text, "and for contractors?", HISTORY)
 
 
-async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> None:
+async def test_a_rewriting_is_recorded_with_its_usage(llmock: LLMock) -> None:
     """Shows the prompts of an accepted rewriting and of a refused one."""
     llmock.reply("How many vacation days do contractors get?").reply("How much is a day of Mr Smith?")
     async with model_at(llmock.base_url()) as model:

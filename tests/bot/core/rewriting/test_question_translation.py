@@ -46,7 +46,7 @@ async def translated(model: Translator, question: Question = GERMAN, register: R
     return reading.text if reading else ""
 
 
-async def test_a_question_is_translated_into_the_language_of_the_documents_once() -> None:
+async def test_a_question_is_translated_once() -> None:
     """Shows the prompt, and that the same question costs no second call."""
     model = Translator(f" {ENGLISH}\n")
     translator, view = QuestionTranslator(model), ChannelView(english(), GERMAN.channel)
@@ -64,7 +64,7 @@ async def test_a_question_in_the_documents_language_costs_no_call() -> None:
 
 
 @for_each("reply", [ModelUnavailable("late"), "", "When do the 3 backups run?", "backups " * 90])
-async def test_a_translation_that_fails_or_adds_a_number_is_not_searched_for(reply: str | Exception) -> None:
+async def test_a_failed_or_unfaithful_translation_is_not_searched(reply: str | Exception) -> None:
     """Shows that the question is then searched only as typed."""
     assert await translated(Translator(reply)) == ""
 

@@ -30,7 +30,7 @@ from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
         ("how many people were on board", "Two people were aboard the plane.", "The plane was lost."),
     ],
 )
-def test_only_something_of_that_kind_answers(question: str, answer: str, other: str) -> None:
+def test_only_a_value_of_the_requested_kind_answers(question: str, answer: str, other: str) -> None:
     """Shows it although the other sentence is on the same subject."""
     assert RequiredAnswer(question).is_held_by(other, answer)
     assert not RequiredAnswer(question).is_held_by(other)
@@ -73,7 +73,7 @@ SAFETY = (
         ("Are passwords complex?", False),
     ],
 )
-def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: bool) -> None:
+def test_ages_speeds_spans_counts_and_prices_are_recognized(question: str, *, lacks: bool) -> None:
     """Shows each in its common notations."""
     assert RequiredAnswer(question).is_held_by(SAFETY) is not lacks
 
@@ -90,6 +90,6 @@ def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: 
         ("What is the procedure for a restore?", True),
     ],
 )
-def test_a_way_to_do_things_is_asked_for_and_no_number(question: str, *, wants: bool) -> None:
+def test_how_to_questions_are_recognized(question: str, *, wants: bool) -> None:
     """Shows which questions get a whole list of steps; a follow-up to one need not."""
     assert wants_steps(question) is wants

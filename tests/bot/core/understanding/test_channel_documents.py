@@ -46,7 +46,7 @@ def said(question: str) -> list[str]:
         ("Was steht im Employee Handbook zum Urlaub?", ["handbook_2019.pdf", "handbook.pdf"]),
     ],
 )
-def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None:
+def test_an_explicit_document_is_a_filter(question: str, files: list[str]) -> None:
     """Covers SOP id, file, department, and a name followed by a word for a document."""
     assert said(question) == files
 
@@ -65,17 +65,17 @@ def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None
         "How is it in the report of last year?",
     ],
 )
-def test_a_name_that_merely_occurs_is_none(question: str) -> None:
+def test_a_mere_mention_is_no_filter(question: str) -> None:
     """Shows the same for a place that is no document's name."""
     assert said(question) == []
 
 
-def test_a_filter_that_leaves_nothing_out_is_none() -> None:
+def test_a_filter_that_excludes_nothing_is_ignored() -> None:
     """A channel with a single handbook is searched as a whole."""
     assert not filtered_documents("in the handbook, what about leave?", [NEW])
 
 
-async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
+async def test_only_live_documents_in_scope_are_selected() -> None:
     """Excludes deleted documents, respects a given filter, and reads SQL once."""
     gone = document("old/backup.pdf", "Backup and Restore", state="deleted", sop_id="SOP-IT-04")
     register = Register([*DOCUMENTS, gone])
@@ -101,13 +101,13 @@ async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
         ("Compare parental leave with paid leave", []),
     ],
 )
-def test_documents_that_are_named_beside_one_another_are_compared(question: str, files: list[str]) -> None:
+def test_documents_named_together_are_compared(question: str, files: list[str]) -> None:
     """Shows their order, that two of one name are compared only on request, and that a topic names none."""
     compared = compared_documents(question, DOCUMENTS)
     assert [one.file for document in compared for one in DOCUMENTS if one.document == document] == files
 
 
-async def test_a_comparison_keeps_to_the_documents_that_it_names() -> None:
+async def test_a_comparison_is_limited_to_its_named_documents() -> None:
     """Shows that they form a filter, within one set by a person."""
     view = ChannelView(Register(DOCUMENTS), make_channel())
     question = Question("q", "Compare parental leave with backup and restore", make_channel(), ASKED_AT)

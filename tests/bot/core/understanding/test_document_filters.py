@@ -83,7 +83,7 @@ async def files(text: str) -> str:
         ("rapporti tra il 2019 e il 2021", "r"),
     ],
 )
-async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str) -> None:
+async def test_conditions_on_documents_are_a_filter(question: str, chosen: str) -> None:
     """Covers kind, department, date and version in all languages; an undated one counts from its arrival."""
     assert await files(question) == chosen
 
@@ -102,13 +102,13 @@ async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str)
         "Who signs in version 7?",
     ],
 )
-async def test_what_is_said_of_anything_else_is_none(question: str) -> None:
+async def test_other_conditions_are_no_filter(question: str) -> None:
     """No document is excluded, and no word is removed."""
     narrow = await narrowed(question)
     assert (narrow.text, narrow.documents, narrow.filter) == (question, None, None)
 
 
-async def test_what_was_applied_is_told() -> None:
+async def test_the_applied_filter_is_reported() -> None:
     """The notice is in the reply's language; the filter's words are removed from the query."""
     found = await narrowed("Wer unterschreibt? Nur Dokumente seit 2024.", Language.GERMAN)
     assert found.text == "Wer unterschreibt?"
@@ -118,13 +118,13 @@ async def test_what_was_applied_is_told() -> None:
     assert found.filter == AppliedFilter(("Facilities", "SOPs, from 2023-01-01 on"), 1)
 
 
-async def test_where_no_document_fits_all_are_searched_and_it_is_told() -> None:
+async def test_a_filter_without_matches_searches_all_documents() -> None:
     """Shows that a filter without a match is reported."""
     found = await narrowed("only SOPs since 2030: who signs?")
     assert (found.documents, found.filter) == (None, AppliedFilter(("SOPs, from 2030-01-01 on",), 0))
 
 
-async def test_a_given_filter_holds_beside_what_is_said() -> None:
+async def test_a_given_filter_is_combined_with_the_questions() -> None:
     """A filter set by a person is never widened."""
     question = replace(
         await narrowed("who"), text="only SOPs: who?", documents=frozenset({SPILLS.document, LEAVE.document})
@@ -157,7 +157,7 @@ def test_a_question_of_filters_alone_keeps_its_words() -> None:
         ("department!", "facilities", "cder"),
     ],
 )
-def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> None:
+def test_where_accepts_ranges_and_kinds(field: str, value: str, chosen: str) -> None:
     """Days, months, years and versions, both ends inclusive; ``!`` negates."""
     fits = where_filter(field, value)
     assert "".join(one.file[0] for one in DOCUMENTS if fits(one)) == chosen
@@ -175,14 +175,14 @@ def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> No
         ("kind", "novel", "the kinds are sop, policy, handbook, report, guide, form, draft"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_and_says_what_can(field: str, value: str, told: str) -> None:
+def test_an_invalid_filter_is_refused_with_a_hint(field: str, value: str, told: str) -> None:
     """The error shows the accepted form."""
     with pytest.raises(SettingsError, match="--where") as refused:
         where_filter(field, value)
     assert told in str(refused.value)
 
 
-def test_both_forms_of_a_notice() -> None:
+def test_the_notice_has_both_forms_in_every_language() -> None:
     """Shows a filter with and without matching documents."""
     for language in Language:
         words = reply_words(language)

@@ -45,7 +45,7 @@ def test_a_short_question_shows_its_language_or_none(text: str, language: str) -
     assert (language_of(text) or "unsure") == language
 
 
-def test_no_english_question_is_taken_for_another_language() -> None:
+def test_no_english_question_is_detected_as_another_language() -> None:
     """Shows it for all labelled questions, and all sequences of two to six words in them."""
     questions = labelled_questions()
     told = [language_of(question) for question in questions]
@@ -64,7 +64,7 @@ def test_a_passage_shows_its_language_and_a_list_of_names_none() -> None:
     assert language_of("Kopia zapasowa jest wykonywana codziennie o godzinie drugiej w nocy") is None
 
 
-def test_foreign_small_words_weigh_nothing_and_english_ones_keep_their_weight() -> None:
+def test_foreign_function_words_have_no_weight() -> None:
     """Shows that "wie viele ... habe" matches nothing, while English words of the same spelling do."""
     assert (
         set(analyze("wieviel viele habe welches combien quelle cuantos quanti onde hoeveel"))
@@ -96,7 +96,7 @@ def document(language: str) -> DocumentStatus:
         (question("SOP-IT-04"), [], Language.ENGLISH),
     ],
 )
-async def test_the_question_decides_then_its_thread_then_the_documents_here(
+async def test_question_thread_and_documents_decide_the_language(
     asked: Question, documents: list[str], language: Language
 ) -> None:
     """Shows the order, with English as the fallback."""
@@ -104,7 +104,7 @@ async def test_the_question_decides_then_its_thread_then_the_documents_here(
     assert (spoken_language(asked) or await view.language() or Language.ENGLISH) is language
 
 
-async def test_a_database_that_is_down_costs_no_question() -> None:
+async def test_a_database_outage_fails_no_question() -> None:
     """Shows that language detection never fails a question."""
 
     class Down(Register):
@@ -158,7 +158,7 @@ async def test_a_word_of_two_languages_is_answered_in_the_threads(world: World) 
     assert (await world.answering().answer(asked)).text == reply_words(Language.DUTCH).greeting
 
 
-async def test_failures_are_told_in_the_questions_language(world: World) -> None:
+async def test_failures_are_reported_in_the_questions_language(world: World) -> None:
     """Covers a failed model, a question that is too long, and an index outage."""
 
     class DownModel:
@@ -188,7 +188,7 @@ async def test_failures_are_told_in_the_questions_language(world: World) -> None
         ("numero de dias de vacacion", "Número de días de vacación: 23."),
     ],
 )
-async def test_accents_umlauts_and_elisions_hide_nothing(world: World, asked: str, printed: str) -> None:
+async def test_accents_umlauts_and_elisions_are_ignored(world: World, asked: str, printed: str) -> None:
     """Shows that a question finds its words with or without accents, in the question and the document."""
     world.shelf.passages.append(make_passage(printed, file="other.pdf", title="", ordinal=7))
     answer = await world.answering().answer(world.question(asked))

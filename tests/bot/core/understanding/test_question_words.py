@@ -29,7 +29,7 @@ SUBJECTS = [
 
 
 @for_each(("language", "text", "named"), SUBJECTS)
-def test_a_plain_no_names_names_nouns_and_codes(language: Language, text: str, named: str) -> None:
+def test_not_found_lists_names_nouns_and_codes(language: Language, text: str, named: str) -> None:
     """Shows that verbs, prepositions, function words and words for the answer's form are left out."""
     words = [word for word in re.findall(r"\w+", text) if len(word) > 3]
     assert subject_words(text, words, language) == named.split()

@@ -49,14 +49,12 @@ def corrected(typed: str, vocabulary: Mapping[str, int] = WORDS) -> list[str]:
         ("Kündigung", ("Kündigung",)),
     ],
 )
-def test_unknown_words_are_content_words_that_no_chunk_holds_in_any_form(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_unknown_words_are_content_words_in_no_chunk(text: str, words: tuple[str, ...]) -> None:
     """Covers which words count: only letters, at least four, none of whose terms occurs in a chunk."""
     assert unknown(text) == words
 
 
-def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None:
+def test_function_words_and_glossary_terms_are_not_unknown() -> None:
     """Shows that words without a looked-up frequency, and glossary terms, do not count."""
     assert unknown_words("which overtime", {"overtim": 0}) == ("overtime",)
     assert unknown_words("which overtime", {"overtim": 0}, {"overtim"}) == ()
@@ -77,7 +75,7 @@ def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None
         ("backups", None),
     ],
 )
-def test_the_nearest_word_within_the_distance_for_its_length_is_meant(typed: str, word: str | None) -> None:
+def test_the_closest_word_within_its_length_limit_is_chosen(typed: str, word: str | None) -> None:
     """Shows a distance of one below eight letters and two from there on; the first letter must match."""
     assert corrected(typed)[:1] == ([word] if word else [])
 
@@ -98,7 +96,7 @@ def test_no_word_is_corrected_to_another_meaning(typed: str, vocabulary: Mapping
 
 
 @for_each("word", ["Arteaga", "encrypted", "urlaubsantrag"])
-def test_a_word_that_a_document_has_once_is_corrected_to_unless_it_looks_misspelt(word: str) -> None:
+def test_rare_words_are_corrections_unless_they_look_misspelt(word: str) -> None:
     """Shows that names, frequent words and words unlike any other count, however rare."""
     typed = word[:-3] + word[-2:]
     assert corrected(typed, {word.lower(): 1})[:1] == [word if word[0].isupper() else word.lower()]
@@ -122,12 +120,12 @@ async def test_contractions_negations_and_common_words_are_no_errors(word: str, 
     assert await corrector.correct(make_channel(), [word], language) == ()
 
 
-def test_a_contraction_weighs_nothing() -> None:
+def test_a_contraction_has_no_weight() -> None:
     """Shows that "cant" is never reported as a word in no document."""
     assert weighted_terms("they cant, shouldnt or wont breathe") == set(analyze("breathe"))
 
 
-def test_the_likelier_of_equally_near_words_comes_first() -> None:
+def test_the_likelier_of_equally_close_words_comes_first() -> None:
     """Shows distance before transpositions before frequency, and at most two words with different stems."""
     assert corrected("intergal", {"internal": 9, "integral": 1}) == ["integral"]
     assert corrected("documnet", {"document": 1, "documents": 50}) == ["document"]
@@ -149,7 +147,7 @@ def test_frequent_words_are_those_of_the_bundled_vocabulary(word: str, is_freque
     assert is_frequent_word(word) is is_frequent
 
 
-async def test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary() -> None:
+async def test_a_frequent_word_is_never_corrected() -> None:
     """Shows that "planes" stays although "plans" is close, and so does an abbreviation."""
     vocabulary = Vocabulary({1: {"plans": 9, "oshe": 1}})
     corrector = SpellingCorrector(vocabulary)
@@ -164,7 +162,7 @@ async def test_a_word_of_another_channel_is_no_correction() -> None:
     assert await corrector.correct(make_channel(), ["polcy"]) == ()
 
 
-async def test_a_language_without_a_list_of_its_words_is_corrected_with_care() -> None:
+async def test_a_language_without_a_word_list_is_corrected_cautiously() -> None:
     """Shows that only transpositions, or one error in a long word, are corrected there."""
     words = {"urlaub": 1, "kasten": 1, "reisekosten": 1}
     typed = ["Urluab", "Kosten", "Reisekostne", "Reisekosen", "Rieskosten"]
@@ -174,7 +172,7 @@ async def test_a_language_without_a_list_of_its_words_is_corrected_with_care() -
     assert len(await corrector.correct(make_channel(), typed)) == len(typed)
 
 
-async def test_without_a_vocabulary_words_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_a_vocabulary_words_are_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     """Shows that the question continues, and that the log does not contain the word."""
     corrector = SpellingCorrector(Vocabulary({}, DatabaseUnavailable("down")))
     with caplog.at_level(logging.WARNING):
@@ -183,7 +181,7 @@ async def test_without_a_vocabulary_words_stay_as_they_are(caplog: pytest.LogCap
     assert "polcy" not in caplog.text
 
 
-def test_a_text_gets_the_best_words_and_the_second_ones_as_synonyms() -> None:
+def test_second_best_corrections_become_synonyms() -> None:
     """Shows that whole words are replaced in each place, and nothing else."""
     corrections = [
         Correction("vally", "valley"),
@@ -216,7 +214,7 @@ async def test_a_misspelt_question_is_judged_as_the_correct_one() -> None:
     assert misspelt.embedded == 2 * correct.embedded
 
 
-async def test_the_glossary_hears_of_a_corrected_word() -> None:
+async def test_a_corrected_word_is_looked_up_in_the_glossary() -> None:
     """Shows that a misspelt glossary term is expanded, and a term of the glossary is not corrected."""
     entry = GlossaryEntry("databases", ("backup",))
     misspelt = await retrieved("databsaes", Vocabulary({1: WORDS}), entry)
@@ -226,21 +224,21 @@ async def test_the_glossary_hears_of_a_corrected_word() -> None:
     assert (explained.question.unknown, vocabulary.asked) == ((), 0)
 
 
-async def test_both_of_two_equally_near_words_are_searched_for() -> None:
+async def test_both_of_two_equally_close_words_are_searched() -> None:
     """Shows that the second one counts like a synonym of the first."""
     found = await retrieved("chekcs parkigg", Vocabulary({1: {"parking": 3, "parkign": 2, "checks": 1}}))
     assert found.question.text == "checks parking"
     assert [one.text for one in found.question.synonyms] == ["parkign"]
 
 
-async def test_a_question_whose_words_all_stand_here_asks_for_no_vocabulary() -> None:
+async def test_a_question_of_known_words_needs_no_vocabulary() -> None:
     """Shows that an ordinary question needs no vocabulary."""
     vocabulary = Vocabulary({1: WORDS})
     found = await retrieved("who checks the databases?", vocabulary)
     assert (found.question.unknown, vocabulary.asked) == ((), 0)
 
 
-async def test_nothing_is_unknown_in_an_empty_channel() -> None:
+async def test_an_empty_channel_has_no_unknown_words() -> None:
     """Shows that in an empty channel no word is reported as missing."""
     found = await HybridRetriever(Shelf(), HashEmbedder()).retrieve(
         Question("q", "overtime?", make_channel(), ASKED_AT)

@@ -32,19 +32,19 @@ def test_a_term_is_found_whatever_its_case_and_form() -> None:
     assert said("laptops", PTO) == []
 
 
-def test_an_entry_counts_in_one_direction_unless_it_says_both() -> None:
+def test_an_entry_is_one_way_unless_mutual() -> None:
     """Shows that the reverse direction applies only if mutual, or in a wide search."""
     assert said("vacation days", PTO) == []
     assert said("revenue of 2023", REVENUE) == ["top line"]
     assert said("vacation days", PTO, is_wide=True) == ["PTO", "paid time off"]
 
 
-def test_what_the_question_says_already_is_not_added() -> None:
+def test_synonyms_in_the_question_are_not_added() -> None:
     """Shows that a synonym already in the question is not added again."""
     assert said("PTO (vacation)", PTO) == ["paid time off"]
 
 
-def test_the_questions_own_terms_weigh_more() -> None:
+def test_the_questions_own_terms_have_more_weight() -> None:
     """Shows that each term of the question is searched twice, and each synonym once."""
     terms = analyze("PTO in 2024")
     searched = searched_terms(terms, find_synonyms("PTO in 2024", [PTO]))
@@ -55,7 +55,7 @@ def test_the_questions_own_terms_weigh_more() -> None:
     assert embedded_text("PTO?", ()) == "PTO?"
 
 
-def test_a_greedy_glossary_is_bounded() -> None:
+def test_glossary_expansion_is_bounded() -> None:
     """Shows that a question of a hundred glossary terms is not expanded without limit."""
     entries = [GlossaryEntry(f"term{n}", tuple(f"word{n}x{m}" for m in range(20))) for n in range(100)]
     question = " ".join(entry.term for entry in entries)
@@ -68,7 +68,7 @@ def with_synonyms(question: AnalyzedQuestion, entry: GlossaryEntry) -> AnalyzedQ
     )
 
 
-def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
+def test_a_synonym_covers_the_question() -> None:
     """Shows that the synonym must occur as a whole."""
     vacation, time = "You get 30 days of vacation.", "Overtime is paid at all times."
     plain = ask("How much PTO?", vacation, time)
@@ -78,7 +78,7 @@ def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
     assert QuestionTerms(known).coverage(analyze(time)) == 0
 
 
-async def test_both_legs_search_for_the_other_words() -> None:
+async def test_both_legs_search_for_synonyms() -> None:
     """Shows that a page with only a synonym of the question's words ranks first."""
     shelf = Shelf(
         [

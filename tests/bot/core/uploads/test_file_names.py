@@ -49,7 +49,7 @@ def test_a_hostile_name_becomes_a_safe_one(name: str, safe: str) -> None:
 
 
 @given(st.one_of(st.text(), st.text(alphabet="./\\~$#: \u202e\0aCON", max_size=12)))
-def test_every_name_is_one_that_a_scan_sees_and_shows_as_it_is(name: str) -> None:
+def test_every_sanitized_name_is_visible_to_a_scan(name: str) -> None:
     """Shows it with ingestion's own rules: not ignored, not escaped, one path part, short enough."""
     safe = safe_file_name(name)
     assert why_passed_over(safe) is None
@@ -60,7 +60,7 @@ def test_every_name_is_one_that_a_scan_sees_and_shows_as_it_is(name: str) -> Non
 
 
 @given(st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs")), min_size=1, max_size=90))
-def test_every_name_can_be_said_to_remove_the_file(name: str) -> None:
+def test_every_name_works_in_the_remove_command(name: str) -> None:
     """Shows that the command is recognized for any file name with letters."""
     safe = safe_file_name(name)
     command = recognize(f"remove upload {safe}", Language.ENGLISH)
@@ -69,7 +69,7 @@ def test_every_name_can_be_said_to_remove_the_file(name: str) -> None:
     assert "pdf" in command.name
 
 
-def test_a_name_that_is_taken_gets_a_number() -> None:
+def test_a_name_in_use_gets_a_number() -> None:
     """Shows that case and Unicode composition make no distinct name."""
     assert free_file_name("a.pdf", []) == "a.pdf"
     assert free_file_name("a.pdf", ["A.PDF", "b.pdf"]) == "a (2).pdf"
@@ -86,6 +86,6 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
         ("a.png", "image/png", False),
     ],
 )
-def test_a_pdf_is_known_by_its_name_or_its_kind(name: str, media_type: str, is_pdf: bool) -> None:
+def test_a_pdf_is_recognized_by_name_or_media_type(name: str, media_type: str, is_pdf: bool) -> None:
     """Shows both; the content is checked after the download."""
     assert is_named_pdf(name, media_type) is is_pdf

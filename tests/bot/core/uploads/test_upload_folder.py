@@ -18,7 +18,7 @@ def channel(tmp_path: Path) -> Path:
     return tmp_path / "inbox" / "sl_T1_C1"
 
 
-def test_a_scan_sees_a_file_when_it_is_whole_and_not_before(channel: Path) -> None:
+def test_a_scan_sees_only_complete_files(channel: Path) -> None:
     """Shows that ingestion sees the file only when complete, and no temporary file."""
     folder = UploadFolder(channel)
     file = folder.begin("key")
@@ -33,7 +33,7 @@ def test_a_scan_sees_a_file_when_it_is_whole_and_not_before(channel: Path) -> No
     assert folder.names() == ["a.pdf"]
 
 
-def test_a_try_that_ended_early_leaves_nothing_to_the_next(channel: Path) -> None:
+def test_a_retry_deletes_the_leftover_of_a_crash(channel: Path) -> None:
     """Shows that a retry deletes its own leftover file, and not that of another upload."""
     folder = UploadFolder(channel)
     for key in ("one", "two"):
@@ -47,7 +47,7 @@ def test_a_try_that_ended_early_leaves_nothing_to_the_next(channel: Path) -> Non
     assert sorted(name.startswith(".") for name in folder.names()) == [False, True]
 
 
-def test_a_file_that_is_there_is_not_written_over(channel: Path) -> None:
+def test_an_existing_file_is_not_overwritten(channel: Path) -> None:
     """Shows that of two workers with the same upload the second leaves the first one's file unchanged."""
     folder = UploadFolder(channel)
     for text in (b"first", b"second"):
@@ -58,7 +58,7 @@ def test_a_file_that_is_there_is_not_written_over(channel: Path) -> None:
     assert folder.names() == ["a.pdf"]
 
 
-def test_what_is_discarded_or_removed_is_gone(channel: Path) -> None:
+def test_discarded_and_removed_files_are_deleted(channel: Path) -> None:
     """Shows both, and that repeating them has no effect."""
     folder = UploadFolder(channel)
     assert folder.names() == []
@@ -76,7 +76,7 @@ def test_what_is_discarded_or_removed_is_gone(channel: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["channel", "uploads"])
-def test_no_link_leads_an_upload_elsewhere(channel: Path, tmp_path: Path, which: str) -> None:
+def test_uploads_follow_no_symlink(channel: Path, tmp_path: Path, which: str) -> None:
     """Shows that write access to the inbox cannot redirect our writes or deletions."""
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "uploads").mkdir(parents=True)
@@ -94,7 +94,7 @@ def test_no_link_leads_an_upload_elsewhere(channel: Path, tmp_path: Path, which:
     assert [one.name for one in (elsewhere / "uploads").iterdir()] == ["a.pdf"]
 
 
-def test_an_inbox_that_is_away_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_inbox_is_not_created(tmp_path: Path) -> None:
     """Shows that an unmounted share is not replaced with a folder."""
     with pytest.raises(FileNotFoundError):
         UploadFolder(tmp_path / "away" / "sl_T1_C1").begin("key")
@@ -110,7 +110,7 @@ def test_an_inbox_that_is_away_is_not_made(tmp_path: Path) -> None:
         (b"PK", False),
     ],
 )
-def test_a_pdf_is_known_by_how_it_begins(channel: Path, head: bytes, is_pdf: bool) -> None:
+def test_a_pdf_is_recognized_by_its_signature(channel: Path, head: bytes, is_pdf: bool) -> None:
     """Shows that the signature is searched in the first kilobyte, in chunks of any size."""
     file = UploadFolder(channel).begin("key")
     for byte in head:

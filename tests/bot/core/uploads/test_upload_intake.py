@@ -184,7 +184,7 @@ async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
     await database.aclose()
 
 
-async def test_an_uploaded_pdf_lies_whole_in_the_channels_own_folder(counter: Counter) -> None:
+async def test_an_uploaded_pdf_is_stored_in_the_channels_folder(counter: Counter) -> None:
     """Shows bytes, reply and row; a repeated message downloads nothing and gets the same reply."""
     counter.host.files["a"] = PDF
     sentence = WORDS.upload_taken(file="a.pdf")
@@ -201,7 +201,7 @@ async def test_an_uploaded_pdf_lies_whole_in_the_channels_own_folder(counter: Co
     }
 
 
-async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dropped(
+async def test_another_file_of_the_same_name_gets_a_number(
     counter: Counter,
 ) -> None:
     """Shows that neither an upload nor a dropped file is overwritten."""
@@ -215,9 +215,7 @@ async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dro
 
 
 @pytest.mark.parametrize("language", list(Language))
-async def test_a_refusal_is_one_sentence_in_the_language_of_the_words_beside_it(
-    counter: Counter, language: Language
-) -> None:
+async def test_a_refusal_is_in_the_language_of_the_message(counter: Counter, language: Language) -> None:
     """Shows each reason in seven languages, and that refused files leave nothing behind."""
     words = reply_words(language)
     counter.host.files = {"empty": b"", "page": b"<html>", "large": PDF.ljust(MEGABYTE + 1)}
@@ -235,7 +233,7 @@ async def test_a_refusal_is_one_sentence_in_the_language_of_the_words_beside_it(
     assert await counter.names() == []
 
 
-async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Counter) -> None:
+async def test_a_file_that_is_no_pdf_is_not_downloaded(counter: Counter) -> None:
     """Shows that no byte of a video, or of a PDF with too large a declared size, is downloaded."""
     counter.host.files, counter.host.names = {"a": PDF, "b": PDF.ljust(MEGABYTE + 1)}, {"a": "film.mp4"}
     assert await counter.said(counter.item("b")) == WORDS.upload_too_large(file="b.pdf", limit=1)
@@ -255,7 +253,7 @@ async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Coun
         ("library", False),
     ],
 )
-async def test_a_channel_takes_files_only_where_the_setting_names_it(
+async def test_uploads_are_accepted_only_in_configured_channels(
     counter: Counter, policy: str, is_taken: bool
 ) -> None:
     """Covers the forms of the setting."""
@@ -264,7 +262,7 @@ async def test_a_channel_takes_files_only_where_the_setting_names_it(
     assert bool(counter.files()) is is_taken
 
 
-async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
+async def test_a_direct_chat_accepts_no_file(counter: Counter) -> None:
     """Shows that the uploader is told to use a channel, or that uploads are disabled."""
     counter.channel = await Channels(counter.database).ensure(
         ChannelKey(Platform.SLACK, "T1", "D1"), is_direct=True
@@ -275,7 +273,7 @@ async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
 
 
 @pytest.mark.parametrize("platform", [Platform.SLACK, Platform.TEAMS])
-async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_it(
+async def test_a_direct_chats_file_is_added_to_a_configured_library(
     counter: Counter, platform: Platform
 ) -> None:
     """Shows the document's channel, the reply and the place of its receipt; `all` does not include this."""
@@ -300,7 +298,7 @@ async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_
     assert await counter.said(replace(counter.item("b"), platform=platform)) == refused
 
 
-async def test_a_stranger_adds_nothing_to_the_library(counter: Counter) -> None:
+async def test_an_unlisted_workspace_adds_nothing_to_the_library(counter: Counter) -> None:
     """With public installation, files of a workspace that no admin named are refused."""
     channels = Channels(counter.database)
     counter.host.files["a"] = PDF
@@ -314,14 +312,14 @@ async def test_a_stranger_adds_nothing_to_the_library(counter: Counter) -> None:
     assert WORDS.upload_for_all in await counter.said(counter.item("a"))
 
 
-async def test_a_platform_whose_files_cannot_be_had_takes_none(counter: Counter) -> None:
+async def test_a_platform_without_a_file_host_accepts_no_file(counter: Counter) -> None:
     """Shows that no file is downloaded through another platform."""
     counter.hosts = {Platform.TEAMS: counter.host}
     counter.host.files["a"] = PDF
     assert await counter.said(counter.item("a")) == WORDS.uploads_off
 
 
-async def test_the_quota_of_a_channel_is_kept_and_said(counter: Counter) -> None:
+async def test_the_quota_of_a_channel_is_enforced_and_reported(counter: Counter) -> None:
     """Covers files and bytes; a file deleted from the folder frees its quota after a while."""
     counter.host.files = {one: pdf(f"Document {one}.") for one in "abcd"}
     counter.quota = UploadQuota(2, MEGABYTE)
@@ -338,7 +336,7 @@ async def test_the_quota_of_a_channel_is_kept_and_said(counter: Counter) -> None
     assert counter.files() == ["b.pdf", "c.pdf"]
 
 
-async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counter) -> None:
+async def test_duplicate_content_is_stored_once_and_reported(counter: Counter) -> None:
     """Shows another message, and another name, with the same PDF."""
     counter.host.files = {"a": PDF, "b": PDF}
     await counter.said(counter.item("a"))
@@ -349,7 +347,7 @@ async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counte
 @pytest.mark.parametrize(
     "step", ["while it is written", "before it is kept", "before it has its name", "after all"]
 )
-async def test_a_crash_at_any_step_is_made_good_by_the_next_try(counter: Counter, step: str) -> None:
+async def test_a_crash_at_any_step_is_recovered_by_a_retry(counter: Counter, step: str) -> None:
     """Shows one file, one row and the name stored first; leftovers are deleted, as after a power loss."""
     counter.host.files["a"], counter.host.die = PDF, counter.die
     counter.dies_at = step
@@ -364,7 +362,7 @@ async def test_a_crash_at_any_step_is_made_good_by_the_next_try(counter: Counter
     assert await counter.names() == ["a.pdf"]
 
 
-async def test_a_connection_that_breaks_is_tried_again_and_given_up_in_the_end(counter: Counter) -> None:
+async def test_a_broken_download_is_retried_up_to_a_limit(counter: Counter) -> None:
     """Shows that a partial file is never stored, and that the upload fails after several attempts."""
     counter.host.files["a"], counter.host.breaks_off = PDF, True
     item = counter.item("a")
@@ -377,9 +375,7 @@ async def test_a_connection_that_breaks_is_tried_again_and_given_up_in_the_end(c
     assert await counter.said(item) == WORDS.upload_taken(file="a.pdf")
 
 
-async def test_a_folder_that_cannot_be_written_to_is_said(
-    counter: Counter, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unwritable_folder_is_reported(counter: Counter, caplog: pytest.LogCaptureFixture) -> None:
     """Shows it with a missing inbox, like an unmounted share; the log names no path."""
     counter.host.files["a"] = PDF
     counter.inbox.rmdir()
@@ -390,7 +386,7 @@ async def test_a_folder_that_cannot_be_written_to_is_said(
     assert not counter.inbox.exists()
 
 
-async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(counter: Counter) -> None:
+async def test_a_file_that_could_not_be_renamed_can_be_uploaded_again(counter: Counter) -> None:
     """Shows that a full disk leaves neither a file nor an upload, so that it is not reported as known."""
     counter.host.files["a"] = counter.host.files["b"] = PDF
     with full_disk():
@@ -399,7 +395,7 @@ async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(counter:
     assert await counter.said(counter.item("b")) == WORDS.upload_taken(file="b.pdf")
 
 
-async def test_words_beside_a_file_are_asked_when_it_is_read(counter: Counter) -> None:
+async def test_a_question_with_a_file_waits_until_it_is_read(counter: Counter) -> None:
     """Shows that they wait until the file is read or unreadable, up to a limit."""
     counter.host.files["a"] = PDF
     item = counter.item("a", "When do backups run?")

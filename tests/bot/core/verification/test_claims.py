@@ -63,7 +63,7 @@ def test_a_number_that_no_source_states_is_dropped() -> None:
     assert "4 does not" in verified.faults[0]
 
 
-def test_numbers_the_model_wrote_are_not_believed() -> None:
+def test_citation_numbers_of_the_model_are_ignored() -> None:
     """The model's own [n] are removed; ours are the places of its quotes."""
     verified = verify_sentences(
         Draft((claim("Backups run daily [2][7, 9].", "Backups run daily", passage=2),)), EVIDENCE
@@ -96,7 +96,7 @@ def test_a_documents_own_brackets_are_no_citations() -> None:
         ("Run ps aux | grep httpd.", "“Run ps aux | grep httpd.” [1]", ["Run ps aux | grep httpd."]),
     ],
 )
-def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
+def test_table_markup_is_not_shown(row: str, shown: str, printed: list[str]) -> None:
     """Cells are separated by dots in the answer, and the citation contains the printed words."""
     verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
     assert verified.text == shown
@@ -116,7 +116,7 @@ PLAIN = "| Oslo ||\n| Rain | 12 mm |\n| ^^ | 3 days |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
-def test_a_row_is_found_by_all_that_names_it() -> None:
+def test_a_row_is_found_by_all_its_labels() -> None:
     """Matches its table's caption, column names, group, and the repeated label."""
     text = "Table 2: Hire\n\n| Tool | Size |\n| --- | --- |\n| Drills ||\n| Hilti | 8 mm |\n| ^^ | 9 mm |"
     names = names_of_row(text, text.index("9 mm"))
@@ -148,7 +148,7 @@ def test_a_row_is_found_by_all_that_names_it() -> None:
         (STEPS, STEPS, "“To restore:\n1. Stop the job of the night.\n2. Copy the tape.” [1]"),
     ],
 )
-def test_rows_and_lists_are_shown_as_a_person_reads_them(text: str, row: str, shown: str) -> None:
+def test_rows_and_lists_are_formatted_for_reading(text: str, row: str, shown: str) -> None:
     """A row includes its column names if each has one, and each list item is on a line of its own."""
     verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(text)))
     assert verified.text == shown
@@ -186,20 +186,20 @@ def test_a_model_cannot_make_a_link_or_an_image(written: str, plain: str) -> Non
     assert plain_sentence(written) == plain
 
 
-def test_an_address_must_stand_in_the_source() -> None:
+def test_a_url_must_occur_in_the_source() -> None:
     """A model cannot introduce a URL."""
     draft = Draft((claim("Backups run daily at https://evil.test.", "Backups run daily"),))
     verified = verify_sentences(draft, EVIDENCE)
     assert verified.cited == ()
 
 
-def test_a_quote_that_stands_nowhere_is_dropped() -> None:
+def test_a_quote_found_nowhere_is_dropped() -> None:
     """Shows it for a quote that no model wrote."""
     draft = Draft((claim("x", "Words that nobody ever printed here"),), verbatim=True)
     assert verify_quotes(draft, make_evidence(make_passage("Backups run daily."))).cited == ()
 
 
-def test_a_quote_stands_under_its_own_headings() -> None:
+def test_a_quote_has_its_own_headings() -> None:
     """A quote has the headings at its offset; several quotes on a page share their common headings."""
     text = "2.1 Hours\nForty hours a week.\n2.2 Leave\nThirty days a year."
     sections = ((0, ("2 Pay", "2.1 Hours")), (text.index("2.2"), ("2 Pay", "2.2 Leave")))
@@ -210,7 +210,7 @@ def test_a_quote_stands_under_its_own_headings() -> None:
     assert [one.section for one in number_quotes(claims, by_page=True)[1]] == [("2 Pay",)]
 
 
-def test_a_quote_over_a_pages_end_is_cited_on_both_pages() -> None:
+def test_a_quote_across_a_page_break_is_cited_on_both_pages() -> None:
     """Each page has its own number, words and boxes; the text is a single quote."""
     first, second = (
         "Signed contracts are kept for eleven years after the",
@@ -225,7 +225,7 @@ def test_a_quote_over_a_pages_end_is_cited_on_both_pages() -> None:
     assert place_of(judged.claims[0].quotes[0], cited) == 1
 
 
-def test_what_introduces_an_item_is_marked_on_its_own_page() -> None:
+def test_an_items_lead_is_highlighted_on_its_own_page() -> None:
     """A lead above an item that continues on the next page shares its own page's number."""
     lead, first, second = "The keeper:", "• opens the archive at eight and closes it at", "six."
     text = f"{lead}\n{first}\n{second}"

@@ -56,13 +56,13 @@ TURNED = [
 
 
 @for_each(("said", "source"), TURNED)
-def test_a_dropped_negation_is_found_out(said: str, source: str) -> None:
+def test_a_dropped_negation_is_detected(said: str, source: str) -> None:
     """A negated quote does not support an assertion."""
     assert fault(said, source) == ASSERTS
 
 
 @for_each(("source", "said"), TURNED)
-def test_an_added_negation_is_found_out(source: str, said: str) -> None:
+def test_an_added_negation_is_detected(source: str, said: str) -> None:
     """An asserting quote does not support a denial, if it covers all that is denied."""
     assert fault(said, source) == (None if said in BROADER else DENIES)
 
@@ -160,7 +160,7 @@ SAME = [
 
 
 @for_each(("said", "source"), SAME)
-def test_another_wording_is_no_opposite(said: str, source: str) -> None:
+def test_a_paraphrase_is_no_contradiction(said: str, source: str) -> None:
     """Paraphrases, conditions, comparisons and idioms are accepted."""
     assert fault(said, source) is None
 
@@ -171,21 +171,21 @@ def test_the_whole_sentence_around_a_quote_counts() -> None:
         assert fault("Contractors may enter the lab.", text, "contractors may enter the lab") == ASSERTS
 
 
-def test_what_introduces_a_list_counts() -> None:
+def test_the_lead_of_a_list_counts() -> None:
     """A list item is read with its lead."""
     text = "Visitors may not:\n• enter the lab\n• park in the yard"
     assert fault("Visitors may not enter the lab.", text, "enter the lab") is None
     assert fault("Visitors may enter the lab.", text, "enter the lab") == ASSERTS
 
 
-def test_a_heading_that_forbids_may_carry_a_denial() -> None:
+def test_a_prohibiting_heading_supports_a_denial() -> None:
     """Text below "Prohibited" may be denied, although its own words do not."""
     below = make_passage("Bring food into the lab.", heading_path=("Prohibited actions",))
     assert fault("You must not bring food into the lab.", below) is None
     assert fault("You must not bring food into the lab.", "Bring food into the lab.") == DENIES
 
 
-def test_a_list_that_no_sentence_introduces_is_left_alone() -> None:
+def test_a_list_without_a_lead_sentence_is_not_checked() -> None:
     """Text above an item may deny it, whatever its layout."""
     text = "The following is not covered\n\n• damage caused by water\n• damage caused by frost"
     assert fault("Damage is not caused by frost.", text, "damage caused by frost") is None
@@ -197,13 +197,13 @@ def test_another_sentence_of_the_passage_may_agree() -> None:
     assert fault("Contractors may not enter the yard.", text, "Contractors may enter the yard") is None
 
 
-def test_questions_state_nothing() -> None:
+def test_questions_are_no_assertions() -> None:
     """A question in an FAQ is no assertion."""
     text = "May contractors enter the lab? No, contractors must stay in the yard."
     assert fault("Contractors may not enter the lab.", text) is None
 
 
-def test_a_turned_sentence_is_dropped_and_named() -> None:
+def test_a_contradicting_sentence_is_dropped_with_its_fault() -> None:
     """The sentence is dropped from the answer with its fault; a verbatim quote is not checked."""
     evidence = make_evidence(make_passage("Contractors may not enter the lab."))
     claim = Claim("Contractors may enter the lab.", (Quote(1, "Contractors may not enter the lab"),))

@@ -163,13 +163,13 @@ OTHER = [
 
 
 @for_each(("said", "source"), SAME)
-def test_facts_in_another_spelling_are_supported(said: str, source: str) -> None:
+def test_facts_in_another_notation_are_supported(said: str, source: str) -> None:
     """Separators, number words, formats, split codes and equivalent units are normalized."""
     assert unsupported(said, [source]) == []
 
 
 @for_each(("said", "source"), OTHER)
-def test_facts_that_differ_are_named(said: str, source: str) -> None:
+def test_differing_facts_are_reported(said: str, source: str) -> None:
     """Detects a number, unit, sign, magnitude, date, time, code or version not in the source."""
     assert unsupported(said, [source])
 
@@ -180,13 +180,13 @@ def test_a_number_in_a_cell_has_any_unit() -> None:
     assert unsupported("It cost 10 million dollars.", ["In millions of dollars\nCosts 10"]) == []
 
 
-def test_what_is_counted_needs_no_source() -> None:
+def test_counted_subjects_need_no_source() -> None:
     """A sentence may count its subjects; a number word with a unit is a fact."""
     assert unsupported("Both of the two plans cover one of them.", ["Standard and Plus."]) == []
     assert unsupported("It takes two weeks.", ["Standard and Plus."]) == ["two"]
 
 
-def test_a_month_that_is_only_named_with_days_has_these() -> None:
+def test_a_month_with_days_matches_only_these() -> None:
     """Enumerated days each count; a month without a day matches any."""
     assert unsupported("On 5 May.", ["From 4 to 8 May; on 5 and 12 May"]) == []
     assert unsupported("On 5 May.", ["Dates in May 2024: 3, 5, 8"]) == []

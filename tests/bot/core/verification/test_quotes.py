@@ -32,7 +32,7 @@ MUTATIONS = {
 
 
 @given(TEXTS, st.data())
-def test_any_sentence_is_found_where_it_stands(sentences: list[str], data: st.DataObject) -> None:
+def test_any_sentence_is_located_at_its_offsets(sentences: list[str], data: st.DataObject) -> None:
     """Every sentence of a text is located at its own offsets."""
     text = "\n".join(sentences)
     sentence = data.draw(st.sampled_from(sentences))
@@ -73,7 +73,7 @@ def test_every_unit_of_a_text_can_be_quoted(sentences: list[str]) -> None:
 
 
 @given(TEXTS, st.data())
-def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str], data: st.DataObject) -> None:
+def test_a_copied_quote_is_located_like_a_searched_one(sentences: list[str], data: st.DataObject) -> None:
     """Shows that a known offset is only a shortcut and never changes the result."""
     text = "\n".join(sentences)
     start = data.draw(st.integers(0, len(text) - 1))
@@ -112,7 +112,7 @@ def test_a_word_cut_at_the_line_end_is_found() -> None:
     assert find_spans("SOP-IT-04 for the recovery", text) == [(4, 33)]
 
 
-def test_punctuation_at_the_ends_is_passed_over() -> None:
+def test_punctuation_at_the_ends_is_ignored() -> None:
     """Quotation marks, periods and ellipses around the quote are ignored."""
     assert find_spans("“… backups run daily …”.", "All backups run daily, at night.") == [(4, 21)]
 
@@ -122,7 +122,7 @@ def test_text_without_spaces_can_be_quoted_in_parts() -> None:
     assert find_spans("每天凌晨两点", "备份每天凌晨两点运行。") == [(2, 8)]
 
 
-def test_the_words_decide_not_the_number() -> None:
+def test_the_text_decides_rather_than_the_passage_number() -> None:
     """A quote is found in its passage, even if the answerer named another one."""
     evidence = make_evidence(
         make_passage("Backups run daily."), make_passage("Travel costs money.", ordinal=1)
@@ -147,7 +147,7 @@ def test_a_short_ambiguous_quote_is_not_located() -> None:
     assert locate(Quote(1, "30 days"), make_evidence(make_passage("30 days here, 30 days there."))) is None
 
 
-def test_an_offset_tells_repeated_words_apart() -> None:
+def test_an_offset_distinguishes_repeated_words() -> None:
     """A copied quote's offset selects one of two equal places."""
     located = locate(
         Quote(1, "30 days", start=14), make_evidence(make_passage("30 days here, 30 days there."))
@@ -165,7 +165,7 @@ def test_whole_words_at_an_offset_are_compared() -> None:
     assert locate(Quote(1, "Pumps burn", start=0), evidence) is None
 
 
-def test_a_quote_lies_on_the_page_that_holds_most_of_it() -> None:
+def test_a_quote_is_on_the_page_with_most_of_its_text() -> None:
     """A sentence across a page break is cited on the page with most of its characters, boxes included."""
     text = "It ends\non the following page where most of it stands."
     evidence = make_evidence(make_passage(text, page=4, last_page=5), page_starts=((0, 4), (8, 5)))

@@ -83,7 +83,7 @@ async def test_made_up_codes_ask_slack_little(house: House, slack: OAuthSlack) -
     assert (await house.finish(cookies, state=state, code=slack.new_code(ACME)))[0] == 200
 
 
-async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -> None:
+async def test_query_parameters_are_not_forwarded_to_slacks_url(house: House) -> None:
     """An install link on our site cannot be used to request more scopes from Slack."""
     for team in ("T1&scope=admin", "T1%26scope%3Dadmin", "T1\r\nX: y"):
         async with house.session.get(
@@ -94,7 +94,7 @@ async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -
             assert "team=" not in response.headers["Location"]
 
 
-async def test_a_state_of_nobody_is_refused(house: House, slack: OAuthSlack) -> None:
+async def test_forged_missing_and_foreign_states_are_refused(house: House, slack: OAuthSlack) -> None:
     """Refuses a forged state with a matching cookie, no state, and a state of another browser."""
     state, _, _ = await house.begin()
     code = slack.new_code(ACME)
@@ -116,7 +116,7 @@ async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) 
     assert len(slack.exchanges) == 1
 
 
-async def test_whoever_begins_many_installations_pushes_out_no_one_elses() -> None:
+async def test_many_pending_installations_evict_no_other() -> None:
     """Pending installations occupy no storage; a state signed with another secret is invalid."""
     states = SignedStates("client secret")
     first = await states.async_issue()
@@ -146,7 +146,7 @@ async def test_a_state_is_good_once(house: House, slack: OAuthSlack) -> None:
         ({}, 401, oauth.NO_CODE),
     ],
 )
-async def test_what_slack_does_not_confirm_is_not_installed(
+async def test_an_unconfirmed_installation_is_not_stored(
     house: House,
     query: dict[str, str],
     status: int,
@@ -161,7 +161,7 @@ async def test_what_slack_does_not_confirm_is_not_installed(
     assert state not in logged.text
 
 
-async def test_a_slack_that_is_away_installs_nothing(house: House, slack: OAuthSlack) -> None:
+async def test_nothing_is_installed_while_slack_is_down(house: House, slack: OAuthSlack) -> None:
     """An OAuth response without a bot token installs nothing either; a later attempt succeeds."""
     slack.has_bot = False
     state, cookies, _ = await house.begin()
@@ -203,7 +203,7 @@ async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthS
         ({"public_url": "http://footnote.example.com"}, "https://"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(others: dict[str, Any], named: str) -> None:
+def test_inconsistent_settings_are_refused(others: dict[str, Any], named: str) -> None:
     """Each error names the setting to change, and no secret."""
     settings = oauth_settings("https://slack.com/api/", "https://footnote.example.com", **others)
     assert settings.has_slack_oauth
@@ -226,6 +226,6 @@ def test_machines_that_share_a_store_need_one_file_of_keys(tmp_path: Path) -> No
     assert seal.open("T1", seal.seal("T1", Tokens("xoxb-1"))) == Tokens("xoxb-1")
 
 
-def test_what_goes_together_is_taken() -> None:
+def test_consistent_settings_are_accepted() -> None:
     """Shows that valid combinations of settings pass the same check."""
     oauth.require_oauth_settings(oauth_settings("https://slack.com/api/", "https://footnote.example.com"))

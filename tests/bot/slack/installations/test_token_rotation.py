@@ -77,7 +77,7 @@ async def test_a_token_is_renewed_two_hours_before_it_ends(
 
 
 @pytest.mark.parametrize("left", [SOON, PAST])
-async def test_many_who_need_a_token_at_once_renew_it_once(
+async def test_concurrent_callers_refresh_a_token_once(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], left: timedelta
 ) -> None:
     """During the refresh callers use the old token while it is valid, and wait once it has expired."""
@@ -109,7 +109,7 @@ async def test_each_refresh_token_is_used_once(
     assert len(set(refreshes(slack))) == len(refreshes(slack)) == 6
 
 
-async def test_who_leaves_does_not_break_a_renewal_off(
+async def test_a_cancelled_caller_does_not_abort_a_refresh(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
     """A caller that times out does not lose the new token: it is stored all the same."""
@@ -127,7 +127,7 @@ async def test_who_leaves_does_not_break_a_renewal_off(
     assert len(refreshes(slack)) == 1
 
 
-async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_holds(
+async def test_a_refused_refresh_is_reported_and_the_old_token_used(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], caplog: pytest.LogCaptureFixture
 ) -> None:
     """After expiry nothing can be sent until the workspace installs the app again."""
@@ -150,7 +150,7 @@ async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_hold
     assert "CANARY" not in caplog.text
 
 
-async def test_a_slack_that_is_away_is_asked_again_later(
+async def test_a_refresh_is_retried_after_a_slack_outage(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
     """A timeout is no refusal: the next refresh succeeds."""
@@ -167,7 +167,7 @@ async def test_a_slack_that_is_away_is_asked_again_later(
         assert slack.tokens[await token_of(processes[1])] == ACME
 
 
-async def test_an_app_that_is_removed_meanwhile_stays_removed(
+async def test_an_app_removed_during_a_refresh_stays_removed(
     house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
     """The token that arrives after the removal is not stored."""
@@ -183,7 +183,7 @@ async def test_an_app_that_is_removed_meanwhile_stays_removed(
     assert await house.installations.all() == []
 
 
-async def test_a_sealed_token_opens_for_its_own_installation_only(
+async def test_an_encrypted_token_opens_for_its_own_installation_only(
     house: House, processes: list[InstalledWorkspaces]
 ) -> None:
     """A stored token copied to another workspace's row, or opened with another home's key, is unreadable."""
@@ -201,7 +201,7 @@ async def test_a_sealed_token_opens_for_its_own_installation_only(
         await processes[0].of(ACME)
 
 
-async def test_tokens_are_sealed_anew_with_the_newest_key(
+async def test_tokens_are_re_encrypted_with_the_newest_key(
     house: House, processes: list[InstalledWorkspaces]
 ) -> None:
     """After two key rotations with a restart in between, tokens encrypted with the first key still open."""

@@ -54,9 +54,7 @@ async def test_no_workspace_is_ever_served_with_anothers_token(house: House, sla
     assert slack.refused == []
 
 
-async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
-    house: House, slack: OAuthSlack
-) -> None:
+async def test_names_homes_and_notices_use_their_workspaces_token(house: House, slack: OAuthSlack) -> None:
     """Channel names, App Homes and notices to outsiders use the token of their event's workspace."""
     for team in (ACME, BETA):
         await house.install(team)
@@ -90,7 +88,7 @@ async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
     assert {one.installation for one in slack.calls} == {ACME}
 
 
-async def test_who_never_installed_the_app_is_sent_nothing(house: House, slack: OAuthSlack) -> None:
+async def test_a_workspace_without_the_app_is_sent_nothing(house: House, slack: OAuthSlack) -> None:
     """The question of such a workspace fails and is not retried."""
     await house.install(BETA)
     slack.calls.clear()
@@ -106,7 +104,7 @@ REMOVALS: list[Any] = [
 
 
 @pytest.mark.parametrize("event", REMOVALS)
-async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
+async def test_a_workspace_that_removes_the_app_is_purged_at_once(
     house: House, slack: OAuthSlack, event: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Erases its tokens, also from the file, and ends pending answers; the other workspace keeps working."""
@@ -138,7 +136,7 @@ async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
 
 
 @pytest.mark.parametrize("event", REMOVALS)
-async def test_an_event_that_is_older_than_the_installation_removes_nothing(
+async def test_an_event_older_than_the_installation_removes_nothing(
     house: House, event: dict[str, Any]
 ) -> None:
     """Slack may deliver it late or again, after the workspace has reinstalled the app."""
@@ -147,7 +145,7 @@ async def test_an_event_that_is_older_than_the_installation_removes_nothing(
     assert [one.installation for one in await house.installations.all()] == [ACME]
 
 
-async def test_somebodys_own_token_is_not_the_bots(house: House) -> None:
+async def test_a_revoked_user_token_is_not_the_bots(house: House) -> None:
     """A person who revokes their own grant affects no one else."""
     await house.install(ACME)
     event = {"type": "tokens_revoked", "tokens": {"bot": [], "oauth": ["U0ALICE01"]}}
@@ -155,7 +153,7 @@ async def test_somebodys_own_token_is_not_the_bots(house: House) -> None:
     assert [one.installation for one in await house.installations.all()] == [ACME]
 
 
-async def test_an_organisation_that_removes_the_app_is_forgotten_as_one(house: House) -> None:
+async def test_an_organisation_that_removes_the_app_is_purged_as_one(house: House) -> None:
     """The event may name any workspace; one with an installation of its own keeps it."""
     for installation in (ORGANISATION, ACME):
         await house.install(installation)
@@ -164,7 +162,7 @@ async def test_an_organisation_that_removes_the_app_is_forgotten_as_one(house: H
     assert [one.installation for one in await house.installations.all()] == [ACME]
 
 
-async def test_an_event_without_authorizations_names_its_workspace_itself(house: House) -> None:
+async def test_an_event_without_authorizations_is_for_its_team_id(house: House) -> None:
     """Slack names no authorizations once the app is removed."""
     for team in (ACME, BETA):
         await house.install(team)
