@@ -298,7 +298,7 @@ def test_a_room_sees_only_the_layers_below_it(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", LAYERS)
-def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
+def test_every_module_is_in_a_known_room(package: str) -> None:
     """Shows that every room has a layer."""
     astray = [
         str(module)
@@ -309,7 +309,7 @@ def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
 
 
 @for_each("room", MAY_IMPORT)
-def test_a_room_sees_only_what_is_named_for_it(room: str) -> None:
+def test_a_room_imports_only_its_allowed_packages(room: str) -> None:
     """Shows that core imports no adapter, an adapter no other one, and neither index engine the other."""
     found = [
         f"{module} imports {name}"
@@ -333,7 +333,7 @@ def test_only_the_composition_root_knows_ingestion() -> None:
     assert not found, "\n".join(found)
 
 
-def test_nothing_imports_what_runs_in_the_pdf_child() -> None:
+def test_no_module_imports_the_pdf_childs_modules() -> None:
     """Shows that only the fork server loads the child's modules, by name."""
     found = [
         f"{module} imports {name}"
@@ -345,7 +345,7 @@ def test_nothing_imports_what_runs_in_the_pdf_child() -> None:
     assert not found, "\n".join(found)
 
 
-def test_what_computes_is_pure() -> None:
+def test_computing_modules_are_pure() -> None:
     """Shows that layout, chunking and extraction depend only on their input: no SQL, no event loop."""
     found = [
         f"{module} imports {name}"
@@ -388,7 +388,7 @@ def test_an_sdk_lives_in_its_home_and_nowhere_else(sdk: str) -> None:
     assert not guests, "\n".join(guests)
 
 
-def test_only_the_command_line_reaches_for_the_composition_root() -> None:
+def test_only_the_command_line_imports_the_composition_root() -> None:
     """Shows that no other module depends on the composition root."""
     users = [
         str(module)
@@ -398,7 +398,7 @@ def test_only_the_command_line_reaches_for_the_composition_root() -> None:
     assert not users, "\n".join(users)
 
 
-def test_the_service_never_loads_the_pdf_library_into_its_own_process() -> None:
+def test_the_service_never_loads_the_pdf_library_itself() -> None:
     """Shows that importing the whole program does not load PyMuPDF: only the sandboxed child opens PDFs."""
     program = "import sys, bot.app, bot.cli.main; print('pymupdf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -79,7 +79,7 @@ def test_every_setting_that_a_page_names_can_be_set(page: Path) -> None:
 
 
 @for_each("page", PAGES)
-def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
+def test_every_command_in_a_page_is_valid(page: Path) -> None:
     """Shows that commands and options are spelled correctly."""
     known = commands(build_parser())
     unknown = []
@@ -101,7 +101,7 @@ def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
 
 
 @for_each("page", PAGES)
-def test_no_command_of_a_page_holds_a_secret(page: Path) -> None:
+def test_no_command_in_a_page_contains_a_secret(page: Path) -> None:
     """Arguments are visible to all users and kept in shell histories: secrets come from files."""
     text = page.read_text(encoding="utf-8")
     lines = [line.partition("#")[0] for block in SHELL.findall(text) for line in block.splitlines()]

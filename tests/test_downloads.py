@@ -83,7 +83,7 @@ def rows() -> dict[str, str]:
     return {name: row[2].strip() for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
 
 
-def test_the_page_says_of_every_file_that_fetches_how_that_is_pinned() -> None:
+def test_the_page_lists_how_each_fetching_file_is_pinned() -> None:
     """Shows that every fetching command is listed."""
     assert fetching() == set(rows())
     assert all(rows().values())
@@ -94,7 +94,7 @@ def test_nothing_is_fetched_by_a_command_that_checks_no_hash() -> None:
     assert [(path, hit[0]) for path, unit in units() for hit in NEVER.finditer(unit)] == []
 
 
-def test_pip_installs_what_is_locked_and_builds_nothing() -> None:
+def test_pip_installs_only_locked_wheels() -> None:
     """Shows that each package has a known hash, and that no build tool comes without one."""
     commands = [unit for _, unit in units() if PIP.search(unit)]
     told = [unit for unit in commands if "make lock needs uv" in unit]
@@ -142,7 +142,7 @@ def write_program(path: Path, script: str) -> None:
 
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
-def test_the_locked_pip_installs_all_else(tmp_path: Path, lock: Path) -> None:
+def test_the_locked_pip_installs_all_other_packages(tmp_path: Path, lock: Path) -> None:
     """Shows that Python's bundled pip installs only one package by hash: the current pip."""
     programs, log = tmp_path / ".venv" / "bin", tmp_path / "log"
     programs.mkdir(parents=True)
@@ -173,7 +173,7 @@ def another_module(bin_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("checksum", "status"), [("h1:pinned", 1), ("h1:another", 0)])
-def test_no_program_is_built_of_another_go_module(
+def test_no_program_is_built_from_another_go_module(
     another_module: Path, tmp_path: Path, checksum: str, status: int
 ) -> None:
     """Shows that the hash of Weaviate's and promtool's sources is compared before the build."""
@@ -189,7 +189,7 @@ def test_no_program_is_built_of_another_go_module(
     assert [path.name for path in target.parent.iterdir()] == ([] if status else ["server"])
 
 
-def test_no_file_is_taken_from_another_go_module(another_module: Path) -> None:
+def test_no_file_is_read_from_another_go_module(another_module: Path) -> None:
     """Shows that test files from a Go module are verified by the hash in their test."""
     with pytest.raises(FetchError, match="not the module that was pinned"):
         GoModule("example.org/schema/v2", "v2.0.0", "h1:pinned").fetch()
@@ -212,7 +212,7 @@ def test_nothing_is_unpacked_from_another_archive_of_npm(bin_folder: Path) -> No
         "    image: x:1",
     ],
 )  # fmt: skip
-def test_the_pattern_finds_what_fetches(command: str) -> None:
+def test_the_pattern_finds_fetching_commands(command: str) -> None:
     """Shows that the checks above can fail."""
     assert FETCHES.search(plain(command))
 
@@ -220,6 +220,6 @@ def test_the_pattern_finds_what_fetches(command: str) -> None:
 @for_each(
     "command", ["curl -fsSL x | sh", "urlretrieve(x)", "npx x", '["go", "install", "x@v1"]', "docker pull x"]
 )
-def test_the_pattern_finds_what_must_not_be(command: str) -> None:
+def test_the_pattern_finds_forbidden_commands(command: str) -> None:
     """Shows that the check above can fail."""
     assert NEVER.search(plain(command))

@@ -33,7 +33,7 @@ def test_fetch_names_every_engine_in_its_help() -> None:
     assert "unknown engine: nothing" in refused.stderr
 
 
-def test_what_cannot_be_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_an_engine_that_cannot_be_fetched_is_reported(tmp_path: Path) -> None:
     """With an empty cache and no npm each engine is reported; required ones fail at once."""
     nowhere = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)}
     fetch = [sys.executable, ROOT / "tests" / "fetch.py", "axe", "slack"]
@@ -47,7 +47,7 @@ def test_what_cannot_be_fetched_is_named_with_the_reason(tmp_path: Path) -> None
     assert "required and not here: axe, slack" in done.stderr
 
 
-def test_a_command_that_fails_says_why() -> None:
+def test_a_failed_command_is_reported_with_its_error() -> None:
     """The error contains its standard error, or the reason why it did not start or end."""
     script = "import sys; sys.exit('the registry is out of reach')"
     with pytest.raises(FetchError, match="the registry is out of reach"):

@@ -134,7 +134,7 @@ async def test_servers_end_with_a_killed_parent(tmp_path: Path, strict: Sequence
 
 
 @pytest.mark.engine("root")
-async def test_the_next_run_sweeps_what_a_run_left(tmp_path: Path) -> None:
+async def test_the_next_run_removes_leftovers(tmp_path: Path) -> None:
     """Folders and processes of a killed run are removed by the next; those of a running one stay."""
     with running((*STRICT, *ISOLATED, *SERVING), tmp_path) as killed:
         servers = await until_running(killed, "sleep 600")

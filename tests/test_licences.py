@@ -64,14 +64,14 @@ def package(folder: Path, *lines: str) -> PathDistribution:
         ("Classifier: License :: OSI Approved :: ISC License (ISCL)", "ISC", True),
     ],
 )
-def test_what_a_package_says_is_understood(tmp_path: Path, line: str, licence: str, compatible: bool) -> None:
+def test_licence_metadata_is_parsed(tmp_path: Path, line: str, licence: str, compatible: bool) -> None:
     """Shows how metadata is parsed, and that the check above can fail; unclear expressions are refused."""
     said = LICENCES["licence"](package(tmp_path, line))
     assert (said, LICENCES["is_compatible"](said)) == (licence, compatible)
 
 
 @pytest.mark.parametrize("line", ["License: ask us", "License: UNKNOWN", "Summary: no licence"])
-def test_a_package_that_says_nothing_understood_has_to_be_read(tmp_path: Path, line: str) -> None:
+def test_an_unclear_licence_needs_a_manual_check(tmp_path: Path, line: str) -> None:
     """Shows that an unclear licence is neither skipped nor guessed."""
     with pytest.raises(SystemExit, match=r"some-thing says .* read it"):
         LICENCES["licence"](package(tmp_path, line))

@@ -45,23 +45,23 @@ def floors() -> list[tuple[str, str]]:
     return [(name, least) for name, least, _ in rows(3) if re.fullmatch(r"[\d.]+", least)]
 
 
-def test_every_direct_dependency_has_its_row_and_every_row_its_dependency() -> None:
+def test_the_page_lists_exactly_the_direct_dependencies() -> None:
     """Shows that the table lists exactly the direct dependencies."""
     assert sorted(row[0] for row in rows(4)) == sorted(need.name for need in ALL)
 
 
-def test_every_row_says_what_the_package_does_who_keeps_it_and_what_we_would_do_without_it() -> None:
+def test_every_row_of_the_page_is_complete() -> None:
     """Shows that no cell is empty."""
     assert not [row for row in rows(4) if not all(row)]
 
 
 @for_each(("name", "least"), floors())
-def test_no_installed_version_is_older_than_its_last_known_hole(name: str, least: str) -> None:
+def test_installed_versions_include_known_security_fixes(name: str, least: str) -> None:
     """Shows that installed versions include the fixes named on the page."""
     assert Version(version(name)) >= Version(least)
 
 
-def test_the_floors_are_read_from_the_page() -> None:
+def test_the_minimum_versions_are_read_from_the_page() -> None:
     """Shows that the check above covers something."""
     assert len(floors()) >= 7
 
@@ -88,11 +88,11 @@ def test_the_lock_pins_every_direct_dependency(lock: str) -> None:
 
 
 @pytest.mark.parametrize(("small", "large"), list(pairwise(LOCKS)))
-def test_a_larger_lock_changes_nothing_of_the_one_before(small: str, large: str) -> None:
+def test_a_larger_lock_contains_the_previous_one(small: str, large: str) -> None:
     """Shows that tests run on the versions of `make install`, with and without shares."""
     assert pins(small).items() <= pins(large).items()
 
 
-def test_the_errors_lead_to_the_projects_own_documentation() -> None:
+def test_errors_link_to_the_projects_documentation() -> None:
     """Shows that error messages link to the package's documentation URL."""
     assert PROJECT["urls"]["Documentation"] == docs_url("").replace("/blob/", "/tree/").rstrip("/")

@@ -41,7 +41,7 @@ def matches(pattern: re.Pattern[bytes]) -> list[str]:
 
 
 @for_each("lock", [path.name for path in LOCKS])
-def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
+def test_every_locked_package_has_a_hash_and_no_url(lock: str) -> None:
     """Shows that an installation gets exactly the reviewed files, from any index."""
     (text,) = (path.read_text() for path in LOCKS if path.name == lock)
     entries = re.findall(r"(?m)^[a-z0-9][^\n]*(?:\n    --hash[^\n]*)*", text)
@@ -56,7 +56,7 @@ def test_no_text_is_empty() -> None:
     assert empty == []
 
 
-def test_nothing_binary_is_committed_but_small_samples_and_pictures() -> None:
+def test_only_small_samples_and_images_are_binary() -> None:
     """Shows that generated and downloadable files are not committed."""
     strays = [
         str(path)
@@ -93,7 +93,7 @@ def test_the_licence_is_the_whole_agpl() -> None:
     assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == AGPL_3
 
 
-def test_the_patterns_find_what_they_look_for() -> None:
+def test_the_patterns_match() -> None:
     """Shows that the checks above can fail."""
     assert SECRETS.search(b"SLACK_BOT_TOKEN=xoxb-" + b"1234567890-abcdefghijkl")
     assert MACHINE_PATHS.search(b'open("' + b"/home/" + b'somebody/x")')

@@ -90,7 +90,7 @@ def test_no_test_patches_our_own_code() -> None:
         (False, "slack.is_down = True"),
     ],
 )
-def test_a_patch_is_seen_however_it_is_written(is_refused: bool, line: str) -> None:
+def test_a_patch_is_detected_in_any_form(is_refused: bool, line: str) -> None:
     """Shows that the rule cannot be circumvented, and that fakes are allowed."""
     tree = ast.parse(f"import os\nfrom storage.sql import leases\n{line}\n")
     assert bool(list(patches(tree))) is is_refused

@@ -18,7 +18,7 @@ def values() -> Any:
     return yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 
 
-def test_files_of_admins_are_a_secret() -> None:
+def test_admin_files_are_stored_in_a_secret() -> None:
     """Shows that footnote.toml, which may contain keys, is no ConfigMap, and that pods mount the Secret."""
     assert not [name for name, text in TEMPLATES.items() if re.search("configmap", text, re.IGNORECASE)]
     assert re.search(
@@ -27,7 +27,7 @@ def test_files_of_admins_are_a_secret() -> None:
     assert re.search(r"- name: files\n +secret:\n", TEMPLATES["_helpers.tpl"])
 
 
-def test_no_secret_stands_in_the_values(values: Any) -> None:
+def test_no_secret_is_in_the_values(values: Any) -> None:
     """Shows that pods get tokens and keys from existing Secrets, by name."""
     assert values["secret"] == values["bot"]["secret"] == values["database"]["secret"] == ""
     pods = TEMPLATES["_helpers.tpl"]
@@ -35,7 +35,7 @@ def test_no_secret_stands_in_the_values(values: Any) -> None:
     assert "automountServiceAccountToken: false" in pods
 
 
-def test_the_clusters_api_is_in_no_network_that_is_open_by_default(values: Any) -> None:
+def test_the_clusters_api_is_unreachable_by_default(values: Any) -> None:
     """Shows its ports, the private networks excluded for them, and that system pods are unreachable."""
     policy = TEMPLATES["network-policy.yaml"]
     assert "(list 443 6443)" in policy

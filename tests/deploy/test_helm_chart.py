@@ -70,14 +70,14 @@ def environment(pod: Json) -> Json:
 
 
 @pytest.mark.parametrize("values", SETS, ids=lambda one: one.stem)
-def test_helm_finds_no_fault(values: Path) -> None:
+def test_helm_lint_passes(values: Path) -> None:
     """Shows that chart and schema are valid with every set of values."""
     done = helm("lint", str(CHART), "--strict", f"--values={values}")
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("values", [None, *SETS], ids=lambda one: one.stem if one else "defaults")
-def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
+def test_kubernetes_accepts_the_rendered_objects(values: Path | None) -> None:
     """Shows that all fields are known, all pods restricted, and all settings valid."""
     text = rendered(values)
     judged = kubeconform(text)
@@ -98,7 +98,7 @@ def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
     assert {"Deployment", "Service", "NetworkPolicy"} <= kinds
 
 
-def test_the_schemas_refuse_a_field_that_is_not_there() -> None:
+def test_the_schemas_refuse_an_unknown_field() -> None:
     """Shows that the check above can fail, for our objects and for the ServiceMonitor."""
     for values, field in ((None, "readinessProbe:"), (SETS[0], "endpoints:")):
         text = rendered(values)
@@ -112,7 +112,7 @@ def test_all_kinds_are_rendered_by_some_values() -> None:
     assert found == {*KINDS, ("monitoring.coreos.com/v1", "ServiceMonitor")}
 
 
-def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
+def test_many_pods_share_stores_and_workers_get_no_tokens() -> None:
     """Shows the multi-pod example: roles, disruption budgets, rolling updates, one index, one store."""
     text = rendered(MANY_PODS)
     made = objects(text)
@@ -137,7 +137,7 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
 
 
 @pytest.mark.engine("weaviate")
-async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
+async def test_the_weaviate_nodes_form_one_cluster(tmp_path: Path) -> None:
     """Three real servers with the chart's variables except addresses, ports, folders, keys and timeouts."""
     text = rendered(MANY_PODS)
     (nodes,) = of_kind(text, "StatefulSet")
@@ -176,7 +176,7 @@ async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
     assert (status.nodes.keys(), status.replicas, copies) == (set(names), 3, 3)
 
 
-def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
+def test_only_footnote_and_the_nodes_reach_the_nodes() -> None:
     """Shows their network access for any egress ports, and that one node may be down."""
     text = rendered(MANY_PODS, "--set", "networkPolicy.egressPorts={443,5432},weaviate.grpcPort=8080")
     (nodes,) = of_kind(text, "StatefulSet")
@@ -209,7 +209,7 @@ def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
     assert {"ports": [{"port": 8080}, {"port": 50051}], "to": nodes_only} in footnote["egress"]
 
 
-def test_two_nodes_never_share_a_machine() -> None:
+def test_two_nodes_are_never_on_one_machine() -> None:
     """Shows that losing a machine leaves a majority; Footnote's pods may share a machine."""
     text = rendered(MANY_PODS, "--set", "weaviate.replicas=5")
     (nodes,) = of_kind(text, "StatefulSet")
@@ -226,7 +226,7 @@ def test_two_nodes_never_share_a_machine() -> None:
         assert pod["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "ScheduleAnyway"
 
 
-def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
+def test_all_pods_respect_registry_and_placement_values() -> None:
     """Shows that Weaviate's pods use the same registry and node placement as Footnote's."""
     text = rendered(
         MANY_PODS,
@@ -250,7 +250,7 @@ def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
     [(MANY_PODS, 43, "weaviate.replicas"), (EVERYTHING, 55, "metrics.enabled")],
     ids=["nodes", "metrics"],
 )
-def test_a_release_whose_name_is_too_long_is_refused(values: Path, most: int, by: str) -> None:
+def test_a_release_name_that_is_too_long_is_refused(values: Path, most: int, by: str) -> None:
     """Shows that the longest accepted name yields valid names and labels."""
     options = [str(CHART), "--values", str(values), f"--kube-version={KUBERNETES.version}"]
     release = "x" * (most - len("-footnote"))
@@ -263,7 +263,7 @@ def test_a_release_whose_name_is_too_long_is_refused(values: Path, most: int, by
     assert f"has {most + 1} characters, {most} at most with {by}" in refused.stderr
 
 
-def test_values_reach_the_program_as_they_were_written() -> None:
+def test_values_reach_the_program_unchanged() -> None:
     """Shows that numbers stay numbers, false stays false, and admin files are mounted."""
     text = rendered(EVERYTHING)
     assert environment(pods(text)["bot"]) | {"DATABASE_URL": ""} == {
@@ -325,7 +325,7 @@ def ingress_paths(*options: str) -> dict[str, str]:
     return {one["path"]: one["pathType"] for one in rule["http"]["paths"]}
 
 
-def test_the_ingress_passes_on_what_the_docs_name() -> None:
+def test_the_ingress_forwards_the_documented_paths() -> None:
     """Shows that the paths are those of docs/proxy.md; the console is included only with sign-in."""
     table = (ROOT / "docs" / "proxy.md").read_text("utf-8")
     documented = {
@@ -382,7 +382,7 @@ def test_wrong_values_are_refused(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("values", [None, EVERYTHING], ids=["defaults", "everything"])
-def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
+def test_values_of_an_older_release_are_accepted(values: Path | None) -> None:
     """Shows that values missing in an older release, as with --reuse-values, count as off."""
     switches = "blobs.url", "ingress.enabled", "metrics.serviceMonitor.enabled", "workers.replicas"
     switches = *switches, "networkPolicy.privateCidrs", "networkPolicy.deniedCidrs"
@@ -391,7 +391,7 @@ def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
     assert not of_kind(text, "StatefulSet")
 
 
-def test_the_release_is_the_program_s() -> None:
+def test_the_chart_has_the_programs_version() -> None:
     """Shows that the chart's image has this release's version."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

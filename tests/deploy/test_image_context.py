@@ -61,7 +61,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_image_is_built_of_tracked_files_alone(checkout: Path) -> None:
+def test_an_image_is_built_from_tracked_files_only(checkout: Path) -> None:
     """No canary is included, and no file of the three packages is missing."""
     names, ours = given(checkout), tracked()
     assert names <= ours

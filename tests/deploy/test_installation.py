@@ -35,7 +35,7 @@ def compose() -> Any:
     return yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text(encoding="utf-8"))
 
 
-def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_docs(compose: Any) -> None:
+def test_compose_starts_the_tested_weaviate_as_documented(compose: Any) -> None:
     """Shows that version and access rules match docs/weaviate.md; without them Weaviate is open."""
     weaviate = compose["services"]["weaviate"]
     assert weaviate["image"] == f"${{WEAVIATE_IMAGE:-semitechnologies/weaviate:{WEAVIATE_VERSION}}}"
@@ -45,7 +45,7 @@ def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_doc
     assert set(weaviate["environment"]) == set(documented)
 
 
-def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it(compose: Any) -> None:
+def test_compose_publishes_no_port_and_contains_no_password(compose: Any) -> None:
     """Shows that the only published port is on localhost, and that all secrets are required variables."""
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:8765:8765"]
@@ -71,7 +71,7 @@ def test_every_service_of_compose_is_confined(compose: Any) -> None:
         assert 0 < service["pids_limit"] <= 1024
 
 
-def test_what_keeps_data_has_a_network_without_a_way_out(compose: Any) -> None:
+def test_data_services_have_an_internal_network(compose: Any) -> None:
     """Shows that only the bot has both networks, and that none uses compose's default network."""
     places = {name: set(service["networks"]) for name, service in compose["services"].items()}
     assert places.pop("bot") == {"front", "back"}
@@ -92,7 +92,7 @@ def test_each_image_is_pinned_by_one_variable(compose: Any) -> None:
     assert all(f"`{name}`" in page for name in pinned)
 
 
-def test_the_bots_store_is_the_bucket_that_compose_makes(compose: Any) -> None:
+def test_the_bots_store_is_the_bucket_created_by_compose(compose: Any) -> None:
     """Shows that URL, account and bucket match the S3 service."""
     bot, store = compose["services"]["bot"]["environment"], compose["services"]["s3"]
     bucket = bot["FOOTNOTE_BLOBS"].removeprefix("s3://")
@@ -110,7 +110,7 @@ def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_knows_every_line_of_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_and_rates_it_hardened(tmp_path: Path) -> None:
     """Shows that no line is misspelt, and that the exposure score matches docs/install.md."""
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/footnote/.venv/bin/footnote", "/bin/true"))
@@ -125,7 +125,7 @@ def test_systemd_knows_every_line_of_the_unit_and_calls_it_hardened(tmp_path: Pa
 
 @pytest.mark.long
 @pytest.mark.engine("images")
-def test_the_compose_file_is_one_by_its_schema(compose: Any) -> None:
+def test_the_compose_file_satisfies_its_schema(compose: Any) -> None:
     """Shows that every key is known to compose."""
     schema = json.loads((COMPOSE.folder / "schema" / "compose-spec.json").read_text(encoding="utf-8"))
     validator(schema, draft=7).validate(compose)

@@ -32,7 +32,7 @@ def teams() -> Any:
     return json.loads((ROOT / "deploy" / "teams" / "manifest.json").read_text(encoding="utf-8"))
 
 
-def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
+def test_slack_sends_all_needed_events_over_a_socket(slack: Any) -> None:
     """Shows that questions and button clicks arrive without a public URL."""
     settings = slack["settings"]
     assert settings["socket_mode_enabled"] is True
@@ -56,12 +56,12 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     ]
 
 
-def test_the_slack_manifest_is_the_one_that_the_code_makes(slack: Any) -> None:
+def test_the_slack_manifest_is_generated_by_the_code(slack: Any) -> None:
     """Shows that it was not edited by hand and is up to date; `make format` regenerates it."""
     assert json.dumps(slack, indent=2, ensure_ascii=False) + "\n" == render_slack_manifest()
 
 
-def test_slack_grants_what_the_code_calls_and_no_more() -> None:
+def test_slack_scopes_match_the_api_methods_in_use() -> None:
     """Shows that each API method in the code has its scopes listed, and that none is unused."""
     called = set()
     for path in (ROOT / "bot" / "slack").rglob("*.py"):
@@ -75,7 +75,7 @@ def test_slack_grants_what_the_code_calls_and_no_more() -> None:
 
 @pytest.mark.engine("slack")
 @pytest.mark.parametrize("public_url", ["", "https://your.host"])
-def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url: str) -> None:
+def test_the_slack_manifest_satisfies_slacks_types(public_url: str) -> None:
     """Every key, event and scope is known to Slack; an unknown one of each is refused.
 
     Slack's types lack the scope for ``agent_view`` and the event for stopping it.
@@ -110,7 +110,7 @@ def test_the_slack_manifest_is_within_slacks_limits() -> None:
     assert all(max(len(one["callback_id"]), len(one["name"])) <= 150 for one in features["shortcuts"])
 
 
-def test_over_http_everything_goes_to_the_one_address_of_events() -> None:
+def test_over_http_everything_goes_to_the_events_url() -> None:
     """Events, clicks and the command; links to its host get previews, and Socket Mode is off."""
     made = json.loads(render_slack_manifest("https://your.host/"))
     assert made == manifest("https://your.host")
@@ -127,13 +127,13 @@ def test_over_http_everything_goes_to_the_one_address_of_events() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://your.host", "your.host"])
-def test_an_address_that_slack_could_not_call_is_refused(url: str) -> None:
+def test_a_url_that_slack_cannot_call_is_refused(url: str) -> None:
     """Shows that only https URLs are accepted."""
     with pytest.raises(SettingsError, match=r"https://your\.host only"):
         render_slack_manifest(url)
 
 
-def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
+def test_slack_has_the_documented_slash_command(slack: Any) -> None:
     """The command has no URL: Socket Mode needs none, and over HTTP it is the installation's own."""
     (command,) = slack["features"]["slash_commands"]
     assert command["command"] == "/footnote"
@@ -150,19 +150,19 @@ def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
     assert home["home_tab_enabled"]
 
 
-def test_slack_is_told_no_host_of_ours(slack: Any) -> None:
+def test_the_slack_manifest_names_no_host(slack: Any) -> None:
     """Shows that link previews are enabled by naming the installation's own host."""
     assert "unfurl_domains" not in slack["features"]
 
 
-def test_slack_shows_a_direct_conversation_as_an_agents(slack: Any) -> None:
+def test_slack_shows_direct_messages_as_an_agent_view(slack: Any) -> None:
     """Shows that the initial prompts are among those that we set."""
     view = slack["features"]["agent_view"]
     assert view["agent_description"]
     assert view["suggested_prompts"] == prompts([])
 
 
-def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:
+def test_the_teams_template_contains_only_placeholders(teams: Any) -> None:
     """Shows that each value filled in by the package script is a placeholder."""
     (bot,) = teams["bots"]
     assert {UUID(teams["id"]), UUID(bot["botId"])} == {UUID(int=0)}
@@ -171,6 +171,6 @@ def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:
     assert teams["validDomains"] == []
 
 
-def test_teams_lets_the_bot_into_every_kind_of_conversation(teams: Any) -> None:
+def test_teams_allows_the_bot_in_every_kind_of_conversation(teams: Any) -> None:
     """Shows that channels, group chats and personal chats can all add it."""
     assert set(teams["bots"][0]["scopes"]) == {"personal", "team", "groupChat"}

@@ -69,7 +69,7 @@ def expressions() -> list[str]:
     return [one["expr"] for panel in panels for one in panel["targets"]] + ["".join(one) for one in alerts]
 
 
-async def test_every_metric_that_is_watched_is_exported(tmp_path: Path) -> None:
+async def test_every_metric_in_use_is_exported(tmp_path: Path) -> None:
     """Shows that no alert and no panel uses a metric that is not exported."""
     there = await exported(tmp_path / "home")
     named = {BUCKETS.sub("", name) for one in expressions() for name in METRIC.findall(one)}
@@ -84,7 +84,7 @@ async def test_every_metric_is_described(tmp_path: Path) -> None:
     assert {name for name in listed if name.startswith("footnote_")} == there
 
 
-def test_every_alert_and_every_line_of_doctor_leads_to_a_heading() -> None:
+def test_every_alert_and_doctor_check_links_to_a_heading() -> None:
     """Shows that every alert and failed check leads to instructions."""
     sources = [*(ROOT / "bot" / "diagnostics").glob("*.py"), ALERTS]
     links = {link for source in sources for link in pages_of(source.read_text(encoding="utf-8"))}
@@ -94,7 +94,7 @@ def test_every_alert_and_every_line_of_doctor_leads_to_a_heading() -> None:
     assert sorted(headings - {heading for _, heading in links}) == []
 
 
-def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
+def test_every_alert_has_a_summary_and_a_page() -> None:
     """Shows that no alert lacks its page."""
     alerts = re.split(r"^ +- alert: ", ALERTS.read_text(), flags=re.MULTILINE)[1:]
     assert len(alerts) > 8
@@ -103,7 +103,7 @@ def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
     ] == []
 
 
-def test_every_alert_stands_by_its_name_below_its_heading() -> None:
+def test_every_alert_is_named_below_its_heading() -> None:
     """Shows that searching the page for an alert's name finds its instructions."""
     page = (ROOT / "docs" / "troubleshooting.md").read_text()
     below = {next(iter(slugs_of(part))): part for part in re.split(r"^(?=## )", page, flags=re.MULTILINE)}
@@ -121,7 +121,7 @@ def test_the_checks_above_could_fail() -> None:
 @pytest.mark.long
 @pytest.mark.engine("promtool")
 @pytest.mark.parametrize("fault", [None, "rate(footnote_questions_total)"])
-def test_prometheus_takes_the_rules(tmp_path: Path, fault: str | None) -> None:
+def test_prometheus_accepts_the_rules(tmp_path: Path, fault: str | None) -> None:
     """Shows that promtool finds no mistake in the alerts, and would find one."""
     rules = tmp_path / "alerts.yaml"
     text = ALERTS.read_text()
@@ -132,7 +132,7 @@ def test_prometheus_takes_the_rules(tmp_path: Path, fault: str | None) -> None:
 
 @pytest.mark.long
 @pytest.mark.engine("promtool")
-def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
+def test_prometheus_accepts_every_panel(tmp_path: Path) -> None:
     """Shows that each panel's query is valid PromQL."""
     recorded = [{"record": f"panel:{number}", "expr": one} for number, one in enumerate(expressions())]
     rules = tmp_path / "panels.yaml"
@@ -215,7 +215,7 @@ def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_alerts_fire_for_what_they_name(tmp_path: Path, series: list[str], fired: list[str]) -> None:
+def test_alerts_fire_for_their_conditions(tmp_path: Path, series: list[str], fired: list[str]) -> None:
     """Shows with Prometheus' own engine which alerts seven hours of metrics trigger."""
     given = [dict(zip(("series", "values"), one.split(" ", 1), strict=True)) for one in series]
     names = re.findall(r"alert: (\w+)", ALERTS.read_text())
@@ -233,8 +233,8 @@ def test_alerts_fire_for_what_they_name(tmp_path: Path, series: list[str], fired
     assert set(fired) <= set(names)
 
 
-def test_every_alert_was_seen_firing() -> None:
+def test_every_alert_has_a_firing_case() -> None:
     """Shows that every alert has a case above."""
-    (cases,) = [one for one in test_alerts_fire_for_what_they_name.pytestmark if one.name == "parametrize"]
+    (cases,) = [one for one in test_alerts_fire_for_their_conditions.pytestmark if one.name == "parametrize"]
     fired = {name for _, names in cases.args[1] for name in names}
     assert fired == set(re.findall(r"alert: (\w+)", ALERTS.read_text()))

@@ -79,7 +79,7 @@ async def audit(folder: Path, url: str, *options: str) -> tuple[int, str]:
     return process.returncode, said.decode()
 
 
-async def test_every_package_of_this_machine_is_looked_up_and_the_parts_are_written(
+async def test_every_package_is_looked_up_and_the_sbom_written(
     feed: VulnerabilityFeed, url: str, tmp_path: Path
 ) -> None:
     """Shows that success means a complete lookup, and that the SBOM has all versions and hashes."""
@@ -94,7 +94,7 @@ async def test_every_package_of_this_machine_is_looked_up_and_the_parts_are_writ
     assert "b" * 64 in json.dumps(parts["components"])
 
 
-async def test_a_known_hole_fails_with_what_mends_it(
+async def test_a_known_vulnerability_fails_with_its_fix(
     feed: VulnerabilityFeed, url: str, tmp_path: Path
 ) -> None:
     """Shows that a vulnerability is reported with the fixed version."""
@@ -116,7 +116,7 @@ async def test_a_feed_that_fails_for_one_package_is_no_audit(
     assert "CHECKED" in said
 
 
-async def test_a_lock_that_cannot_be_read_is_no_network_that_is_away(url: str, tmp_path: Path) -> None:
+async def test_an_unreadable_lock_is_no_network_failure(url: str, tmp_path: Path) -> None:
     """Shows that ``--if-reachable`` tolerates only an unreachable network."""
     status, said = await audit(tmp_path, url, "--if-reachable", "--lock", str(tmp_path / "none.txt"))
     assert status, said

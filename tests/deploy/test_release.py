@@ -58,7 +58,7 @@ def release(tree: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_was_checked_is_built_and_tagged(tree: Path) -> None:
+def test_the_checked_commit_is_built_and_tagged(tree: Path) -> None:
     """Shows the tag on the commit, wheel and sdist, and their checksums."""
     done = release(tree)
     assert done.returncode == 0, done.stderr
@@ -71,7 +71,7 @@ def test_what_was_checked_is_built_and_tagged(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["uncommitted", "tagged", "undated", "failing"])
-def test_nothing_is_tagged_that_is_not_ready(tree: Path, fault: str) -> None:
+def test_an_unready_tree_is_not_tagged(tree: Path, fault: str) -> None:
     """Refuses a changed tree, an existing tag, a version without a dated section, and failed checks."""
     if fault == "uncommitted":
         (tree / "new.txt").write_text("")

@@ -26,7 +26,7 @@ def words_of(page: pymupdf.Page) -> str:
     return " ".join(page.get_text().split())
 
 
-def test_the_golden_case_stands_in_the_backup_procedure() -> None:
+def test_the_golden_case_is_in_the_backup_procedure() -> None:
     """Shows metadata and backup rules in SOP-IT-04 that the evaluation asks for."""
     with pymupdf.open(BACKUP) as document:
         first, second = (words_of(page) for page in document)
@@ -52,7 +52,7 @@ def test_a_sample_has_a_figure_made_of_vectors(sample: pymupdf.Document) -> None
 
 
 @pytest.mark.long
-def test_the_script_draws_the_very_files_that_are_shipped(tmp_path: Path) -> None:
+def test_the_script_generates_exactly_the_shipped_files(tmp_path: Path) -> None:
     """Shows that editing their text is enough to change the samples."""
     script = ROOT / "deploy" / "samples" / "make_samples.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)

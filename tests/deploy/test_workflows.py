@@ -35,7 +35,7 @@ def test_every_action_is_pinned_by_its_commit() -> None:
     assert [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", one)] == []
 
 
-def test_a_fresh_machine_runs_what_the_readme_says() -> None:
+def test_a_fresh_machine_runs_the_readme_commands() -> None:
     """Shows that both README commands are run, and that a release is built from its tag only."""
     test, release = (
         (ROOT / ".github" / "workflows" / name).read_text() for name in ("test.yml", "release.yml")

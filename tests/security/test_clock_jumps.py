@@ -84,9 +84,7 @@ def message() -> IncomingMessage:
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
-async def test_a_question_in_work_while_the_clock_jumps_is_answered_once(
-    world: World, jump: timedelta
-) -> None:
+async def test_a_question_in_progress_during_a_jump_is_answered_once(world: World, jump: timedelta) -> None:
     """The worker survives, renewing its lease by the wrong clock, then by the correct one."""
     world.echo.gate.clear()
     worker = world.worker(lease_seconds=0.6)
@@ -101,9 +99,7 @@ async def test_a_question_in_work_while_the_clock_jumps_is_answered_once(
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
-async def test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answered(
-    world: World, jump: timedelta
-) -> None:
+async def test_a_dead_workers_question_is_answered_after_a_jump(world: World, jump: timedelta) -> None:
     """Shows that a lease that ends two hours later or earlier delays no answer."""
     await world.worker().receive(message())
     with clock_ahead(jump):
@@ -114,9 +110,7 @@ async def test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answere
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
-async def test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered(
-    world: World, jump: timedelta
-) -> None:
+async def test_an_answer_deferred_by_a_wrong_clock_is_delivered(world: World, jump: timedelta) -> None:
     """Shows that an answer in the outbox with a retry in ten seconds is not delayed by hours."""
     await world.worker().receive(message())
     with clock_ahead(jump):
@@ -133,7 +127,7 @@ async def test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered(
 
 
 @pytest.mark.parametrize("step", ["changed", "claimed", "put off"])
-async def test_a_message_that_is_to_be_updated_is_not_late_by_hours(world: World, step: str) -> None:
+async def test_a_message_update_is_not_delayed_by_a_wrong_clock(world: World, step: str) -> None:
     """Shows that timestamps from a fast clock at any step of a posted answer do not delay its update."""
     async with answering(world.worker()):
         await world.worker().receive(message())
@@ -153,7 +147,7 @@ async def test_a_message_that_is_to_be_updated_is_not_late_by_hours(world: World
 
 
 @pytest.mark.parametrize("is_failing", [False, True])
-async def test_a_web_page_is_not_late_by_more_than_it_ever_rests(world: World, is_failing: bool) -> None:
+async def test_a_web_page_is_not_delayed_beyond_its_interval(world: World, is_failing: bool) -> None:
     """Shows that a refresh or retry scheduled by a fast clock is due once the clock is correct."""
     pages = WebPageStore(world.database, cache_days=1 / 48)
     await pages.approve([URL])
@@ -164,7 +158,7 @@ async def test_a_web_page_is_not_late_by_more_than_it_ever_rests(world: World, i
     assert await pages.claim(URL)
 
 
-async def test_a_comparison_that_a_wrong_clock_leased_is_made(world: World) -> None:
+async def test_a_comparison_leased_by_a_wrong_clock_is_made(world: World) -> None:
     """Shows that the reconciler's lease and pause end for processes with the correct time."""
     inventory, lease = Inventory(world.database), timedelta(seconds=15)
     with clock_ahead(timedelta(hours=2)):

@@ -41,7 +41,7 @@ async def half_requests(program: Program) -> AsyncIterator[list[asyncio.StreamRe
 
 
 @pytest.mark.long
-async def test_half_sent_requests_stop_nobody(tmp_path: Path) -> None:
+async def test_incomplete_requests_block_no_other_request(tmp_path: Path) -> None:
     """Other requests are answered at once, also on new connections; the log stays short; all are closed."""
     ours, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(ours, SOCKETS + 500), most))

@@ -178,7 +178,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         yield Office(tmp_path / "footnote.db", database, url, session, chat)
 
 
-async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: Office) -> None:
+async def test_platforms_retry_while_sqlite_is_locked(office: Office) -> None:
     """Each request gets 503 before Slack's timeout; resent during and after the lock, each gets one answer.
 
     Holds although the first request of each question was stored when the lock ended.
@@ -200,7 +200,7 @@ async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: 
     assert sorted(office.chat.texts) == [f"question {number}?" for number in range(QUESTIONS)]
 
 
-async def test_what_came_while_sqlite_was_locked_is_answered_though_nobody_sends_it_again(
+async def test_questions_during_a_lock_are_answered_without_a_retry(
     office: Office,
 ) -> None:
     """The request continues after its 503, so a question that is not resent is answered, too."""

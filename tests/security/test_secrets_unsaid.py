@@ -71,7 +71,7 @@ SECONDS = 4
 
 @pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: " ".join(mistake) or "none")
-def test_no_output_holds_a_secret(tmp_path: Path, mistake: dict[str, str]) -> None:
+def test_no_output_contains_a_secret(tmp_path: Path, mistake: dict[str, str]) -> None:
     """Covers doctor, a listing, a question and the service itself, with debug logs."""
     program = Program(tmp_path / "home", EVERY_SECRET | mistake)
     said = [

@@ -353,7 +353,7 @@ WAYS: dict[str, Way] = {
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_one_installation_has_reaches_no_other(world: World, way: str) -> None:
+async def test_no_data_of_an_installation_reaches_another(world: World, way: str) -> None:
     """Shows that only the canary's own installation gets it, and neither of two others with the same ids."""
     shown = {key: CANARY in await WAYS[way](world, place) for key, place in world.places.items()}
     assert shown == {ACME: True, BETA: False, GAMMA: False}
@@ -372,7 +372,7 @@ async def test_an_admin_pauses_no_folder_of_another_installation(world: World) -
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_channel_that_never_spoke_is_of_the_workspace_in_its_name(world: World) -> None:
+async def test_a_silent_channel_belongs_to_the_workspace_in_its_name(world: World) -> None:
     """Shows it in direct chats with admins: a folder may feed such a channel before its first question."""
     silent = await world.channels.ensure_tenant(TenantName(f"sl_{BETA.installation}_C0SILENT1"))
     await world.folders.ensure(silent.id, "/srv/silent", watched=True)
@@ -384,7 +384,7 @@ async def test_a_channel_that_never_spoke_is_of_the_workspace_in_its_name(world:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_caches_hold_no_name_and_no_words(world: World) -> None:
+async def test_caches_contain_no_name_and_no_text(world: World) -> None:
     """Shows vectors keyed by a hash of their text, and images by the hash of their document."""
     vectors = VectorCache(world.database)
     embedder = TermEmbedder("terms")

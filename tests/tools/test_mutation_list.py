@@ -12,7 +12,7 @@ TREE = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.fault)
-def test_a_fault_can_be_put_into_the_code_as_it_is(mutation: Mutation) -> None:
+def test_a_mutation_applies_to_the_current_code(mutation: Mutation) -> None:
     """Shows that the text to mutate occurs once in its file, and that its test exists."""
     file, test = mutation.test.partition("[")[0].split("::")
     assert (TREE / mutation.file).read_text().count(mutation.before) == 1

@@ -25,7 +25,7 @@ PROGRAMS = (
 
 @pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_a_program_finds_what_it_is_made_of(program: str) -> None:
+async def test_a_program_starts(program: str) -> None:
     """Shows that all modules and names it needs exist."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

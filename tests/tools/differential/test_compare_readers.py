@@ -19,7 +19,7 @@ LOCKED = "libreoffice-writer-password.pdf"
 
 
 @pytest.mark.engine("poppler")
-async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_others(
+async def test_all_readers_agree_on_numbers_of_the_samples(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every number except superscripts matches; a password-protected file is reported."""
@@ -32,7 +32,7 @@ async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_othe
 
 
 @pytest.mark.engine("poppler")
-def test_the_others_give_a_text_for_each_page(tmp_path: Path) -> None:
+def test_the_other_readers_return_a_text_per_page(tmp_path: Path) -> None:
     """Empty pages count."""
     path = tmp_path / "three.pdf"
     path.write_bytes(pdf("Store at 5-10 degrees", "", "Page 3"))

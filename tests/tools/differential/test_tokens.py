@@ -12,7 +12,7 @@ def differing(ours: str, *others: str) -> list[tuple[Kind, str]]:
     return [(each.kind, each.token) for each in compare_page(ours, others).numbers]
 
 
-def test_tokens_lose_punctuation_and_currency_at_their_edges_but_keep_their_sign() -> None:
+def test_tokens_are_stripped_of_punctuation_but_keep_their_sign() -> None:
     """All kinds of dashes and widths are treated as one dash."""
     assert tokens("(€12.50), −5 °C; 5‐10 “SOP-IT-04”. ﬁle") == [
         "12.50",
@@ -24,14 +24,14 @@ def test_tokens_lose_punctuation_and_currency_at_their_edges_but_keep_their_sign
     ]
 
 
-def test_numbers_and_words_are_told_apart() -> None:
+def test_numbers_and_words_are_distinguished() -> None:
     """Hyphenated words count as their parts; a superscript digit or fraction makes a number."""
     text = "Follow-up in Room B2, 2½ hours, x²"
     assert sorted(numbers(text)) == ["2½", "B2", "x²"]
     assert sorted(words(text)) == ["Follow", "Room", "hours", "in", "up"]
 
 
-def test_two_against_one_is_a_difference_and_one_against_one_is_doubtful() -> None:
+def test_two_against_one_differ_and_one_against_one_is_doubtful() -> None:
     """A lost hyphen is a missing number and an extra one; if the others disagree it is doubtful."""
     assert differing("510 ml", "5-10 ml", "5-10 ml") == [(MISSING, "5-10"), (ALONE, "510")]
     assert differing("5-10 ml", "5-10 ml", "510 ml") == [(Kind.DOUBTFUL, "5-10")]
@@ -53,7 +53,7 @@ def test_a_raised_digit_kept_apart_is_explained() -> None:
     assert differing("14¹", "142", "142") == [(MISSING, "142"), (ALONE, "14¹")]
 
 
-def test_the_same_characters_parted_in_other_places_are_named_so() -> None:
+def test_differences_in_spacing_are_labelled() -> None:
     """Joined, split, and kept whole across a line break."""
     assert differing("CHAPTER4", "CHAPTER 4", "CHAPTER 4") == [(PARTED, "4"), (PARTED, "CHAPTER4")]
     torn = [(PARTED, "467.9"), (PARTED, "467"), (PARTED, "9")]
@@ -61,7 +61,7 @@ def test_the_same_characters_parted_in_other_places_are_named_so() -> None:
     assert differing("1-800-555", "1-\n800-555", "1-\n800-555")[-1] == (PARTED, "1-800-555")
 
 
-def test_a_short_number_within_another_one_is_no_explanation() -> None:
+def test_a_short_number_inside_another_is_no_explanation() -> None:
     """A lost 5 is reported although the page has a 15."""
     assert differing("15 ml", "15 ml or 5", "15 ml or 5") == [(MISSING, "5")]
 

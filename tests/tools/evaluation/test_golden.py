@@ -57,7 +57,7 @@ def test_no_document_is_in_both_halves() -> None:
     assert len({one.id for one in QUESTIONS}) == len({(one.collection, one.text) for one in QUESTIONS})
 
 
-def test_every_answerable_question_says_where_and_what() -> None:
+def test_every_answerable_question_is_fully_labelled() -> None:
     """Pages, evidence and facts; an unanswerable one has none of them."""
     for one in QUESTIONS:
         is_told = bool(one.needs and (one.figures or (one.evidence and one.answer)))
@@ -66,7 +66,7 @@ def test_every_answerable_question_says_where_and_what() -> None:
         assert len(one.needs) >= 2 or one.kind is not Kind.ACROSS, one.id
 
 
-def test_evidence_that_is_not_on_its_page_is_told() -> None:
+def test_evidence_missing_on_its_page_is_reported() -> None:
     """Labels are checked against the pages before any measurement."""
     one = next(one for one in QUESTIONS if one.evidence)
     (page, text), *_ = one.evidence
@@ -75,7 +75,7 @@ def test_evidence_that_is_not_on_its_page_is_told() -> None:
     assert len(unproven([one], {**others, page: "Something else."})) == 1
 
 
-def test_some_of_each_kind_are_the_same_ones_every_time() -> None:
+def test_the_sample_of_each_kind_is_deterministic() -> None:
     """Three of every kind in both halves, in any order of the questions."""
     some = some_of_each_kind(QUESTIONS, 3)
     assert some == some_of_each_kind(reversed(QUESTIONS), 3)

@@ -89,21 +89,21 @@ def test_the_first_citation_is_the_one_that_is_opened() -> None:
     assert ANSWERS["first citation on a right page"](results) == pytest.approx(1 / 3)
 
 
-def test_quotes_in_a_models_place_are_told() -> None:
+def test_quotes_in_place_of_a_model_are_counted() -> None:
     """Otherwise a model that never answered would be measured by quotes."""
     excused = f"{reply_words(Language.ENGLISH).model_failed}\nTwelve. [1]"
     results = [result(frozenset({A}), text=text) for text in (excused, "Twelve. [1]")]
     assert ANSWERS["a model's place taken by quotes"](results) == 0.5
 
 
-def test_an_answerer_that_quotes_nothing_meets_no_bar_and_breaks_none() -> None:
+def test_an_answerer_without_quotes_meets_no_quote_target() -> None:
     """A slow model may answer none of its few questions."""
     limits = {"citation page precision": at_least(0.8), "absent here claimed": at_most(0.15)}
     found = bars("m", [result(frozenset({A}), state="not_found")], NO_MARKS, limits)
     assert [one.is_met for one in found] == [False, False, True, False, True]
 
 
-def test_the_figures_of_quality_are_held_to_the_same_targets() -> None:
+def test_quality_figures_have_the_same_targets() -> None:
     """Like those of a channel: three documents on average, and a median of nine seconds."""
     replies = [
         Reply(ranked=(A, B, C), figures=(A, C), marks=(mark(A),), milliseconds=9000),
@@ -116,7 +116,7 @@ def test_the_figures_of_quality_are_held_to_the_same_targets() -> None:
     assert found["e: figure: time to whole answer"] == ("<= 10000", "9000.000", True)
 
 
-def test_a_bar_is_a_least_or_a_most() -> None:
+def test_a_target_is_a_minimum_or_a_maximum() -> None:
     """Half of the answerable questions and half of the absent ones are claimed."""
     kinds = [(Kind.SINGLE, frozenset({A})), (Kind.ABSENT_HERE, frozenset())]
     states = ("grounded", "not_found")
@@ -127,7 +127,7 @@ def test_a_bar_is_a_least_or_a_most() -> None:
     assert (most.bar, most.measured, most.is_met) == ("<= 0.4", "0.500", False)
 
 
-def test_every_bar_is_of_something_measured() -> None:
+def test_every_target_has_a_measure() -> None:
     """A renamed measure must be renamed in its target."""
     assert {*QUOTE_TARGETS, *MODEL_TARGETS} <= set(ANSWERS)
 
@@ -159,7 +159,7 @@ def test_a_right_page_is_shown_or_linked() -> None:
     assert ANSWERS["answerable, right page shown or linked"](results) == 0.6
 
 
-def test_a_plain_no_is_counted_by_kind() -> None:
+def test_not_found_is_counted_by_kind() -> None:
     """Half of the off-subject questions count, and none of the absent ones."""
     results = [
         result(kind=Kind.OFF_SUBJECT, state="not_found"),
@@ -170,7 +170,7 @@ def test_a_plain_no_is_counted_by_kind() -> None:
     assert ANSWERS["absent here, plain no"](results) == 0
 
 
-def test_an_answer_is_contained_in_what_is_written_or_quoted() -> None:
+def test_an_answer_is_found_in_text_or_quotes() -> None:
     """Two of three contain it; "not found" never counts."""
     quoted = (mark(quote="It is 12 days."),)
     results = [
@@ -182,7 +182,7 @@ def test_an_answer_is_contained_in_what_is_written_or_quoted() -> None:
     assert ANSWERS["answer contained"](results) == pytest.approx(2 / 3)
 
 
-def test_quotes_and_characters_are_counted_in_replies_with_sources() -> None:
+def test_quotes_and_characters_are_counted_for_cited_replies() -> None:
     """Three quotes and 15 characters in two replies, one of them to an unanswerable question."""
     results = [
         result(frozenset({A}), text="Twelve. [1]", marks=(mark(), mark())),
@@ -205,12 +205,12 @@ def test_quotes_and_characters_are_counted_in_replies_with_sources() -> None:
     ],
     ids=["next page", "down the page", "up the page", "page before", "one unplaced", "up, one unplaced"],
 )
-def test_steps_come_as_they_stand_in_their_document(marks: tuple[Mark, ...], in_order: float) -> None:
+def test_steps_are_in_document_order(marks: tuple[Mark, ...], in_order: float) -> None:
     """Pages ascend, and boxes within a page; a citation without a box is compared by page only."""
     assert ANSWERS["steps in page order"]([result(frozenset({A}), marks=marks)]) == in_order
 
 
-def test_order_is_asked_of_several_quotes_of_one_document_alone() -> None:
+def test_order_is_measured_for_several_quotes_of_one_document() -> None:
     """Replies with one quote, with quotes of two documents, or with mere passages have none."""
     wrong = (mark(A, top=0.2), mark(A, top=0.1))
     unjudged = [
@@ -222,7 +222,7 @@ def test_order_is_asked_of_several_quotes_of_one_document_alone() -> None:
     assert ANSWERS["steps in page order"]([*unjudged, result(frozenset({A}), marks=wrong)]) == 0
 
 
-def test_misspelling_costs_what_correctly_spelt_twins_find_more() -> None:
+def test_misspelling_is_measured_against_correctly_spelt_twins() -> None:
     """The page is lost in one of two pairs; questions without an asked twin are excluded."""
     results = [
         result(frozenset({A}), name="one", ranked=(A,)),
@@ -250,7 +250,7 @@ def test_misspelt_questions_enter_no_other_measure() -> None:
     assert together == alone.replace("('misspelt: hit@5 lost', 'nan')", "('misspelt: hit@5 lost', '1.000')")
 
 
-def test_replies_that_a_person_reads_are_the_same_every_time() -> None:
+def test_the_sample_for_human_review_is_deterministic() -> None:
     """Two of nine, with all fields needed to judge them."""
     results = [
         result(
@@ -277,7 +277,7 @@ def test_replies_that_a_person_reads_are_the_same_every_time() -> None:
     ]
 
 
-def test_only_figures_that_were_asked_for_are_judged() -> None:
+def test_only_requested_figures_are_judged() -> None:
     """Precision is 0.5 with one right figure of two shown."""
     assert figure_precision([result(frozenset({A}), kind=Kind.FIGURE, figures=(A, B))]) == 0.5
     assert (
@@ -285,7 +285,7 @@ def test_only_figures_that_were_asked_for_are_judged() -> None:
     )
 
 
-def test_removed_misses_come_with_their_bounds() -> None:
+def test_removed_misses_have_confidence_bounds() -> None:
     """Half of their misses are fixed; equal results fix none."""
     ours, theirs = [1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20
     removed, low, high = removed_misses(ours, theirs)

@@ -32,7 +32,7 @@ def run_driver(*arguments: str, **environment: str) -> subprocess.CompletedProce
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.engine("webdav")
-def test_a_short_round_of_everything_at_once_costs_nothing_but_time(
+def test_a_short_round_of_all_faults_loses_nothing(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     """Shows that no answer or file is lost, duplicated or damaged; the seed decides the timing."""
@@ -44,14 +44,14 @@ def test_a_short_round_of_everything_at_once_costs_nothing_but_time(
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.engine("webdav")
-def test_a_service_that_forgets_questions_is_found_out() -> None:
+def test_a_service_that_loses_questions_is_detected() -> None:
     """Shows that the harness can fail: some questions are acknowledged and lost."""
     ended = run_driver("--seconds", "30", "--patience", "20", **{SABOTAGE: "1"})
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "was never answered" in ended.stdout
 
 
-def test_growth_is_told_from_noise_and_warm_up() -> None:
+def test_growth_is_distinguished_from_noise_and_warm_up() -> None:
     """Shows that a warm-up and single peaks are no growth, and that a slow rise is."""
     steady = [*range(50, 100), *([100, 101, 300, 99] * 50)]
     rising = [100 + second / 20 for second in range(250)]

@@ -52,7 +52,7 @@ def _pair(request: pytest.FixtureRequest, name: str, *, layout: bool = True) -> 
 
 
 @pytest.mark.parametrize(("name", "aims"), EACH_POINT)
-async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
+async def test_a_kill_at_each_crash_point_loses_nothing(
     name: str, aims: Sequence[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Shows that no file is lost, no chunk duplicated, and the old version answers throughout."""
@@ -64,7 +64,7 @@ async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
     assert set(aims) - {row["point"] for row in table.rows()} == set(), "nobody died there"
 
 
-def test_the_table_passes_each_crash_point() -> None:
+def test_the_table_covers_each_crash_point() -> None:
     """Shows that every long run kills at each crash point."""
     assert {point for one in EACH_POINT for point in one.values[1]} == {*POINTS, SERVER}
 
@@ -72,7 +72,7 @@ def test_the_table_passes_each_crash_point() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in PAIRS])
-async def test_random_kills_cost_nothing_but_time(
+async def test_random_kills_lose_nothing(
     name: str,
     tmp_path: Path,
     request: pytest.FixtureRequest,
@@ -96,7 +96,7 @@ async def test_random_kills_cost_nothing_but_time(
 
 
 @pytest.mark.long
-async def test_an_index_that_loses_chunks_is_found_out(
+async def test_an_index_that_loses_chunks_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shows that the harness can fail: an index that loses chunks is reported."""

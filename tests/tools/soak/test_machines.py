@@ -279,7 +279,7 @@ async def background(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 @pytest.mark.engine("postgres")
 @pytest.mark.engine("s3")
 @pytest.mark.engine("toxiproxy")
-async def test_kills_partitions_slow_links_and_an_update_cost_six_machines_nothing(
+async def test_six_machines_survive_kills_partitions_and_an_update(
     tmp_path: Path,
     weaviate: RealWeaviate,
     s3_server: RealS3,

@@ -23,7 +23,7 @@ TAKEN_OVER_SECONDS = 30.0
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["SQLite", pytest.param("PostgreSQL", marks=pytest.mark.engine("postgres"))])
 @pytest.mark.parametrize("point", ["after-claim", "after-seal"])
-async def test_a_dead_workers_files_answer_within_thirty_seconds(
+async def test_a_dead_workers_files_are_live_within_thirty_seconds(
     name: str,
     point: str,
     tmp_path: Path,
