@@ -1,4 +1,4 @@
-"""Fixtures of the storage room's tests: what needs only a database runs on both engines."""
+"""Fixtures of the storage tests: database tests run on SQLite and on Postgres."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from storage.sql.database import Database
 
 @pytest.fixture
 def sqlite_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a fresh SQLite database of this test lies; with tables where ``database`` opens it."""
+    """URL of a new SQLite database; with tables if the test uses ``database``."""
     if "database" in request.fixturenames:
         return make_sqlite(tmp_path / "home")
     return f"sqlite:///{tmp_path}/home/footnote.db"
@@ -19,14 +19,14 @@ def sqlite_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine("postgres"))])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """A database that is empty yet, on each engine in turn."""
+    """URL of an empty database, on each engine in turn."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """A fresh database with the current schema."""
+    """A new database with the current schema."""
     opened = await Database.open(database_url)
     yield opened
     await opened.aclose()

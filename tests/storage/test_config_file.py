@@ -1,4 +1,4 @@
-"""Files that admins write: what follows them, whatever they are about."""
+"""Admin-edited config files: parsing, error messages and reloading, for any schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.config_file import AdminFile, InvalidFile, read_file
 
 
 class Sites(BaseModel):
-    """A file as a further one may look."""
+    """Schema of a sample config file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     urls: list[str] = Field(min_length=1)
@@ -20,17 +20,17 @@ class Sites(BaseModel):
 
 
 def read_sites(data: bytes) -> list[str]:
-    """Return the addresses in a file; none when it is not there."""
+    """Return the addresses in a file; none if it is missing."""
     return read_file("sites.toml", data, Sites)[0].urls if data else []
 
 
 def follower(path: Path, equal_scans: int = 1) -> AdminFile[list[str]]:
-    """What follows the file of sites."""
+    """Return a follower of the sample file."""
     return AdminFile(path, read_sites, what="it", named_by="footnote sites", equal_scans=equal_scans)
 
 
 def test_a_model_is_all_that_a_further_file_needs_to_have_its_mistakes_named() -> None:
-    """Shows that every mistake is told with its file, its line and its key, all of them at once."""
+    """All mistakes at once, each with file, line and key."""
     with pytest.raises(InvalidFile) as caught:
         read_sites(b'\nevery = "often"\nurl = []\n')
     told = [str(one) for one in caught.value.mistakes]
@@ -39,7 +39,7 @@ def test_a_model_is_all_that_a_further_file_needs_to_have_its_mistakes_named() -
 
 
 def test_a_file_that_is_being_saved_is_left_until_it_rests(tmp_path: Path) -> None:
-    """Shows that a file which must look the same twice is followed at the second scan, and then once."""
+    """Shows that a file that must be equal at two scans is returned at the second, and only once."""
     path = tmp_path / "sites.toml"
     file = follower(path, equal_scans=2)
     path.write_text('urls = ["a"]\n')
@@ -51,7 +51,7 @@ def test_a_file_that_is_being_saved_is_left_until_it_rests(tmp_path: Path) -> No
 
 
 def test_what_could_not_be_put_into_effect_is_returned_once_more(tmp_path: Path) -> None:
-    """Shows that a database that is down when a file changes loses nothing of the change."""
+    """Shows that a change during a database outage is not lost."""
     path = tmp_path / "sites.toml"
     file = follower(path)
     path.write_text('urls = ["a"]\n')
@@ -61,7 +61,7 @@ def test_what_could_not_be_put_into_effect_is_returned_once_more(tmp_path: Path)
 
 
 def test_the_same_text_saved_again_counts(tmp_path: Path) -> None:
-    """Shows that a change which nobody saw between two scans is not passed over."""
+    """Shows that an edit and its revert between two scans are noticed."""
     path = tmp_path / "sites.toml"
     file = follower(path)
     path.write_text('urls = ["a"]\n')

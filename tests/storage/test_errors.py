@@ -1,4 +1,4 @@
-"""Where an unforeseen error is said to come from."""
+"""Location of unexpected errors in log lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.models import TenantName
 
 
 def test_an_error_of_the_product_is_placed_without_its_text() -> None:
-    """Shows that a log line names type, file and line of an error, and nothing of its message."""
+    """Shows that a log line has type, file and line, and nothing of the message."""
     with pytest.raises(InvalidTenant) as raised:
         TenantName("a secret question")
     assert raised_at(raised.value).startswith("InvalidTenant at storage/models.py:")
@@ -20,14 +20,14 @@ def test_an_error_of_the_product_is_placed_without_its_text() -> None:
 
 
 def test_an_error_of_a_library_is_placed_where_it_was_raised() -> None:
-    """Shows that an error in which no line of the product took part is placed in its own file."""
+    """Used when no frame of the product is in the traceback."""
     with pytest.raises(json.JSONDecodeError) as raised:
         json.loads("nothing")
     assert raised_at(raised.value).startswith("JSONDecodeError at decoder.py:")
 
 
 async def test_of_a_group_of_errors_the_first_is_placed() -> None:
-    """Shows that a task group's error tells which of its tasks failed, and where."""
+    """Shows which task of a task group failed, and where."""
 
     async def fail() -> None:
         TenantName("none")
@@ -39,5 +39,4 @@ async def test_of_a_group_of_errors_the_first_is_placed() -> None:
 
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
-    """Shows that an error without a traceback is named by its type alone."""
     assert raised_at(ValueError("text")) == "ValueError"

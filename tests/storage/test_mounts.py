@@ -1,4 +1,4 @@
-"""Which paths lie on network shares, and which may hang."""
+"""Detection of network shares and mounts that may hang."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from storage.mounts import is_network_share, may_hang
 
 
 def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
-    """Shows that mounts of programs are watched with patience, and layers over local disks are not."""
+    """Overlays over local disks do not count."""
     table = "".join(
         f"{number} 1 0:{number} / /mnt/{kind} rw - {kind} x rw\n"
         for number, kind in enumerate(
@@ -20,7 +20,7 @@ def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
 
 
 def test_network_shares_are_told_from_local_disks() -> None:
-    """The longest mount point decides, blanks in it included."""
+    """The longest mount point wins; it may contain blanks."""
     table = (
         "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
         "40 22 0:50 / /mnt/the\\040share rw shared:1 - cifs //server/x rw\n"

@@ -1,4 +1,4 @@
-"""A home's facts do not change unnoticed."""
+"""A home refuses another index."""
 
 import pytest
 
@@ -9,14 +9,14 @@ from storage.stores import require_same_index
 
 
 class SomeIndex:
-    """An index of which only its name and its tenants matter."""
+    """An index with only an identity and tenants."""
 
     def __init__(self, identity: str, *tenants: str) -> None:
         self.identity = identity
         self._tenants = {TenantName(name) for name in tenants}
 
     async def tenants(self) -> set[TenantName]:
-        """Those it was made with."""
+        """Return the given tenants."""
         return self._tenants
 
 
@@ -33,7 +33,7 @@ OURS, OTHERS = SomeIndex("first"), "lo_" + 52 * "b"
 async def test_another_index_is_refused_with_what_to_do(
     database: Database, index: SomeIndex, address: str
 ) -> None:
-    """An index that never heard of the home's documents would find nothing and say so of them."""
+    """An index without the home's documents would answer that there are none."""
     await require_same_index(database, OURS, "http://127.0.0.1:8080")
     with pytest.raises(ChangedIndex, match="set WEAVIATE_URL back"):
         await require_same_index(database, index, address)
@@ -41,7 +41,7 @@ async def test_another_index_is_refused_with_what_to_do(
 
 
 async def test_an_index_that_was_emptied_where_it_stands_is_filled_again(database: Database) -> None:
-    """Shows that the loss of an index's disk costs time only, and that the new one is then the home's."""
+    """Shows that losing the index's disk costs time only, and that the new one then belongs to the home."""
     await require_same_index(database, OURS, "http://127.0.0.1:8080")
     await require_same_index(database, SomeIndex("second"), "http://127.0.0.1:8080")
     await require_same_index(database, SomeIndex("second", OTHERS), "http://127.0.0.1:8080")

@@ -1,4 +1,4 @@
-"""Tasks that are cancelled and waited for."""
+"""Cancelling tasks and waiting for their end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.task_group import cancel_and_wait
 
 
 async def test_cancelled_tasks_have_ended_whatever_they_end_with() -> None:
-    """Shows that one that was cancelled and one that failed before are both ended, and nothing is raised."""
+    """Covers a cancelled task and one that failed before."""
 
     async def fail() -> None:
         raise ValueError
@@ -23,7 +23,7 @@ async def test_cancelled_tasks_have_ended_whatever_they_end_with() -> None:
 
 
 async def test_a_caller_that_is_cancelled_while_it_waits_is_cancelled() -> None:
-    """Shows that the wait for a task's end does not swallow the caller's own cancellation."""
+    """Shows that waiting does not swallow the caller's own cancellation."""
     is_ending, may_end = asyncio.Event(), asyncio.Event()
 
     async def end_slowly() -> None:

@@ -1,4 +1,4 @@
-"""A home is backed up and restored on both databases; what was damaged on the way is found and named."""
+"""Backup and restore of a home on SQLite and Postgres; damaged backups are detected and named."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SHA256 = hashlib.sha256(PDF).hexdigest()
 
 
 def settings_of(home: Path, url: str | None = None, blobs: str | None = None) -> StorageSettings:
-    """Return a home of its own, with its database, or its blobs, elsewhere where a URL is given."""
+    """Return the settings of a home; the database and the blob store may be elsewhere."""
     secrets = {"database_url": url, "blobs": blobs}
     return StorageSettings(
         home=home, **{name: SecretStr(one) if one else None for name, one in secrets.items()}
@@ -55,7 +55,7 @@ def settings_of(home: Path, url: str | None = None, blobs: str | None = None) ->
 
 
 async def fill(stores: Stores) -> None:
-    """One document that answers, one question that was answered, keys and an admin's file."""
+    """Add a live document, an answered question, keys and an admin's file."""
     home, database = stores.settings.home_path, stores.database
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     temporary = stores.blobs.new_temporary()
@@ -86,7 +86,7 @@ async def fill(stores: Stores) -> None:
         session.add(FactRow(name="index", value="embedded"))
         await session.flush()
         session.add(OutboxRow(inbox_id=asked.id, state="delivered", answer=None))
-        # The newest id was given, and is gone: an old link may still name it.
+        # The newest id is deleted: an old link may still name it, so it must not be reused.
         await session.execute(delete(VersionRow).where(VersionRow.id == versions[1].id))
     page, chunk = Page(1, "", 10, 10, "A quagga.", ()), Chunk(0, "A quagga.", 3, (), (), ((0, 1),))
     await stores.files.write(reading.id, [page], [chunk], np.ones((1, 3), np.float32))
@@ -101,7 +101,7 @@ async def fill(stores: Stores) -> None:
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Stores]:
-    """A filled home on SQLite."""
+    """A populated home on SQLite."""
     make_sqlite(tmp_path / "old")
     async with open_stores(settings_of(tmp_path / "old")) as stores:
         await fill(stores)
@@ -109,7 +109,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Stores]:
 
 
 async def back_up(stores: Stores, folder: Path) -> BackupPlace:
-    """Return a backup in a folder."""
+    """Back up into a folder and return its place."""
     await HomeBackup(stores, BackupPlace(str(folder)), lambda *_: None).write()
     return BackupPlace(str(folder))
 
@@ -123,7 +123,7 @@ async def restore(place: BackupPlace, settings: StorageSettings) -> HomeRestore:
 
 
 async def rows_of(stores: Stores) -> dict[str, list[Any]]:
-    """Return every row of every table, JSON as text: NULL and JSON's null differ."""
+    """Return every row of every table, JSON as text because SQL NULL and JSON null differ."""
     found = {}
     async with stores.database.snapshot() as session:
         for table in SQLModel.metadata.sorted_tables:
@@ -133,7 +133,7 @@ async def rows_of(stores: Stores) -> dict[str, list[Any]]:
 
 
 def files_of(home: Path, *places: str) -> dict[str, bytes]:
-    """Return every file that a backup holds, or those in some places."""
+    """Return the contents of all files that a backup covers, or of those below `places`."""
     kept = places or ("blobs", "readings", "inbox", "token_keys.json")
     return {
         str(file.relative_to(home)): file.read_bytes()
@@ -145,7 +145,7 @@ def files_of(home: Path, *places: str) -> dict[str, bytes]:
 async def test_a_home_goes_to_either_database_and_back(
     home: Stores, tmp_path: Path, database_url: str
 ) -> None:
-    """Shows that no row and no file differs, that folders moved with the home and no id is given twice."""
+    """Rows and files are identical, folders moved with the home, and no id is reused."""
     there = settings_of(tmp_path / "new", database_url)
     await restore(await back_up(home, tmp_path / "1"), there)
     async with open_stores(there) as stores:
@@ -176,7 +176,7 @@ async def test_a_home_goes_to_either_database_and_back(
 
 
 async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: Path) -> None:
-    """Shows one new content for one changed file, and that the old one goes."""
+    """A changed file adds one content, and its old content is dropped."""
     await back_up(home, tmp_path / "1")
     (home.settings.home_path / "token_keys.json").write_text('{"keys": [1, 2]}')
     again = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
@@ -184,7 +184,7 @@ async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: 
 
 
 async def test_a_damaged_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp_path: Path) -> None:
-    """Shows that a backup never takes over bytes that are not what their name says."""
+    """Shows that a backup never stores bytes that do not match their hash."""
     blob = home.blobs.path(SHA256)
     blob.chmod(0o600)
     blob.write_bytes(PDF[:-1] + b"!")
@@ -193,38 +193,38 @@ async def test_a_damaged_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp
 
 
 def lose_manifest(folder: Path) -> None:
-    """As after a backup that was killed."""
+    """Delete the manifest, as if the backup had been killed."""
     (folder / "manifest.json").unlink()
 
 
 def change_manifest(folder: Path) -> None:
-    """One digit."""
+    """Change one digit of a size in the manifest."""
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace('"size": ', '"size": 1', 1))
 
 
 def content_of(folder: Path, name: str) -> Path:
-    """Where a file of the home lies in a backup."""
+    """Return the path of a home file's content in a backup."""
     manifest = BackupManifest.of_json((folder / "manifest.json").read_bytes())
     sha256 = (manifest.files | manifest.tables)[name].sha256
     return folder / "contents" / sha256[:2] / sha256
 
 
 def flip_a_byte(folder: Path) -> None:
-    """Of the keys."""
+    """Flip one byte of the keys."""
     file = content_of(folder, "token_keys.json")
     file.write_bytes(file.read_bytes().replace(b"1", b"2"))
 
 
 def flip_a_row(folder: Path) -> None:
-    """Of a table."""
+    """Flip one byte of a table."""
     file = content_of(folder, "citation")
     data = file.read_bytes()
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
 
 
 def lose_a_content(folder: Path) -> None:
-    """Of the keys."""
+    """Delete the content of the keys."""
     content_of(folder, "token_keys.json").unlink()
 
 
@@ -239,7 +239,7 @@ def lose_a_content(folder: Path) -> None:
     ],
 )
 async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: Any, named: str) -> None:
-    """Shows that nothing damaged is restored, whichever byte it is."""
+    """Shows that a corrupt backup is never restored, whichever byte is wrong."""
     await back_up(home, tmp_path / "1")
     damage(tmp_path / "1")
     with pytest.raises(DamagedBackup, match=named):
@@ -250,7 +250,7 @@ async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: An
 async def test_a_home_moves_into_a_store_and_back(
     home: Stores, tmp_path: Path, s3_server: RealS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows a restore into S3, a backup by a machine without copies, twice, and one at home again."""
+    """Restores into S3, backs up twice from a machine without local copies, and restores to disk again."""
     for name, value in s3_server.settings.items():
         monkeypatch.setenv(name.upper(), value)
     bucket = s3_server.place()
@@ -281,7 +281,7 @@ async def test_a_home_moves_into_a_store_and_back(
 
 
 async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path) -> None:
-    """Shows the refusal, and that by force the home is as the backup says, what it held beside it."""
+    """Refused without --force; with it the home matches the backup and old files are moved aside."""
     place = await back_up(home, tmp_path / "1")
     with pytest.raises(SettingsError, match="--force"):
         await restore(place, home.settings)
@@ -304,7 +304,7 @@ async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path)
 
 
 async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_path: Path) -> None:
-    """Shows the refusal, also by force; and that an interrupted restore into our own can be repeated."""
+    """Refused even with --force; an interrupted restore into our own store can be repeated."""
     place = await back_up(home, tmp_path / "1")
     ours = settings_of(tmp_path / "ours", blobs=f"file://{tmp_path}/store")
     await restore(place, ours)
@@ -328,7 +328,7 @@ async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_
 async def test_what_moves_to_another_store_is_sealed_by_the_key_that_its_home_has(
     home: Stores, tmp_path: Path
 ) -> None:
-    """Shows it by a machine without copies: the key of the backup's home sealed nothing there."""
+    """Verified from a machine without local copies: the key of the backup's home encrypted nothing there."""
     first = settings_of(tmp_path / "first", blobs=f"file://{tmp_path}/store")
     await restore(await back_up(home, tmp_path / "1"), first)
     async with open_stores(first) as stores:
@@ -345,7 +345,7 @@ async def test_what_moves_to_another_store_is_sealed_by_the_key_that_its_home_ha
 
 
 def rewrite(folder: Path, **changes: Any) -> None:
-    """Another manifest, with a hash that is right."""
+    """Change fields of the manifest and give it a valid hash."""
     file = folder / "manifest.json"
     file.write_bytes(replace(BackupManifest.of_json(file.read_bytes()), **changes).to_json())
 
@@ -373,7 +373,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("kind", ["files", "tables", "last_ids", "content"])
 async def test_what_a_backup_may_not_name_is_refused(home: Stores, tmp_path: Path, kind: str) -> None:
-    """Nothing is written, not even beside, by a manifest whose own hash is right."""
+    """No file is written anywhere, although the hash of the manifest is valid."""
     await back_up(home, tmp_path / "1")
     manifest = read_backup(BackupPlace(str(tmp_path / "1")))
     ((_, entry), *_) = manifest.files.items()
@@ -394,7 +394,7 @@ async def test_what_a_backup_may_not_name_is_refused(home: Stores, tmp_path: Pat
 
 
 async def test_another_homes_backup_is_not_replaced(home: Stores, tmp_path: Path) -> None:
-    """A second home is refused the place of the first, which is as it was, unless told so."""
+    """A second home may not overwrite the first one's backup, except with `replace`."""
     await back_up(home, tmp_path / "1")
     kept = files_of(tmp_path / "1", "manifest.json", "contents")
     make_sqlite(tmp_path / "second")
@@ -406,7 +406,6 @@ async def test_another_homes_backup_is_not_replaced(home: Stores, tmp_path: Path
 
 
 async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Path) -> None:
-    """Shows that nothing is restored that this release cannot read."""
     await back_up(home, tmp_path / "1")
     rewrite(tmp_path / "1", revision="9999")
     with pytest.raises(NewerDatabase):
@@ -414,7 +413,7 @@ async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Pa
 
 
 async def test_a_place_that_cannot_be_written_says_so(home: Stores, tmp_path: Path) -> None:
-    """Shows a sentence where the place is a file, and a refusal where it is the home itself."""
+    """A place that is a file, or the home itself, is refused with a message."""
     (tmp_path / "1").write_text("")
     with pytest.raises(BackupError, match="cannot be"):
         await back_up(home, tmp_path / "1")

@@ -1,4 +1,4 @@
-"""Answers are marked by the transactions that change their documents, and handed out to one worker each."""
+"""Answers are marked in the transaction that changes their documents, and leased to one worker each."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ async def shelf(database: Database) -> NoticeShelf:
 
 @pytest.fixture
 def sources(database: Database) -> AnswerSources:
-    """What is tested."""
+    """The AnswerSources of the test database."""
     return AnswerSources(database)
 
 
 async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str = "m1") -> None:
-    """An answer that cites these versions, as its channel sees it."""
+    """Post an answer that cites these versions, as its channel sees it."""
     inbox = Inbox(database)
     message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
     await inbox.receive(shelf.channel, event_key=key, message_key=key, **message)
@@ -48,13 +48,13 @@ async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str 
 
 
 async def settle(sources: AnswerSources) -> None:
-    """Look at everything that waits, and see it as it is."""
+    """Claim and finish all pending answers."""
     while posted := await sources.claim(SLACK, 60):
         await sources.finish(posted, {})
 
 
 async def waiting(sources: AnswerSources) -> list[int]:
-    """Return the questions whose messages wait."""
+    """Return the ids of the questions whose messages are pending."""
     found: list[PostedAnswer] = []
     while posted := await sources.claim(SLACK, 60):
         found.append(posted)
@@ -64,7 +64,7 @@ async def waiting(sources: AnswerSources) -> list[int]:
 async def test_a_replaced_a_withdrawn_and_a_returned_document_mark_their_answers(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """Shows each answer looked at once after it was posted, and once for each change of what it cites."""
+    """Each answer is claimed once after it was posted, and once per change of a cited document."""
     first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     await shelf.publish(first)
     await shelf.publish(other)
@@ -96,7 +96,7 @@ async def test_a_replaced_a_withdrawn_and_a_returned_document_mark_their_answers
 async def test_a_crash_leaves_the_message_to_whoever_comes_next(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """Shows that a claim ends by itself, and that a change which came meanwhile is not lost by ``finish``."""
+    """The lease expires, and `finish` does not lose a change that arrived in between."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
     await post(database, shelf, version)
@@ -120,7 +120,7 @@ async def test_a_crash_leaves_the_message_to_whoever_comes_next(
 async def test_what_was_posted_long_ago_or_is_not_posted_yet_stays(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """Shows that neither an answer of more than 30 days nor a placeholder is handed out."""
+    """Neither an answer older than 30 days nor a placeholder is claimed."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
     await post(database, shelf, version)
@@ -136,7 +136,7 @@ async def test_what_was_posted_long_ago_or_is_not_posted_yet_stays(
 async def test_the_same_content_again_is_no_newer_version(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """Shows that an answer whose document is back at the cited content has nothing to say."""
+    """An answer whose document is back at the cited content needs no update."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
     document = await shelf.document_of(version)
@@ -153,7 +153,7 @@ async def test_the_same_content_again_is_no_newer_version(
 async def test_an_answer_in_other_words_cites_what_it_cites_now(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """Shows that an edited question's new answer takes the place of what the first one cited."""
+    """Shows that an edited question's new answer replaces the cited versions of the first one."""
     first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     await post(database, shelf, first)
     inbox = Inbox(database)

@@ -1,4 +1,4 @@
-"""A conversation that its platform gave another id stays the channel that it was."""
+"""A conversation that its platform gives a new id stays the same channel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def channels(database: Database) -> Channels:
 
 
 async def feed(database: Database, channel_id: int, location: str, *, has_document: bool) -> None:
-    """Give a channel a folder, with a document or without."""
+    """Add a folder to a channel, with or without a document."""
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel_id, location=location, watched=True)
         session.add(folder)
@@ -31,7 +31,7 @@ async def feed(database: Database, channel_id: int, location: str, *, has_docume
 
 
 async def audited(database: Database) -> list[tuple[str, str, str, str, bool]]:
-    """What the audit says."""
+    """Return the audit entries, newest first."""
     entries = await AuditLog(database).latest()
     return [(one.actor, one.action, one.channel, one.subject, one.is_done) for one in entries]
 
@@ -39,7 +39,7 @@ async def audited(database: Database) -> list[tuple[str, str, str, str, bool]]:
 async def test_a_moved_channel_keeps_its_name_and_is_found_under_both_ids(
     channels: Channels, database: Database
 ) -> None:
-    """Late events of the old id, events of the new one, and an admin's word for either mean the same."""
+    """Late events of the old id, events of the new one, and commands that name either resolve alike."""
     made = await channels.ensure(OLD, "#board")
     assert await channels.move(OLD, NEW) is MoveOutcome.MOVED
     assert [await channels.ensure(key) for key in (OLD, NEW)] == [made, made]
@@ -52,7 +52,7 @@ async def test_a_moved_channel_keeps_its_name_and_is_found_under_both_ids(
 
 
 async def test_what_is_heard_again_or_late_changes_nothing(channels: Channels, database: Database) -> None:
-    """Also after the next move, and of a conversation that nothing was ever kept of."""
+    """Also after the next move; the move of an unknown conversation is ignored."""
     made = await channels.ensure(OLD)
     assert await channels.move(OLD, NEW) is MoveOutcome.MOVED
     assert await channels.move(OLD, NEW) is MoveOutcome.KNOWN
@@ -71,7 +71,7 @@ async def test_what_is_heard_again_or_late_changes_nothing(channels: Channels, d
 
 
 async def test_a_target_with_documents_is_refused_and_audited(channels: Channels, database: Database) -> None:
-    """Nothing is merged: whoever may read one channel's documents was never asked about the other's."""
+    """Documents are never merged: members of one channel may not read those of the other."""
     made, target = await channels.ensure(OLD), await channels.ensure(NEW)
     await feed(database, target.id, "/inbox/new", has_document=True)
     assert await channels.move(OLD, NEW) is MoveOutcome.OCCUPIED
@@ -86,7 +86,7 @@ async def test_a_target_with_documents_is_refused_and_audited(channels: Channels
 async def test_a_target_without_documents_gives_way_with_its_folders(
     channels: Channels, database: Database
 ) -> None:
-    """A question that was faster than the news made a channel: it is found no more, its folder feeds ours."""
+    """A question that arrived before the move created the channel; its folders now feed ours."""
     made, stray = await channels.ensure(OLD), await channels.ensure(NEW)
     await feed(database, made.id, "/inbox/old", has_document=True)
     await feed(database, stray.id, "/inbox/new", has_document=False)

@@ -1,4 +1,4 @@
-"""Channels come from verified keys and admins' words, and nothing else finds them."""
+"""Channels are created from verified keys and admin commands only."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def local(name: str) -> ChannelKey:
 
 
 async def test_one_key_is_one_channel(channels: Channels) -> None:
-    """Ensuring a key again, from many tasks at once, gives the channel that is there."""
+    """Ensuring a key concurrently returns the one existing channel."""
     made = await asyncio.gather(*(channels.ensure(SLACK) for _ in range(10)))
     assert len(set(made)) == 1
     assert made[0].tenant == "sl_T012AB_C034CD"
@@ -32,7 +32,7 @@ async def test_one_key_is_one_channel(channels: Channels) -> None:
 
 
 async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -> None:
-    """Without a name it goes by its tenant; a name the platform tells stays until it tells another."""
+    """Falls back to the tenant name; the last name that the platform sent is stored."""
     assert (await channels.ensure(SLACK)).name == "sl_T012AB_C034CD"
     assert (await channels.ensure(SLACK, "general")).name == "general"
     assert (await channels.ensure(SLACK)).name == "general"
@@ -40,7 +40,7 @@ async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -
 
 
 async def test_the_name_that_an_admin_chose_stays(channels: Channels) -> None:
-    """Shows it against a name from before and one from after; an admin may choose another."""
+    """Shows that the platform's name, earlier or later, does not override it; an admin may rename again."""
     made = await channels.ensure(SLACK, "#general")
     assert (await channels.ensure_named(made.tenant, "#company")).name == "#company"
     assert (await channels.ensure(SLACK, "#general-2")).name == "#company"
@@ -49,14 +49,13 @@ async def test_the_name_that_an_admin_chose_stays(channels: Channels) -> None:
 
 
 async def test_a_local_channel_is_found_by_its_name(channels: Channels) -> None:
-    """A local channel is called what its key says."""
     made = await channels.ensure(local("IT support"))
     assert await channels.by_name("IT support") == made
     assert made.name == "IT support"
 
 
 async def test_a_chat_channel_is_found_by_its_tenant_only(channels: Channels) -> None:
-    """A display name, which anybody in the chat can change, opens nothing."""
+    """A display name, which any chat member can change, resolves to nothing."""
     made = await channels.ensure(TEAMS, "Finance")
     assert await channels.by_name(made.tenant) == made
     with pytest.raises(UnknownChannel, match="Finance"):
@@ -64,7 +63,6 @@ async def test_a_chat_channel_is_found_by_its_tenant_only(channels: Channels) ->
 
 
 async def test_an_unknown_name_makes_nothing(channels: Channels) -> None:
-    """Looking for a channel leaves no channel behind."""
     with pytest.raises(UnknownChannel):
         await channels.by_name("nobody")
     with pytest.raises(UnknownChannel):
@@ -73,7 +71,7 @@ async def test_an_unknown_name_makes_nothing(channels: Channels) -> None:
 
 
 async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channels) -> None:
-    """A channel made from its tenant name is the same one that a verified event finds later."""
+    """A channel created from its tenant name is the one that a verified event finds later."""
     tenant = TenantName("sl_T012AB_C034CD")
     early = await channels.ensure_tenant(tenant)
     named = await channels.ensure_tenant(tenant, "#hr-questions")
@@ -84,7 +82,7 @@ async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channel
 
 
 async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> None:
-    """A tenant name makes the chat channel that will speak later, any other word a local one."""
+    """A tenant name creates that chat channel, any other name a local one."""
     chat, plain = await channels.ensure_named("sl_T012AB_C034CD"), await channels.ensure_named("it")
     assert (chat.platform, plain.platform) == (Platform.SLACK, Platform.LOCAL)
     assert await channels.ensure_named("it") == await channels.by_name("it") == plain
@@ -92,7 +90,7 @@ async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> 
 
 
 async def test_names_and_keys_of_two_channels_never_meet(channels: Channels) -> None:
-    """A local channel cannot take a chat channel's tenant, and equal words on two platforms stay apart."""
+    """A local channel cannot take a chat channel's tenant; equal names on two platforms are two channels."""
     chat = await channels.ensure(SLACK, "it")
     teams = await channels.ensure(TEAMS, "it")
     named_like_chat = await channels.ensure(local(chat.tenant))
@@ -101,14 +99,13 @@ async def test_names_and_keys_of_two_channels_never_meet(channels: Channels) -> 
 
 
 async def test_a_key_with_foreign_characters_is_refused(channels: Channels) -> None:
-    """An id that Slack never gives makes no channel."""
+    """An id that Slack never issues creates no channel."""
     with pytest.raises(InvalidTenant):
         await channels.ensure(ChannelKey(Platform.SLACK, "T1/../T2", "C1"))
     assert await channels.all() == []
 
 
 async def test_channels_are_listed_by_platform(channels: Channels) -> None:
-    """All channels by name, or those of one platform."""
     for key, name in ((SLACK, "b"), (TEAMS, "a"), (local("c"), None)):
         await channels.ensure(key, name)
     assert [channel.name for channel in await channels.all()] == ["a", "b", "c"]
@@ -116,7 +113,7 @@ async def test_channels_are_listed_by_platform(channels: Channels) -> None:
 
 
 async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
-    """Ending the links of one channel leaves those of the others alone."""
+    """Revoking the links of one channel leaves those of the others valid."""
     first, second = await channels.ensure(local("a")), await channels.ensure(local("b"))
     await channels.raise_epoch(first.id)
     assert (await channels.get(first.id)).epoch == 2
@@ -124,7 +121,7 @@ async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
 
 
 async def test_the_kind_of_a_chat_is_the_one_of_its_newest_message(channels: Channels) -> None:
-    """A chat that was known before its kind was kept is direct from its next message on."""
+    """A chat from before the flag existed becomes direct with its next message."""
     assert not (await channels.ensure(SLACK)).is_direct
     known = await channels.ensure(SLACK, is_direct=True)
     assert known.is_direct
@@ -132,7 +129,7 @@ async def test_the_kind_of_a_chat_is_the_one_of_its_newest_message(channels: Cha
 
 
 async def test_a_librarys_own_channel_is_none_that_a_folder_can_be_called(channels: Channels) -> None:
-    """No folder of the inbox and no `--channel` that makes one ever feeds what direct chats ask."""
+    """No inbox folder and no `--channel` that creates channels can feed what direct chats search."""
     library = await channels.ensure_library("policies")
     assert (library.name, library.platform) == ("library/policies", Platform.LOCAL)
     assert await channels.by_name("library/policies") == library
@@ -144,7 +141,7 @@ async def test_a_librarys_own_channel_is_none_that_a_folder_can_be_called(channe
 
 
 async def test_one_library_is_that_of_direct_chats_or_none(channels: Channels) -> None:
-    """What an admin names last counts, and it can be taken back."""
+    """The last setting wins and can be cleared."""
     first, second = await channels.ensure_library("a"), await channels.ensure_library("b")
     assert await channels.direct_library() is None
     of_some = DirectLibrary(second, frozenset({"T1", "T2"}))

@@ -1,4 +1,4 @@
-"""Citations outlive what they were made from, and their ids are never given again."""
+"""Citations outlive the questions they came from; their ids are never reused."""
 
 from dataclasses import replace
 from datetime import date, timedelta
@@ -58,7 +58,7 @@ async def version_id(database: Database) -> int:
 async def posted(
     database: Database, ts: str, version: int, *quotes: str, channel: int = 1, box: Box | None = None
 ) -> ShownIn:
-    """Return the message of an answer with these quotes of page 2, numbered from 1, and a figure of it."""
+    """Post an answer that cites these quotes of page 2, numbered from 1, and a figure; return its message."""
     cited = [
         {"number": number, "version_id": version, "file": "a.pdf", "page": 2, "quote": quote}
         for number, quote in enumerate(quotes, 1)
@@ -78,7 +78,7 @@ async def posted(
 
 
 async def next_version(database: Database, version_id: int) -> int:
-    """Return a newer version of the same document."""
+    """Add the next version of the same document."""
     async with database.transaction() as session:
         before = await session.get_one(VersionRow, version_id)
         newer = VersionRow(document_id=before.document_id, number=before.number + 1, sha256="ab")
@@ -95,14 +95,14 @@ async def test_a_citation_comes_back_as_it_was_shown(citations: Citations, versi
 
 
 async def test_what_is_shown_together_comes_back_in_its_order(citations: Citations, version_id: int) -> None:
-    """Shows that each record is that of its own place: [2] never opens the page of [3]."""
+    """Shows that citation [2] never opens the page of [3]."""
     kept = await citations.add(1, [Shown(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
     assert [(one.page, one.quote) for one in kept] == [(page, f"word {page}") for page in (7, 2, 9, 4)]
     assert [await citations.get(one.id) for one in kept] == kept
 
 
 async def test_quotes_of_one_answer_know_each_other(citations: Citations, version_id: int) -> None:
-    """Shows that they come back by number, whichever was opened; a figure and another answer are apart."""
+    """They are returned by number, whichever was opened; figures and other answers are excluded."""
     places = [Shown(version_id, page, f"word {page}", number=n) for n, page in ((1, 7), (2, 2), (3, 9))]
     kept = await citations.add(1, [places[1], places[2], places[0]])
     (figure,) = await citations.add(1, [Shown(version_id, 7, "Figure 1")])
@@ -115,7 +115,7 @@ async def test_quotes_of_one_answer_know_each_other(citations: Citations, versio
 
 
 async def test_an_id_is_never_given_again(citations: Citations, version_id: int, database: Database) -> None:
-    """An old link to an erased citation finds nothing, not the next person's citation."""
+    """An old link to an erased citation finds nothing rather than another citation."""
     (erased,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
     async with database.transaction() as session:
         await session.execute(delete(CitationRow))
@@ -125,7 +125,6 @@ async def test_an_id_is_never_given_again(citations: Citations, version_id: int,
 
 
 async def test_a_citation_of_nothing_is_refused(citations: Citations, version_id: int) -> None:
-    """A citation needs a version and a channel that exist."""
     with pytest.raises(IntegrityError):
         await citations.add(1, [Shown(version_id + 1, 1, QUOTE)])
     with pytest.raises(IntegrityError):
@@ -135,7 +134,7 @@ async def test_a_citation_of_nothing_is_refused(citations: Citations, version_id
 async def test_openings_are_added_up_by_day_and_go_with_their_citation(
     citations: Citations, database: Database, version_id: int
 ) -> None:
-    """Shows that one of which nothing is kept counts nothing; the other new queries run on both engines."""
+    """Opening an unknown citation counts nothing; the other queries run on both engines, too."""
     one, other = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES), Shown(version_id, 3, QUOTE, [])])
     today, before = date(2026, 3, 2), date(2026, 3, 1)
     await citations.count_openings({(one.id, before): 1, (one.id, today): 2, (99, today): 5})
@@ -157,7 +156,7 @@ async def test_openings_are_added_up_by_day_and_go_with_their_citation(
 async def test_what_was_cited_anew_leads_to_the_answer_that_showed_it_first(
     citations: Citations, database: Database, version_id: int
 ) -> None:
-    """However long after, and two versions on: by its words, whose last answer it is; without, by number."""
+    """Matched by its quote, or by its number without one, however long after and two versions later."""
     first = await posted(database, "1", version_id, "other words", "more", "and more")
     last = await posted(database, "2", version_id, QUOTE, "gone")
     newest = await next_version(database, await next_version(database, version_id))
@@ -173,7 +172,7 @@ async def test_what_was_cited_anew_leads_to_the_answer_that_showed_it_first(
 async def test_what_was_cited_anew_leads_to_no_answer_that_it_may_not_be_of(
     citations: Citations, database: Database, version_id: int
 ) -> None:
-    """Of another channel or version, of other words, of several by number alone, or posted after it."""
+    """Not to one of another channel, version or quote, to several by number alone, or to a later one."""
     await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
     newer = await next_version(database, version_id)
     words, bare = [(await citations.add(1, [Shown(newer, 1, quote, (), 1)]))[0].id for quote in (QUOTE, "")]
@@ -191,7 +190,7 @@ async def test_what_was_cited_anew_leads_to_no_answer_that_it_may_not_be_of(
 async def test_a_figure_leads_to_the_answer_that_showed_it(
     citations: Citations, database: Database, version_id: int
 ) -> None:
-    """By its place on the page, whatever it is called; a page that nothing is marked on leads nowhere."""
+    """Matched by its box on the page, whatever its caption; a page without a box matches no answer."""
     shown = await posted(database, "1", version_id, QUOTE, box=BOXES[0])
     places = [Shown(version_id, 2, "Figure 1", boxes) for boxes in (BOXES[:1], BOXES[1:], ())]
     figure, other, page = await citations.add(1, places)
@@ -200,7 +199,7 @@ async def test_a_figure_leads_to_the_answer_that_showed_it(
 
 
 async def test_revoking_goes_down_to_what_was_made_and_not_up(citations: Citations, version_id: int) -> None:
-    """Of three, each made from the one before, the second and the third end."""
+    """In a chain of three, revoking the second revokes the third and leaves the first."""
     first, *_ = await citations.add(1, [Shown(version_id, 1, "a", number=1)])
     second, *_ = await citations.add(1, [replace(first.shown, quote="b")])
     third, *_ = await citations.add(1, [replace(second.shown, quote="c")])

@@ -1,4 +1,4 @@
-"""What people say of answers is kept with the record of the question, and nowhere else."""
+"""Feedback on answers is stored with the question's trace only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANN, BEN = person_of("T1ABC", "U1ANN"), person_of("T1ABC", "U2BEN")
 
 
 def found(*pages: tuple[str, int]) -> dict[str, Any]:
-    """Return a record of a question that these pages were found for, the second best first."""
+    """Return the trace of a question that found these pages, with the second-best candidate first."""
     ranked = [{"file": file, "page": page, "rank": n} for n, (file, page) in enumerate(pages, start=1)]
     cut = {"file": "cut.pdf", "page": 1, "rank": None}
     return {"question": "When?", "looks": [{"candidates": [*reversed(ranked), cut]}]}
@@ -27,7 +27,7 @@ def found(*pages: tuple[str, int]) -> dict[str, Any]:
 
 @pytest.fixture
 async def channel(database: Database) -> Channel:
-    """A Slack channel with one recorded question."""
+    """A Slack channel with one traced question."""
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     record = found(("a.pdf", 3), ("b.pdf", 1), ("a.pdf", 3))
     await QuestionRecords(database, 30).keep("17", channel.id, utc_now(), "grounded", record)
@@ -35,7 +35,7 @@ async def channel(database: Database) -> Channel:
 
 
 async def test_the_last_word_of_each_person_is_kept(database: Database, channel: Channel) -> None:
-    """Shows one line a person, and the record beside it."""
+    """A row per person, joined with the trace; people are pseudonymous."""
     store = FeedbackStore(database)
     assert await store.keep(channel.id, "17", ANN, FeedbackVerdict.BAD)
     assert await store.keep(channel.id, "17", ANN, FeedbackVerdict.WRONG_PAGE, file="b.pdf", page=1)
@@ -48,7 +48,7 @@ async def test_the_last_word_of_each_person_is_kept(database: Database, channel:
 
 
 async def test_only_pages_that_were_found_can_be_named(database: Database, channel: Channel) -> None:
-    """Shows that the candidates come best first, and that a forged page is not kept."""
+    """Candidates come best first, and a forged page is not stored."""
     store = FeedbackStore(database)
     assert await store.candidates(channel.id, "17") == [("a.pdf", 3), ("b.pdf", 1)]
     assert await store.keep(channel.id, "17", ANN, FeedbackVerdict.WRONG_PAGE, file="cut.pdf", page=1)
@@ -56,7 +56,7 @@ async def test_only_pages_that_were_found_can_be_named(database: Database, chann
 
 
 async def test_nobody_speaks_of_another_channels_answer(database: Database, channel: Channel) -> None:
-    """Shows that a question is found by its channel and its id together."""
+    """Shows that a question is looked up by channel and id together."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     store = FeedbackStore(database)
     assert not await store.keep(other.id, "17", ANN, FeedbackVerdict.BAD)
@@ -66,7 +66,7 @@ async def test_nobody_speaks_of_another_channels_answer(database: Database, chan
 
 
 async def test_feedback_goes_with_the_record(database: Database, channel: Channel) -> None:
-    """Shows that a record which is kept anew keeps what was said, and one that is erased takes it along."""
+    """Rewriting the trace keeps its feedback; deleting it deletes the feedback."""
     store = FeedbackStore(database)
     await store.keep(channel.id, "17", ANN, FeedbackVerdict.GOOD)
     await QuestionRecords(database, 30).keep("17", channel.id, utc_now(), "grounded", found(("a.pdf", 3)))

@@ -1,4 +1,4 @@
-"""``glossary.toml``: followed while it changes; a mistake is named by its line and changes nothing."""
+"""``glossary.toml`` is reloaded when it changes; a mistake is reported by line and changes nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PTO = GlossaryEntry("PTO", ("paid time off", "vacation"))
 
 
 def test_each_channel_has_its_own_terms_and_everybodys() -> None:
-    """Shows that a local channel goes by its name, any other by its tenant name."""
+    """A local channel is addressed by its name, any other by its tenant name."""
     glossary = read_glossary(TEXT.encode())
     assert glossary.of(local("handbook")) == (GlossaryEntry("top line", ("revenue",), is_mutual=True), PTO)
     assert glossary.of(SLACK) == (GlossaryEntry("DPO", ("days payable outstanding",)), PTO)
@@ -43,7 +43,6 @@ def test_each_channel_has_its_own_terms_and_everybodys() -> None:
 
 
 def test_a_channel_that_is_not_there_is_named() -> None:
-    """Shows that a misspelled channel is told with its line."""
     glossary = read_glossary(TEXT.encode())
     assert [str(one) for one in glossary.unknown([local("handbook")])] == [
         "glossary.toml:8: there is no channel 'sl_T024BE7LD_C0G9QF9GW' yet; `footnote channels` lists them"
@@ -75,7 +74,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
-    """Shows that an admin is told where, and what to write instead."""
+    """Shows that the message says where the mistake is and what to write instead."""
     text, line, sentence = MISTAKES[name]
     with pytest.raises(InvalidFile) as caught:
         read_glossary(text if isinstance(text, bytes) else text.encode())
@@ -86,14 +85,13 @@ def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
 
 
 def test_all_mistakes_are_named_at_once() -> None:
-    """Shows that one look is enough to put a file right."""
     with pytest.raises(InvalidFile) as caught:
         read_glossary(b"[all]\na = 1\nb = ['c']\nd = []\n[more]\n")
     assert [mistake.line for mistake in caught.value.mistakes] == [2, 4, 5]
 
 
 async def test_the_file_is_followed_while_it_changes(tmp_path: Path) -> None:
-    """Shows each stage of a file's life: not there, new, changed in its place, replaced, gone."""
+    """Covers each state: missing, created, edited in place, replaced, deleted."""
     path = tmp_path / "glossary.toml"
     file = GlossaryFile(path)
     assert await file.entries(local("it")) == ()
@@ -110,7 +108,7 @@ async def test_the_file_is_followed_while_it_changes(tmp_path: Path) -> None:
 
 
 async def test_a_mistake_keeps_what_was_said_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Shows that questions go on as before, and that the log says it once without a word of the file."""
+    """Questions use the last valid terms; the log warns once and quotes nothing of the file."""
     path = tmp_path / "glossary.toml"
     file = GlossaryFile(path)
     path.write_text('[all]\nPTO = ["paid time off", "vacation"]\n')
@@ -128,7 +126,7 @@ async def test_a_mistake_keeps_what_was_said_before(tmp_path: Path, caplog: pyte
 
 
 async def test_a_file_that_cannot_be_read_is_read_as_soon_as_it_can(tmp_path: Path) -> None:
-    """Shows that a folder in its place is a mistake with a sentence, and no error of a question."""
+    """Shows that a folder in its place is reported as a mistake and fails no question."""
     path = tmp_path / "glossary.toml"
     path.mkdir()
     file = GlossaryFile(path)

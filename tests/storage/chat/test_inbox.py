@@ -1,4 +1,4 @@
-"""Questions are kept before they are acknowledged, held by one worker, and answered once."""
+"""Inbox: questions are stored before they are acknowledged, leased to one worker and answered once."""
 
 import asyncio
 import sys
@@ -58,7 +58,7 @@ async def expire_leases(database: Database) -> None:
 
 
 async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channel) -> None:
-    """The same event again, and another event of the same message, are known; a new message is not."""
+    """The same event again, or another event of the same message, is a duplicate; a new message is not."""
     assert await receive(inbox, channel, "e1", "m1")
     assert not await receive(inbox, channel, "e1", "m1")
     assert not await receive(inbox, channel, "e2", "m1")
@@ -69,7 +69,7 @@ async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channe
 async def test_a_thread_is_ours_once_something_was_asked_in_it(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Shows that no other thread, no other channel, and no thread whose only question failed is ours."""
+    """Not in other threads or channels, nor in a thread whose only question failed."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     assert not await inbox.takes_part(channel.tenant, "17.1")
     await receive(inbox, channel)
@@ -83,7 +83,7 @@ async def test_a_thread_is_ours_once_something_was_asked_in_it(
 async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_see(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Newest first, each once; no question of others, none that is unanswered, withdrawn or small talk."""
+    """Newest first and distinct; no unanswered, withdrawn or small-talk questions."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     rows = [
         (channel, "U1", "old?", "grounded"),
@@ -119,7 +119,7 @@ async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_
 async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
     inbox: Inbox, channel: Channel
 ) -> None:
-    """Two clicks at once: one of them shares. The rest of the address stays."""
+    """Compare-and-set: one of five clicks wins, unsharing resets it, the rest of the address is unchanged."""
     await receive(inbox, channel)
     clicks = [inbox.set_shared(Platform.SLACK, "m1", is_shared=True) for _ in range(5)]
     assert sorted(await asyncio.gather(*clicks)) == [False] * 4 + [True]
@@ -133,7 +133,7 @@ async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
 async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is_stopped(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """The message stays and the answer goes; the same words and other messages change nothing."""
+    """The message is kept and the answer cleared; unchanged text and other messages have no effect."""
     await receive(inbox, channel)
     first = await claim(inbox)
     await inbox.mark_posting(first)
@@ -157,7 +157,7 @@ async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is
 async def test_a_withdrawn_question_is_erased_and_asked_no_more(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Shows that its words, answer, turn and record go; its message is named, as often as it is asked."""
+    """Text, answer, turn and trace are deleted; its message is returned on every call."""
     await receive(inbox, channel)
     item = await claim(inbox)
     assert await inbox.given(Platform.SLACK, "m1") is None
@@ -192,7 +192,7 @@ async def test_a_withdrawn_question_is_erased_and_asked_no_more(
 async def test_a_stopped_question_gets_the_answer_that_it_is_given(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Of its thread, or by its key, once it is seen; not what is answered, or asked in another channel."""
+    """Found by thread or by key, once the placeholder exists; answered ones and other channels stay."""
     tenant, asked = channel.tenant, []
     for number in range(4):
         await receive(inbox, channel, f"e{number}", f"m{number}")
@@ -224,7 +224,7 @@ async def test_a_stopped_question_gets_the_answer_that_it_is_given(
 
 
 async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Channel) -> None:
-    """However many of its thread take it at once; what names its question may be taken as ever."""
+    """Concurrent claims of one thread's stream have one winner; an explicit claim by key still works."""
     for number in range(5):
         await receive(inbox, channel, f"e{number}", f"m{number}")
     items = [await claim(inbox) for _ in range(4)]
@@ -251,7 +251,6 @@ async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Ch
 
 
 async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:
-    """Deliveries that race each other leave one question."""
     kept = await asyncio.gather(*(receive(inbox, channel, f"e{n}", "m1") for n in range(20)))
     assert kept.count(True) == 1
 
@@ -259,7 +258,7 @@ async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Ch
 async def test_equal_keys_of_two_platforms_are_two_questions(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Platforms number their events independently of each other."""
+    """Platforms number their events independently."""
     teams = await Channels(database).ensure(ChannelKey(Platform.TEAMS, "tenant", "19:x"))
     assert await receive(inbox, channel)
     assert await receive(inbox, teams)
@@ -286,7 +285,7 @@ asyncio.run(main())
 
 
 async def test_a_received_question_survives_kill_9(inbox: Inbox, channel: Channel, database_url: str) -> None:
-    """A process killed the moment after it kept a question leaves it to the next one."""
+    """A process killed right after storing a question leaves it to the next one."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", RECEIVING, database_url, stdout=PIPE)
     output, _ = await process.communicate()
     assert (output, process.returncode) == (b"True\n", -9)
@@ -295,7 +294,7 @@ async def test_a_received_question_survives_kill_9(inbox: Inbox, channel: Channe
 
 
 async def test_a_claim_carries_the_question_as_it_came(inbox: Inbox, channel: Channel) -> None:
-    """Oldest first, with all that a reply needs."""
+    """Oldest first, with everything that a reply needs."""
     await receive(inbox, channel, "e1", "m1")
     await receive(inbox, channel, "e2", "m2")
     first, second = await claim(inbox), await claim(inbox)
@@ -309,7 +308,7 @@ async def test_a_claim_carries_the_question_as_it_came(inbox: Inbox, channel: Ch
 
 
 async def test_twenty_workers_never_hold_one_question_twice(inbox: Inbox, channel: Channel) -> None:
-    """Claims that race each other each get a question of their own, or none."""
+    """Concurrent claims get distinct questions or none."""
     for number in range(10):
         await receive(inbox, channel, f"e{number}", f"m{number}")
     claims = await asyncio.gather(*(inbox.claim(f"w{n}", 60, SLACK) for n in range(20)))
@@ -321,7 +320,7 @@ async def test_twenty_workers_never_hold_one_question_twice(inbox: Inbox, channe
 async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Shows that one with a placeholder, one that may have it, and a note without words are not claimed."""
+    """A question with a placeholder, one that may have it, and an empty message are not claimed."""
     wordless = {**MESSAGE, "text": ""}
     await inbox.receive(channel, event_key="note", message_key="note", **wordless)
     for place in ("posting", "placed", None):
@@ -343,7 +342,7 @@ async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
 async def test_channels_take_turns_however_much_one_of_them_asks(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Each has one place in a round; what is late goes behind its channel."""
+    """A question per channel and round; late ones are queued behind their channel's others."""
     for number in range(5):
         await receive(inbox, channel, f"a{number}", f"a{number}", is_late=number == 3)
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
@@ -357,7 +356,7 @@ async def test_channels_take_turns_however_much_one_of_them_asks(
 
 
 async def test_an_idle_channel_saves_no_turns_up(inbox: Inbox, channel: Channel, database: Database) -> None:
-    """When four questions of one channel were answered, another one begins beside it, not before it."""
+    """After four answers in one channel, another one joins the round instead of catching up."""
     for number in range(6):
         await receive(inbox, channel, f"a{number}", f"a{number}")
     for _ in range(4):
@@ -371,7 +370,7 @@ async def test_an_idle_channel_saves_no_turns_up(inbox: Inbox, channel: Channel,
 
 
 async def test_nothing_is_taken_that_may_not_be_posted(inbox: Inbox, channel: Channel) -> None:
-    """Of a closed channel nothing but what has its place; a refused post leaves no trace of it."""
+    """A closed channel yields only questions with a placeholder; a refused post leaves none behind."""
     for number in range(3):
         await receive(inbox, channel, f"e{number}", f"m{number}")
     closed = {"closed_channels": [channel.id]}
@@ -391,7 +390,7 @@ async def test_nothing_is_taken_that_may_not_be_posted(inbox: Inbox, channel: Ch
 
 
 async def test_two_workers_never_post_for_one_question(inbox: Inbox, channel: Channel) -> None:
-    """Claims of many at once that race each other are disjoint."""
+    """Concurrent batch claims are disjoint."""
     for number in range(20):
         await receive(inbox, channel, f"e{number}", f"m{number}")
     claims = await asyncio.gather(*(inbox.claim_unseen(f"w{n}", 60, SLACK, 8) for n in range(4)))
@@ -404,7 +403,7 @@ async def test_two_workers_never_post_for_one_question(inbox: Inbox, channel: Ch
 
 
 async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -> None:
-    """A question is only claimed by a worker that can reply on its platform."""
+    """A question is claimed only by a worker that can reply on its platform."""
     await receive(inbox, channel)
     assert await inbox.claim("a", 60, (Platform.TEAMS,)) is None
     assert await inbox.claim("a", 60, ()) is None
@@ -414,7 +413,7 @@ async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -
 async def test_a_worker_that_lost_its_lease_can_change_nothing(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """After another worker took over, every step of the first one is refused and leaves no trace."""
+    """After a takeover, every step of the first worker is refused without side effects."""
     await receive(inbox, channel)
     lost = await claim(inbox, "slow")
     await inbox.mark_posting(lost)
@@ -444,7 +443,7 @@ async def test_a_worker_that_lost_its_lease_can_change_nothing(
 async def test_the_next_worker_continues_where_the_last_one_stopped(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Posting, placeholder and answer are handed over; each crash counts as an attempt."""
+    """Posting state, placeholder and answer carry over; each crash counts as an attempt."""
     await receive(inbox, channel)
     await inbox.mark_posting(await claim(inbox))
     await expire_leases(database)
@@ -464,7 +463,7 @@ async def test_the_next_worker_continues_where_the_last_one_stopped(
 
 
 async def test_letting_go_is_free_and_putting_off_waits(inbox: Inbox, channel: Channel) -> None:
-    """A released question can be claimed at once; one that is put off only later."""
+    """A released question can be claimed at once, a postponed one only after its delay."""
     await receive(inbox, channel)
     await inbox.release(await claim(inbox))
     await inbox.put_off(await claim(inbox), "DeliveryError", at_least=0.4)
@@ -476,9 +475,9 @@ async def test_letting_go_is_free_and_putting_off_waits(inbox: Inbox, channel: C
 async def test_waiting_grows_and_only_own_faults_count(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """Engines may fail for as long as they like without using up a question's attempts."""
+    """Engine outages may last indefinitely without using up a question's attempts."""
     await receive(inbox, channel)
-    least, most = [], []  # seconds, by the clock behind and before it: a machine may stop in between
+    least, most = [], []  # seconds, by the clock after and before: the machine may stall
     for fault in (False, False, True, False):
         claimed, before = await claim(inbox), utc_now()
         await inbox.put_off(claimed, "why", is_own_fault=fault)
@@ -497,7 +496,7 @@ async def test_waiting_grows_and_only_own_faults_count(
 async def test_a_question_given_up_stays_for_the_admin(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
-    """It is never claimed again, and its reason is kept."""
+    """A failed question is never claimed again; its reason is stored."""
     await receive(inbox, channel)
     await inbox.give_up(await claim(inbox), "DeliveryError")
     assert await inbox.claim("a", 60, SLACK) is None
@@ -507,7 +506,7 @@ async def test_a_question_given_up_stays_for_the_admin(
 
 
 async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, database: Database) -> None:
-    """While another program holds what a question needs, receiving raises instead of returning."""
+    """While another transaction holds the row, receiving raises, so the event is not acknowledged."""
     impatient = await Database.open(database_url, busy_seconds=0.1)
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
     await receive(Inbox(database), channel, "e0", "m0")
@@ -522,7 +521,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, databa
 async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
     inbox: Inbox, channel: Channel
 ) -> None:
-    """Shows that a question leased, or put off, by a process two hours ahead is taken up at once."""
+    """A question leased or postponed by a process two hours ahead is claimed at once."""
     await receive(inbox, channel)
     with clock_ahead(timedelta(hours=2)):
         first = await claim(inbox)
@@ -542,7 +541,7 @@ async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
 async def test_a_reply_leads_to_its_question_in_its_own_channel_alone(
     database: Database, inbox: Inbox, channel: Channel
 ) -> None:
-    """Found by the id of our message once that is answered; nowhere else, and by no other id."""
+    """Found by the id of our message once it is answered, by no other id."""
     await receive(inbox, channel)
     item = await claim(inbox)
     await inbox.mark_posting(item)

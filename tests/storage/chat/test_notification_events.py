@@ -1,4 +1,4 @@
-"""What is told, once each, and how batches of it pass from waiting to told, on both databases."""
+"""Notices: recorded once each, batched, leased and posted, on both databases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def shelf(database: Database) -> NoticeShelf:
 
 
 async def test_a_version_that_answers_is_told_once_however_often_it_is_published(shelf: NoticeShelf) -> None:
-    """Shows that publishing the same version again, as a rename or a repair does, tells nothing new."""
+    """Shows that republishing, as a rename or a repair does, adds no notice."""
     version = await shelf.add("a.pdf")
     assert await shelf.publish(version)
     assert await shelf.publish(version)
@@ -43,7 +43,7 @@ async def test_a_version_that_answers_is_told_once_however_often_it_is_published
 
 
 async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: NoticeShelf) -> None:
-    """Shows that the key of a notice keeps a repeated step from telling it twice."""
+    """Shows that the unique key of a notice makes recording idempotent."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
@@ -58,7 +58,7 @@ async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: Not
 async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_more(
     shelf: NoticeShelf,
 ) -> None:
-    """Shows that a batch holds only what is still true when it is read."""
+    """Shows that a batch holds only what still holds when it is read."""
     first = await shelf.add("a.pdf")
     await shelf.publish(first)
     second = await shelf.add("a.pdf", document=await shelf.document_of(first))
@@ -71,7 +71,7 @@ async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_mo
 
 
 async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeShelf) -> None:
-    """Shows that tries which may still end well tell nobody, and that the reason is told."""
+    """Shows that earlier attempts add no notice, and that the notice has the reason."""
     version = await shelf.add("bad.pdf", state="waiting")
     work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
     for attempt in range(MAX_ATTEMPTS):
@@ -89,7 +89,7 @@ async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeSh
 
 
 async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: NoticeShelf) -> None:
-    """Shows that each file of one content gets its own notice, and each only one."""
+    """Two files of one content get one notice each."""
     version = await shelf.add("one.pdf", state="failed")
     async with shelf.database.transaction() as session:
         sha256 = (await session.get_one(VersionRow, version)).sha256
@@ -104,7 +104,7 @@ async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: Notic
 
 
 async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> None:
-    """Shows that a scan which refuses the same file again says nothing, and another reason does."""
+    """Shows that a repeated scan adds no notice for the same reason."""
     version = await shelf.add("big.pdf")
     async with shelf.database.transaction() as session:
         document = await session.get_one(
@@ -116,7 +116,7 @@ async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> Non
 
 
 async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: NoticeShelf) -> None:
-    """Shows that only changes are told, and that a batch shows each folder as it is now."""
+    """Only changes add notices; a batch shows each folder's current state."""
     for problem in ("it is empty", "it is empty", None, "it is gone"):
         async with shelf.database.transaction() as session:
             await record_folder(session, shelf.folder, problem)
@@ -130,7 +130,7 @@ async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(s
 async def test_a_file_that_is_no_document_is_told_once_as_one_that_could_not_be_read(
     shelf: NoticeShelf,
 ) -> None:
-    """Shows that a batch names a stranger beside failed files, and that seeing it again tells nothing."""
+    """Shows that a batch lists unsupported files with failed ones, and that seeing one again adds nothing."""
     for _ in range(2):
         async with shelf.database.transaction() as session:
             folder = await session.get_one(FolderRow, shelf.folder)
@@ -146,7 +146,7 @@ async def test_a_file_that_is_no_document_is_told_once_as_one_that_could_not_be_
 
 
 async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:
-    """Shows that claimed notices do not wait, and that a batch taken over cannot be posted by its loser."""
+    """Claimed notices are not pending, and a batch that was taken over cannot be posted by its old owner."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()
     first = await shelf.notices.claim(groups, LEASE)
@@ -159,7 +159,7 @@ async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShel
 
 
 async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) -> None:
-    """Shows that a batch in posting is left alone while its lease runs, and then has one new owner."""
+    """Shows that a batch being posted is left alone until its lease expires, and then gets one new owner."""
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     await shelf.notices.mark_posting(batch, shelf.channel.id, LEASE)
@@ -172,7 +172,7 @@ async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) 
 
 
 async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf: NoticeShelf) -> None:
-    """Shows that an expired notice waits no more and is still among the recent ones."""
+    """An expired notice is no longer pending and still among the recent ones."""
     await shelf.publish(await shelf.add("a.pdf"))
     assert await shelf.notices.expire(utc_now() - timedelta(days=1)) == 0
     assert await shelf.notices.expire(utc_now() + timedelta(seconds=1)) == 1
@@ -182,7 +182,7 @@ async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf
 
 
 async def test_tried_questions_are_those_of_versions_that_still_answer(shelf: NoticeShelf) -> None:
-    """Shows one of each version in turn, the newest first, and none of a version that was replaced."""
+    """Returns one of each version in turn, newest first, and none of a replaced version."""
     older, newer = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     for version in (older, newer, await shelf.add("c.pdf")):
         await shelf.publish(version)
@@ -202,7 +202,7 @@ async def test_tried_questions_are_those_of_versions_that_still_answer(shelf: No
 
 @pytest.mark.parametrize("state", ["waiting", "posting"])
 async def test_a_batch_leased_under_a_wrong_clock_is_free_at_once(shelf: NoticeShelf, state: str) -> None:
-    """Shows that nobody waits for the end of a lease that was written two hours ahead."""
+    """Shows that a lease written two hours ahead blocks nothing."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()
     with clock_ahead(timedelta(hours=2)):

@@ -1,4 +1,4 @@
-"""Every text that a person wrote or was shown goes when its time is over, or with the document it quotes."""
+"""Retention: texts that people wrote or saw expire, or are deleted with the document they quote."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def channel(database: Database) -> Channel:
 
 
 async def add_version(database: Database, channel: Channel, file: str) -> VersionRow:
-    """Return a document with one version."""
+    """Add a document with one version."""
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location=f"/inbox/{file}", watched=True)
         session.add_all([folder, BlobRow(sha256=file, size=1)])
@@ -64,7 +64,7 @@ async def add_version(database: Database, channel: Channel, file: str) -> Versio
 
 
 async def ask(database: Database, channel: Channel, name: str, version: VersionRow, file: str) -> None:
-    """A question that was answered from a version: it leaves a text in every table that has some."""
+    """Answer a question from a version, leaving a text in every table that stores some."""
     inbox, now = Inbox(database), utc_now()
     await inbox.receive(
         channel, event_key=name, message_key=name, thread="1", text=f"{name}?", address={"channel": name}
@@ -86,7 +86,7 @@ async def ask(database: Database, channel: Channel, name: str, version: VersionR
 
 
 async def counts(database: Database) -> dict[str, int]:
-    """Rows of every table that has texts."""
+    """Return the number of rows of every table with texts."""
     tables: tuple[Any, ...] = (InboxRow, OutboxRow, TurnRow, CitationRow, QuestionRecordRow, NoticeRow)
     async with database.snapshot() as session:
         return {
@@ -98,7 +98,7 @@ async def counts(database: Database) -> dict[str, int]:
 async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that no table keeps a question, an answer, a quote or a notice longer than its setting says."""
+    """No table keeps a question, an answer, a quote or a notice longer than configured; younger ones stay."""
     version = await add_version(database, channel, "a.pdf")
     await ask(database, channel, "old", version, "a.pdf")
     retention = Retention(database, SETTINGS)
@@ -115,7 +115,7 @@ async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
 async def test_the_audit_outlives_what_it_tells_of_and_goes_after_its_own_days(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that nobody's id stays in it for good."""
+    """Shows that no user id stays in it for ever."""
     audit = AuditLog(database)
     await audit.keep(AuditedAction("slack:T1ABC:U1ABC", "status", channel.tenant))
     await Retention(database, SETTINGS).delete_expired()
@@ -128,7 +128,7 @@ async def test_the_audit_outlives_what_it_tells_of_and_goes_after_its_own_days(
 async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_address(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that notices still find their way into a channel where nobody has asked for long."""
+    """Shows that notices still reach a channel whose last question is long ago."""
     await ask(database, channel, "old", await add_version(database, channel, "a.pdf"), "a.pdf")
     async with database.transaction() as session:
         await session.execute(update(InboxRow).values(address={"channel": "old", "asked": "old?"}))
@@ -146,7 +146,7 @@ async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_ad
 async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_words(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that what is too old ends as failed when its words go."""
+    """Shows that a question ends as failed when its text is erased."""
     inbox = Inbox(database)
     await inbox.receive(channel, event_key="e", message_key="m", thread="1", text="Old?", address={})
     with clock_ahead(timedelta(days=DAYS, seconds=1)):
@@ -157,7 +157,7 @@ async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_word
 async def test_a_channel_that_was_welcomed_is_not_welcomed_again_years_later(
     database: Database, channel: Channel
 ) -> None:
-    """Its notice stays, which holds no text; joining again makes no second one."""
+    """The welcome notice is kept, because it has no text; joining again adds no second one."""
     notices = Notices(database)
     await notices.welcome(channel.id)
     await notices.finish(await notices.claim(await notices.waiting(), 60), "posted")
@@ -171,7 +171,7 @@ async def test_a_channel_that_was_welcomed_is_not_welcomed_again_years_later(
 async def test_what_people_were_told_of_a_folder_last_is_remembered(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that a problem people know of is not told a second time because its notice is old."""
+    """Shows that a known problem is not announced again because its notice is old."""
     version = await add_version(database, channel, "a.pdf")
     async with database.transaction() as session:
         folder = (await session.get_one(DocumentRow, version.document_id)).folder_id
@@ -191,7 +191,7 @@ async def test_what_people_were_told_of_a_folder_last_is_remembered(
 async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that nothing which was quoted from a purged document is left in any table."""
+    """Shows that no quote of a purged document is left in any table."""
     gone = await add_version(database, channel, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "gone", gone, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "kept", await add_version(database, channel, "b.pdf"), "b.pdf")
@@ -213,7 +213,7 @@ async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
 async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that a document which had another name when it was quoted takes those quotes along."""
+    """Answers are found by version, whatever name the document had when it was quoted."""
     version = await add_version(database, channel, "old.pdf")
     await ask(database, channel, "asked", version, "old.pdf")
     async with database.transaction() as session:
@@ -226,7 +226,7 @@ async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
 async def test_what_a_direct_chat_was_shown_of_a_library_goes_with_the_document(
     database: Database, channel: Channel
 ) -> None:
-    """Shows that turn, trace and answer are erased in the chat, though the document is the library's."""
+    """Shows that turn, trace and answer are erased in the chat, although the document is the library's."""
     channels = Channels(database)
     library = await channels.ensure_library("policies")
     chat = await channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)

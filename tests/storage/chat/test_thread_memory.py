@@ -1,4 +1,4 @@
-"""Threads remember their own turns for a while, and no other thread's, on both databases."""
+"""Threads recall their own recent turns and no other thread's, on both databases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def channel(database: Database) -> Channel:
 
 
 def turn(channel: Channel, number: int, **values: object) -> NewTurn:
-    """Return the turn that was asked so many minutes after the first one."""
+    """Return a turn asked `number` minutes after the first one."""
     made = NewTurn(
         key=f"{channel.id}-{number}",
         channel_id=channel.id,
@@ -61,7 +61,7 @@ async def count_turns(database: Database) -> int:
 
 
 async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory, channel: Channel) -> None:
-    """Only those that were asked before the question, whenever they were answered, and only a few."""
+    """Only a few, and only those asked before the question, whenever they were answered."""
     for number in (2, 0, 1, *range(3, 10)):
         await memory.keep(turn(channel, number))
     recalled = await memory.recall(channel.id, "17.1", begin() + timedelta(minutes=8, seconds=30))
@@ -72,7 +72,7 @@ async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory,
 async def test_nothing_comes_from_another_thread_or_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """The same thread name in another channel is another thread."""
+    """The same thread id in another channel is another thread."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     await memory.keep(turn(channel, 0))
     await memory.keep(turn(channel, 1, thread="18.1"))
@@ -91,7 +91,7 @@ async def test_nothing_comes_from_another_thread_or_channel(
 
 
 async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemory, channel: Channel) -> None:
-    """A thread that was opened goes on after any pause; what just runs on begins anew after half an hour."""
+    """A thread continues after any pause; an unthreaded conversation restarts after half an hour."""
     minutes = (0, 40, 60)
     for number in minutes:
         await memory.keep(turn(channel, number, thread=""))
@@ -110,7 +110,7 @@ async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemor
 async def test_a_thread_below_a_message_of_a_running_conversation_begins_with_its_turn(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """Whoever replies to our answer in a direct chat, or to their own question, asks about that one alone."""
+    """A reply to our answer in a direct chat, or to one's own question, refers to that turn alone."""
     inbox = Inbox(database)
     for ts in ("21.1", "22.1"):
         await inbox.receive(
@@ -142,7 +142,7 @@ async def test_a_thread_below_a_message_of_a_running_conversation_begins_with_it
 async def test_a_question_is_remembered_once(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """A second answer to the same question changes nothing."""
+    """A second answer to the same question adds no turn."""
     await memory.keep(turn(channel, 0))
     await memory.keep(turn(channel, 0, answer="Another answer."))
     (recalled,) = await memory.recall(channel.id, "17.1", utc_now())
@@ -152,7 +152,7 @@ async def test_a_question_is_remembered_once(
 async def test_a_turn_knows_the_documents_that_were_cited(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """By whatever version of theirs; a version that is not known any more says nothing."""
+    """Any of their versions counts; unknown versions are ignored."""
     document = uuid4()
     async with database.transaction() as session:
         session.add(BlobRow(sha256="a" * 64, size=1))
@@ -173,7 +173,7 @@ async def test_a_turn_knows_the_documents_that_were_cited(
 async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """Nothing old is recalled even before it is erased; what is young stays."""
+    """Expired turns are not recalled even before they are deleted; younger ones stay."""
     await memory.keep(turn(channel, 0))
     with clock_ahead(timedelta(days=DAYS)):
         await memory.keep(turn(channel, 1, asked_at=utc_now()))
@@ -189,7 +189,6 @@ async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
 async def test_memory_goes_with_its_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """Whoever erases a channel erases what its threads remember."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     await memory.keep(turn(channel, 0))
     await memory.keep(turn(other, 0))
@@ -202,7 +201,7 @@ async def test_memory_goes_with_its_channel(
 async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """A worker that lost its question keeps neither; the one that has it keeps both."""
+    """A worker that lost its lease stores neither; the current one stores both."""
     inbox = Inbox(database)
     await inbox.receive(channel, event_key="e1", message_key="m1", thread="17.1", text="?", address={})
     lost = await inbox.claim("slow", 0, (Platform.SLACK,))
@@ -220,7 +219,7 @@ async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
 async def test_a_chat_recalls_only_what_the_documents_that_it_asks_said(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    """Of other documents nothing comes back, and of a turn without any only what the person wrote."""
+    """Answers from other documents are dropped; a turn without sources keeps only the user's words."""
     library = await Channels(database).ensure_library("policies")
     ours, others = await add_version(database, library), await add_version(database, channel)
     cited = [(), (ours,), (others,), (ours, others), (ours, 10_000)]
@@ -235,7 +234,7 @@ async def test_a_chat_recalls_only_what_the_documents_that_it_asks_said(
 
 
 async def add_version(database: Database, channel: Channel) -> int:
-    """Return a document of a channel with one version; returns the version's id."""
+    """Add a document with one version; return the version's id."""
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location="/srv", watched=True)
         session.add_all([folder, BlobRow(sha256=f"{channel.id:064x}", size=1)])

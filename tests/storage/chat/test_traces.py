@@ -1,4 +1,4 @@
-"""Records of questions are kept under their channel for a while, once each, on both databases."""
+"""Question traces are stored by channel, once each, until they expire, on both databases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAYS = 30
 
 @pytest.fixture
 def records(database: Database) -> QuestionRecords:
-    """No records yet."""
+    """An empty trace store."""
     return QuestionRecords(database, DAYS)
 
 
@@ -39,7 +39,7 @@ async def count(database: Database) -> int:
 
 
 async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, channel: Channel) -> None:
-    """By its channel and its question's id together."""
+    """Looked up by channel and question id together."""
     record = {"question": "Wann?", "looks": [{"score": 0.5, "vector": None}]}
     await records.keep("17", channel.id, utc_now(), "grounded", record)
     kept = await records.get(channel.id, "17")
@@ -52,7 +52,7 @@ async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, chan
 async def test_the_first_question_of_a_channel_is_known_by_its_records(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Another channel's is none of it; where no record is kept nobody knows."""
+    """Other channels do not count; with traces switched off no question is the first."""
     assert await records.is_first(channel.id)
     await records.keep("17", channel.id, utc_now(), "passages", {})
     assert not await records.is_first(channel.id)
@@ -63,7 +63,7 @@ async def test_the_first_question_of_a_channel_is_known_by_its_records(
 async def test_a_question_that_is_answered_again_has_its_last_record(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """A crash between answer and delivery makes no second one."""
+    """A crash between answer and delivery adds no second trace."""
     await records.keep("17", channel.id, utc_now(), "failed", {"answer": "a"})
     await records.keep("17", channel.id, utc_now(), "grounded", {"answer": "b"})
     (kept,) = await records.latest(channel.id)
@@ -74,7 +74,7 @@ async def test_a_question_that_is_answered_again_has_its_last_record(
 async def test_the_last_records_of_a_channel_are_listed(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Newest first, only so many, and none of another channel."""
+    """Newest first, up to a limit, and none of another channel."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     now = utc_now()
     for number in range(MAX_LISTED + 1):
@@ -86,7 +86,7 @@ async def test_the_last_records_of_a_channel_are_listed(
 async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Nothing old is shown even before it is erased; what is young stays."""
+    """Expired traces are hidden even before they are deleted; younger ones stay."""
     await records.keep("old", channel.id, utc_now(), "chat", {})
     with clock_ahead(timedelta(days=DAYS, seconds=1)):
         await records.keep("young", channel.id, utc_now(), "chat", {})
@@ -102,7 +102,6 @@ async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
 async def test_records_go_with_their_channel(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Whoever erases a channel erases how its questions were answered."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     await records.keep("1", channel.id, utc_now(), "chat", {})
     await records.keep("1", other.id, utc_now(), "chat", {})
@@ -114,7 +113,6 @@ async def test_records_go_with_their_channel(
 async def test_no_days_keep_nothing_and_erase_what_is_there(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Who switches records off has none any more, not even those from before."""
     await records.keep("1", channel.id, utc_now() - timedelta(seconds=1), "chat", {})
     off = QuestionRecords(database, 0)
     await off.keep("2", channel.id, utc_now(), "chat", {})
@@ -123,8 +121,10 @@ async def test_no_days_keep_nothing_and_erase_what_is_there(
 
 
 async def test_records_say_how_each_question_fared(database: Database) -> None:
-    """Shows words, state and all that was said of it, one entry a question, without the old ones and, where
-    it is asked for, without what only its asker saw."""
+    """Returns question, state and all feedback, one entry per question.
+
+    Expired traces are left out and, on request, those of private answers.
+    """
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
     records, feedback = QuestionRecords(database, 30), FeedbackStore(database)
     await Inbox(database).receive(

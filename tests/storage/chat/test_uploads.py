@@ -1,4 +1,4 @@
-"""Whose uploads there are: each counted once, against its channel's quota, on both databases."""
+"""Uploads: stored once each and counted against the channel's quota, on both databases."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def new(channel: int, key: str, sha256: str = "", size: int = 10) -> NewUpload:
 
 
 def called(name: str) -> Any:
-    """Return a choice of this name."""
+    """Return a function that always chooses this name."""
     return lambda taken: name
 
 
 @pytest.fixture
 async def shelf(database: Database) -> NoticeShelf:
-    """A channel whose folder lies in the inbox."""
+    """A channel with a folder in the inbox."""
     shelf = await open_shelf(database, IT)
     async with database.transaction() as session:
         (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
@@ -42,14 +42,14 @@ async def shelf(database: Database) -> NoticeShelf:
 
 
 async def keep(shelf: NoticeShelf, key: str, name: str, **values: Any) -> Upload:
-    """One that is kept."""
+    """Store an upload that must be accepted."""
     kept = await Uploads(shelf.database).keep(new(shelf.channel.id, key, **values), called(name), QUOTA)
     assert isinstance(kept, Upload)
     return kept
 
 
 async def test_an_upload_is_kept_once_under_the_name_that_was_chosen(shelf: NoticeShelf) -> None:
-    """Shows that the same message again gets the same upload; whoever chooses is told what is taken."""
+    """The same message again returns the same upload; the naming function receives the names in use."""
     uploads = Uploads(shelf.database)
     first = await keep(shelf, "m1", "a.pdf")
     assert await keep(shelf, "m1", "other.pdf") == first
@@ -68,7 +68,7 @@ async def test_an_upload_is_kept_once_under_the_name_that_was_chosen(shelf: Noti
 
 
 async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: NoticeShelf) -> None:
-    """Shows both limits to the byte, and that what was removed makes room."""
+    """Both limits are exact to the byte, and removing an upload frees its share."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
     other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
     await uploads.keep(new(other.id, "m0", size=90), called("a.pdf"), QUOTA)
@@ -86,7 +86,7 @@ async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: Noti
 
 
 async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: NoticeShelf) -> None:
-    """Whoever makes channels without end fills their own share; another workspace's is untouched."""
+    """Creating more channels does not raise the limit; another workspace is unaffected."""
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     full = UploadRefusal.INSTALLATION_FULL, ""
     quota, huge = UploadQuota(2, 100), UploadQuota(1000, 10_000)
@@ -109,7 +109,7 @@ async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: No
 
 
 async def test_a_library_holds_what_a_channel_does_whatever_others_hold(shelf: NoticeShelf) -> None:
-    """It belongs to no installation: together libraries may hold more than one."""
+    """Libraries belong to no installation: together they may exceed its limit."""
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     quota = UploadQuota(1, 100)
     for number in range(FULL_CHANNELS + 1):
@@ -120,7 +120,7 @@ async def test_a_library_holds_what_a_channel_does_whatever_others_hold(shelf: N
 
 
 async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
-    """Shows it of another upload and a dropped file; of a deleted one, and elsewhere, they are new."""
+    """Duplicates of uploads and dropped files are found; deleted ones and other channels do not count."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
     await keep(shelf, "m1", "a.pdf", sha256="s1")
     again = await uploads.keep(new(channel, "m2", "s1"), called("b.pdf"), QUOTA)
@@ -138,7 +138,7 @@ async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: Not
 
 
 async def test_an_upload_is_found_as_the_document_that_it_became(shelf: NoticeShelf) -> None:
-    """Shows that a file of the same path in another kind of folder is another one."""
+    """A file of the same path in another kind of folder is another document."""
     uploads = Uploads(shelf.database)
     upload = await keep(shelf, "m1", "a.pdf")
     assert await uploads.document(upload) is None
@@ -152,7 +152,7 @@ async def test_an_upload_is_found_as_the_document_that_it_became(shelf: NoticeSh
 
 
 async def test_a_removal_is_audited_with_it(shelf: NoticeShelf) -> None:
-    """Shows that the upload goes and the action stays."""
+    """The upload is deleted and its audit entry stays."""
     upload = await keep(shelf, "m1", "a.pdf")
     action = AuditedAction("slack:T1:U1", "remove_upload", shelf.channel.tenant, str(upload.id))
     await Uploads(shelf.database).forget(upload, action)
@@ -161,7 +161,7 @@ async def test_a_removal_is_audited_with_it(shelf: NoticeShelf) -> None:
 
 
 async def test_what_is_told_of_an_upload_is_a_group_and_a_batch_of_its_own(shelf: NoticeShelf) -> None:
-    """Shows a file that answers, one that failed, and a dropped one: three groups, claimed one by one."""
+    """A live upload, a failed one and a dropped file form three groups, claimed one by one."""
     good, bad = await keep(shelf, "m1", "a.pdf"), await keep(shelf, "m2", "b.pdf")
     await shelf.publish(await shelf.add("uploads/a.pdf"))
     await shelf.fail(await shelf.add("uploads/b.pdf", state="failed"))
@@ -180,7 +180,7 @@ async def test_what_is_told_of_an_upload_is_a_group_and_a_batch_of_its_own(shelf
 
 
 async def test_a_file_that_is_uploaded_again_gets_a_receipt_again(shelf: NoticeShelf) -> None:
-    """Shows that removing an upload and bringing the same bytes back is told once more, and a dropped not."""
+    """Removing an upload and adding the same bytes again is announced; a dropped file is not."""
     version, dropped = await shelf.add("uploads/a.pdf"), await shelf.add("dropped.pdf")
     first = await keep(shelf, "m1", "a.pdf", sha256="s1")
     await shelf.publish(version)

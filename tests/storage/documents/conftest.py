@@ -16,7 +16,7 @@ from storage.sql.tables import FolderRow
 
 @pytest.fixture
 def shelf_of(database: Database) -> Callable[[str], Awaitable[Shelf]]:
-    """Makes a local channel of some name with one folder."""
+    """A factory of local channels with one folder each."""
 
     async def make(name: str) -> Shelf:
         channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", name))
@@ -30,7 +30,7 @@ def shelf_of(database: Database) -> Callable[[str], Awaitable[Shelf]]:
 
 @pytest.fixture
 async def shelf(shelf_of: Callable[[str], Awaitable[Shelf]]) -> Shelf:
-    """The channel most tests look at."""
+    """The default channel."""
     return await shelf_of("it")
 
 

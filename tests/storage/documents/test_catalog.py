@@ -1,4 +1,4 @@
-"""The catalog says what answers right now, what is on its way, and what could not be read."""
+"""The catalog lists what is live, in progress and unreadable."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ async def only_status(catalog: Catalog, shelf: Shelf) -> DocumentStatus:
 
 
 async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Catalog, shelf: Shelf) -> None:
-    """Document, version, reading, rung, file and title of a live publication come from one query."""
+    """Document, version, reading, rung, file and title come from one query."""
     document, publication = await shelf.live("sops/SOP-IT-04.pdf")
     live = (await catalog.live(shelf.channel_id, [publication.id, uuid4()]))[publication.id]
     assert (live.document_id, live.version_id, live.reading_id) == (
@@ -44,7 +44,7 @@ async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Cata
 async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
-    """Before the flip the pending one is hidden, after it the retired one, once removed neither is listed."""
+    """Before the flip the pending one is hidden, then the retired one; removed ones are never listed."""
     document, old = await shelf.live("a.pdf")
     version = await shelf.version(document, 2)
     new = await shelf.publication(version, await shelf.reading(version), "pending")
@@ -64,7 +64,7 @@ async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(
 
 
 async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: Shelf) -> None:
-    """The moment its row says deleted, its publication is hidden, although nothing was cleaned yet."""
+    """A soft-deleted document's publication is hidden before anything is cleaned up."""
     document, publication = await shelf.live("a.pdf")
     assert await catalog.has_live(shelf.channel_id)
     await shelf.set(document, state="deleted")
@@ -80,7 +80,7 @@ async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: 
 async def test_two_channels_see_nothing_of_each_other(
     catalog: Catalog, shelf_of: Callable[[str], Awaitable[Shelf]]
 ) -> None:
-    """Asking for another channel's publication by its very id finds nothing, nor does any list."""
+    """Another channel's publication is not found even by its id, nor in any list."""
     ours, theirs = await shelf_of("ours"), await shelf_of("theirs")
     _, our_publication = await ours.live("ours.pdf")
     _, their_publication = await theirs.live("theirs.pdf")
@@ -96,7 +96,7 @@ async def test_two_channels_see_nothing_of_each_other(
 
 
 async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: Shelf) -> None:
-    """Waiting; reading while a worker holds it and until it is published; live at quick; live at full."""
+    """Waiting; reading while leased and until it is published; live at quick; live at full."""
     document = await shelf.document("a.pdf")
     assert ((await only_status(catalog, shelf)).state, document.id) == ("waiting", document.id)
     version = await shelf.version(document)
@@ -118,7 +118,7 @@ async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: S
 
 
 async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Shelf) -> None:
-    """A dead worker's document does not look as if somebody were reading it."""
+    """A dead worker's document is not shown as being read."""
     version = await shelf.version(await shelf.document("a.pdf"))
     await shelf.reading(version, state="waiting", lease_until=utc_now() + timedelta(seconds=30))
     assert (await only_status(catalog, shelf)).state == "reading"
@@ -127,7 +127,7 @@ async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Sh
 
 
 async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) -> None:
-    """The sentence of a reading or a publication that is put off is shown."""
+    """The reason of a postponed reading or publication is shown."""
     version = await shelf.version(await shelf.document("a.pdf"))
     reading = await shelf.reading(version, state="waiting", reason="the disk is full")
     assert (await only_status(catalog, shelf)).reason == "the disk is full"
@@ -141,7 +141,7 @@ async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) ->
 async def test_an_unreadable_document_is_quarantined_with_its_sentence(
     catalog: Catalog, shelf: Shelf
 ) -> None:
-    """True if its bytes could not be stored or its reading failed for good, the sentence is shown."""
+    """Both if its bytes could not be stored and if its reading failed for good."""
     await shelf.document("large.pdf", state="quarantined", reason="larger than 200 MB")
     version = await shelf.version(await shelf.document("locked.pdf"))
     await shelf.reading(version, state="failed", reason="needs a password", title="")
@@ -156,7 +156,7 @@ async def test_an_unreadable_document_is_quarantined_with_its_sentence(
 async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
     catalog: Catalog, shelf: Shelf
 ) -> None:
-    """State and version are those of what answers; the reason tells of the newer one, and if it failed."""
+    """State and version are the live one's; the reason mentions the newer one, and its failure."""
     document, publication = await shelf.live("a.pdf")
     newer = await shelf.version(document, 2)
     reading = await shelf.reading(newer, state="waiting")
@@ -179,7 +179,7 @@ async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
 async def test_a_live_document_says_since_when_and_whether_it_replaced_another(
     catalog: Catalog, shelf: Shelf
 ) -> None:
-    """Shows number and arrival of the version that answers; neither of one that is still on its way."""
+    """Both are those of the live version; a document in progress has neither."""
     document = await shelf.document("a.pdf")
     first = await shelf.version(document)
     waiting = await only_status(catalog, shelf)
@@ -194,7 +194,7 @@ async def test_a_live_document_says_since_when_and_whether_it_replaced_another(
 
 
 async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog, shelf: Shelf) -> None:
-    """A document that answers by words is not quarantined when its vectors could not be made."""
+    """A document searchable by words is not quarantined when its vectors failed."""
     document, publication = await shelf.live("a.pdf")
     version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256="")
     version.sha256 = (await only_status(catalog, shelf)).version
@@ -204,7 +204,7 @@ async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog,
 
 
 async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -> None:
-    """Files and pages by rung; quarantined apart; deleted ones not at all; nothing is zero everywhere."""
+    """Files and pages per rung, quarantined ones apart, no deleted ones; an empty channel is all zero."""
     nothing = await catalog.progress(shelf.channel_id)
     assert (nothing.files, nothing.waiting, nothing.quick.seconds_left) == (0, 0, 0.0)
     await shelf.live("quick.pdf")
@@ -223,7 +223,7 @@ async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -
 
 
 async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catalog, shelf: Shelf) -> None:
-    """Pages without text, unread pages, struck words and a repaired file are named although it answers."""
+    """Pages without text, unread pages, struck words and a repaired file are reported."""
     document = await shelf.document("a.pdf")
     version = await shelf.version(document)
     details = {
@@ -246,7 +246,7 @@ async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catal
 async def test_a_document_tells_what_is_wrong_with_its_folder(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
-    """An outage concerns all documents of a folder, a question only those it asks about."""
+    """An outage applies to all documents of a folder, a deletion to confirm only to its files."""
     vanished, _ = await shelf.live("a.pdf")
     await shelf.live("b.pdf")
     async with database.transaction() as session:
@@ -264,7 +264,7 @@ async def test_a_document_tells_what_is_wrong_with_its_folder(
 
 
 async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: Shelf) -> None:
-    """A new generation is visible while the old reading answers."""
+    """A new generation is visible while the old reading stays live."""
     document, publication = await shelf.live("a.pdf", Rung.FULL)
     sha256 = (await only_status(catalog, shelf)).version
     version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256=sha256)
@@ -275,7 +275,7 @@ async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: She
 
 
 async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Catalog, shelf: Shelf) -> None:
-    """A link's version tells its file, its best reading, and whether a newer version answers by now."""
+    """A link's version yields its file, its best reading, and whether a newer version is live."""
     document, old = await shelf.live("a.pdf")
     assert await catalog.source(9_999) is None
     source = await catalog.source(old.version_id)
@@ -298,8 +298,10 @@ async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Cat
 async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
-    """Shows live documents of a title, of a printed one, of an admin's, of a file's name anywhere; nothing
-    that merely is like them, nothing of no name."""
+    """Live documents match by title, by printed or admin title, or by file name anywhere.
+
+    Similar names and an empty name match none.
+    """
 
     async def put(file: str, title: str, printed: str = "") -> int:
         version = await shelf.version(await shelf.document(file))

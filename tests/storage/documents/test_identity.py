@@ -1,4 +1,4 @@
-"""Which document a file is: told by content, inode and name."""
+"""File identity: documents are matched by content, inode and name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def document(
 
 
 def test_a_swap_is_told_without_inodes() -> None:
-    """Shows that stores that know no inodes keep documents too."""
+    """Shows that renames are matched on stores without inodes, too."""
     a, b = document("a", "A"), document("b", "B")
     moves = match_renames({"a": FileFingerprint("B", 0), "b": FileFingerprint("A", 0)}, [a, b])
     assert moves == {"a": b.id, "b": a.id}
 
 
 def test_a_ring_of_three_is_told_without_inodes() -> None:
-    """Shows that any permutation is one."""
+    """Shows that any permutation is detected."""
     ring = [document(name, name.upper()) for name in "abc"]
     moves = match_renames(
         {"a": FileFingerprint("C", 0), "b": FileFingerprint("A", 0), "c": FileFingerprint("B", 0)}, ring
@@ -33,7 +33,7 @@ def test_a_ring_of_three_is_told_without_inodes() -> None:
 
 
 def test_without_inodes_a_changed_name_keeps_its_document() -> None:
-    """Shows the choice between a rename that was replaced and a copy that was edited."""
+    """A rename that was replaced and a copy that was edited look the same: the name decides."""
     assert (
         match_renames({"a": FileFingerprint("NEW", 0), "b": FileFingerprint("A", 0)}, [document("a", "A")])
         == {}
@@ -41,25 +41,25 @@ def test_without_inodes_a_changed_name_keeps_its_document() -> None:
 
 
 def test_a_file_that_replaces_another_by_its_name_becomes_its_new_version() -> None:
-    """Shows that a name whose document went nowhere keeps it."""
+    """Shows that a document that was not moved keeps its name."""
     a, b = document("a", "A"), document("b", "B", left=True)
     assert match_renames({"a": FileFingerprint("B", 0)}, [a, b]) == {}
 
 
 def test_a_hard_link_is_no_move() -> None:
-    """Shows that a document whose file is still there stays, whatever else has its inode."""
+    """A document whose file still exists is not moved, whatever else has its inode."""
     a = document("a", "A", 7, may=False)
     assert match_renames({"b": FileFingerprint("A", 7)}, [a]) == {}
 
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_of_two_copies_the_one_with_the_inode_is_the_document(missing: bool) -> None:
-    """Shows whom a document follows when its bytes turn up twice."""
+    """Shows which copy a document follows when its bytes appear twice."""
     a = document("a", "A", 7, left=missing)
     assert match_renames({"b": FileFingerprint("A", 8), "c": FileFingerprint("A", 7)}, [a]) == {"c": a.id}
 
 
 def test_a_living_document_wins_a_name_over_a_deleted_one_with_the_same_bytes() -> None:
-    """Shows that what is deleted stays deleted while somebody else can be meant."""
+    """Shows that a deleted document is not revived while a live one matches."""
     gone, living = document("a", "A", deleted=True), document("b", "A", left=True)
     assert match_renames({"a": FileFingerprint("A", 0)}, [gone, living]) == {"a": living.id}

@@ -1,4 +1,4 @@
-"""How far everything has come: counted by the newest version, timed by the last seconds, never nonsense."""
+"""Ingestion progress: counted by the newest version, timed over the last seconds, never nonsense."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, 
 
 
 class Library:
-    """A folder of documents in states that a test chooses."""
+    """A folder of documents in any state."""
 
     def __init__(self, database: Database, channel_id: int, folder_id: int) -> None:
         self._now = utc_now()
@@ -46,7 +46,7 @@ class Library:
         took: float | None = None,
         seconds_ago: float = 3600,
     ) -> None:
-        """A version with readings in these states, one of which may answer."""
+        """Add a version with readings in these states, one of which may be live."""
         sha256 = uuid4().hex * 2
         done_at = self._now - timedelta(seconds=seconds_ago)
         version = VersionRow(document_id=document.id, number=number, sha256=sha256)
@@ -75,24 +75,24 @@ class Library:
                 session.add(shown)
 
     async def read(self, file: str, **values: object) -> None:
-        """A document that answers by words."""
+        """Add a document that is searchable by words."""
         await self.version(
             await self.document(file), live=Rung.QUICK, readings={Rung.QUICK: "done"}, **values
         )
 
     async def unread(self, file: str, size: int = 1000) -> None:
-        """A document that nobody has opened yet."""
+        """Add a document that was not opened yet."""
         await self.version(await self.document(file), readings={Rung.QUICK: "waiting"}, size=size)
 
     async def progress(self, file: str | None = None) -> Progress:
-        """Measure it at the moment that all its times are counted from, however slow the machine is."""
+        """Measure at the moment from which all times count, however slow the machine is."""
         async with self._database.snapshot() as session:
             return await measure_progress(session, [in_folder(self.folder_id, file)], now=self._now)
 
 
 @pytest.fixture
 async def library(database: Database) -> Library:
-    """An empty one."""
+    """An empty folder."""
     channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "it"))
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location="/it", watched=True)
@@ -101,7 +101,7 @@ async def library(database: Database) -> Library:
 
 
 async def test_no_time_is_promised_before_anything_was_read(library: Library) -> None:
-    """Shows that "nothing known" is not shown as "done", nor as a speed of nought."""
+    """Shows that "unknown" is not shown as "done", nor as a speed of zero."""
     await library.unread("a.pdf")
     progress = await library.progress()
     assert (progress.quick.pages_per_second, progress.quick.seconds_left) == (None, None)
@@ -109,13 +109,13 @@ async def test_no_time_is_promised_before_anything_was_read(library: Library) ->
 
 
 async def test_files_that_are_still_arriving_are_counted_and_promise_nothing(library: Library) -> None:
-    """Shows that a file nobody looked into yet keeps an ingestion from looking finished."""
+    """Shows that an unopened file keeps ingestion from looking finished."""
     progress = (await library.progress()).with_arriving(2)
     assert (progress.files, progress.waiting, progress.quick.seconds_left) == (2, 2, None)
 
 
 async def test_the_time_left_of_unread_files_follows_their_bytes(library: Library) -> None:
-    """Shows that pages which nobody can know yet are foreseen from the size of their files."""
+    """Shows that unknown page counts are estimated from file sizes."""
     for number in range(5):
         await library.read(f"{number}.pdf", size=1000, pages=10, seconds_ago=10 - number)
     await library.unread("large.pdf", size=40_000)
@@ -125,7 +125,7 @@ async def test_the_time_left_of_unread_files_follows_their_bytes(library: Librar
 
 
 async def test_the_speed_is_that_of_the_last_seconds(library: Library) -> None:
-    """Shows that what was read an hour ago says nothing of today's speed."""
+    """Shows that a file read an hour ago has no effect on the current speed."""
     for number in range(5):
         await library.read(f"{number}.pdf", seconds_ago=3600 + number)
     await library.unread("new.pdf")
@@ -133,7 +133,7 @@ async def test_the_speed_is_that_of_the_last_seconds(library: Library) -> None:
 
 
 async def test_two_files_at_one_moment_are_no_speed(library: Library) -> None:
-    """Shows that a start is not announced with thousands of pages a second."""
+    """Shows that a start is not reported as thousands of pages a second."""
     await library.read("a.pdf", seconds_ago=0.02)
     await library.read("b.pdf", seconds_ago=0.01)
     await library.unread("c.pdf")
@@ -141,7 +141,6 @@ async def test_two_files_at_one_moment_are_no_speed(library: Library) -> None:
 
 
 async def test_nothing_is_left_and_nothing_is_fast_when_all_is_done(library: Library) -> None:
-    """Shows that the end is the same for everybody who asks, however late."""
     for number in range(3):
         await library.read(f"{number}.pdf", seconds_ago=5 - number)
     progress = await library.progress()
@@ -150,7 +149,7 @@ async def test_nothing_is_left_and_nothing_is_fast_when_all_is_done(library: Lib
 
 
 async def test_a_replaced_file_answers_and_waits_at_the_same_time(library: Library) -> None:
-    """Shows that a newer version is work to do while the old one goes on answering."""
+    """Shows that a newer version is pending while the old one stays live."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
     await library.version(document, 2, readings={Rung.QUICK: "waiting"})
@@ -161,7 +160,7 @@ async def test_a_replaced_file_answers_and_waits_at_the_same_time(library: Libra
 async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_answers(
     library: Library,
 ) -> None:
-    """Shows that a failure is counted once, and that nobody waits for it."""
+    """Shows that a failure is counted once and is not pending, although the old version stays live."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.QUICK, readings={Rung.QUICK: "done"})
     await library.version(document, 2, readings={Rung.QUICK: "failed"})
@@ -172,7 +171,7 @@ async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_a
 
 
 async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(library: Library) -> None:
-    """Shows that a file whose vectors failed is finished as far as it goes."""
+    """Shows that a file whose vectors failed counts as finished."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.QUICK, readings={Rung.QUICK: "done", Rung.FULL: "failed"})
     progress = await library.progress()
@@ -181,7 +180,7 @@ async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(librar
 
 
 async def test_a_live_document_that_is_read_anew_is_work_again(library: Library) -> None:
-    """Shows that a new generation's readings are visible as progress while the old ones answer."""
+    """Shows that a new generation's readings count while the old ones stay live."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
     assert (await library.progress()).has_reached(Rung.FULL)
@@ -195,7 +194,7 @@ async def test_a_live_document_that_is_read_anew_is_work_again(library: Library)
 
 
 async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) -> None:
-    """Shows that a book of thousands of pages moves before its last page."""
+    """Shows that a book of thousands of pages makes progress before its last page."""
     readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
     document = await library.document("book.pdf")
     await library.version(document, live=Rung.QUICK, readings=readings, pages=5000, begun=1200)
@@ -207,7 +206,7 @@ async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) ->
 async def test_pages_that_were_done_stay_done_until_they_answer_and_when_the_rest_fails(
     library: Library,
 ) -> None:
-    """Shows that the count never falls: neither between reading and answering, nor with a failure."""
+    """Neither between reading and publication, nor when the rest fails."""
     for file, state in (("done.pdf", "done"), ("failed.pdf", "failed")):
         readings = {Rung.QUICK: "done", Rung.FULL: state}
         await library.version(
@@ -218,7 +217,7 @@ async def test_pages_that_were_done_stay_done_until_they_answer_and_when_the_res
 
 
 async def test_the_time_left_of_a_long_book_follows_the_pages_that_it_has_done(library: Library) -> None:
-    """Shows that a reading on its way has a speed of its own, and that all files' pages are left to it."""
+    """The remaining pages of all files are estimated at that speed."""
     readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
     await library.version(
         await library.document("book.pdf"),
@@ -235,7 +234,7 @@ async def test_the_time_left_of_a_long_book_follows_the_pages_that_it_has_done(l
 
 
 async def test_a_long_reading_that_has_just_ended_is_no_burst(library: Library) -> None:
-    """Shows that pages count for the time in which they were read, not for the moment of the last one."""
+    """Shows that pages count over the time of their reading, not at the moment of the last one."""
     done = {Rung.QUICK: "done", Rung.FULL: "done"}
     await library.version(
         await library.document("book.pdf"),
@@ -257,7 +256,7 @@ async def test_a_long_reading_that_has_just_ended_is_no_burst(library: Library) 
 
 
 async def test_one_file_of_a_folder_has_a_progress_of_its_own(library: Library) -> None:
-    """Shows that ingesting one file does not speak of its neighbours."""
+    """Shows that the progress of one file excludes its neighbours."""
     await library.read("a.pdf")
     await library.unread("b.pdf")
     assert (await library.progress("a.pdf")).files == 1

@@ -1,4 +1,4 @@
-"""The words of a channel are those of its live documents, and of no others."""
+"""A channel's vocabulary is that of its live documents only."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from storage.documents.vocabulary import Vocabularies
 from storage.files.reading_files import ReadingFiles
 from storage.models import Chunk
 
-# Every reading's own title; its file's name counts beside it.
+# Every reading has this title; the file name counts, too.
 NAMES = {"the", "title"}
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> ReadingFiles:
-    """The files of readings."""
     return ReadingFiles(tmp_path)
 
 
 @pytest.fixture
 def vocabularies(catalog: Catalog, files: ReadingFiles) -> Vocabularies:
-    """The words of the same database's channels."""
+    """The vocabularies of the same database's channels."""
     return Vocabularies(catalog, files)
 
 
@@ -40,7 +39,7 @@ async def write(files: ReadingFiles, reading_id: UUID, *texts: str, heading: str
 async def test_words_come_from_texts_headings_title_and_file_name(
     files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
 ) -> None:
-    """Shows how words are counted: lower case, accents and endings kept, no digits, compounds in parts."""
+    """Lower case, with accents and endings, without digits, compounds split."""
     _, publication = await shelf.live("sops/Tape-04.pdf")
     await write(files, publication.reading_id, "Backups run. Größe: 12 kg", "backups", heading="Day-to-day")
     assert await vocabularies.words(shelf.channel_id) == {
@@ -54,7 +53,7 @@ async def test_no_word_of_another_channel_or_of_what_is_not_live_is_there(
     shelf: Shelf,
     shelf_of: Callable[[str], Awaitable[Shelf]],
 ) -> None:
-    """Shows that pending, retired and deleted documents, and other channels, give no words."""
+    """Pending, retired and deleted documents and other channels add none."""
     other = await shelf_of("hr")
     _, foreign = await other.live("b.pdf")
     await write(files, foreign.reading_id, "salaries")
@@ -75,7 +74,7 @@ async def test_no_word_of_another_channel_or_of_what_is_not_live_is_there(
 async def test_a_reading_is_counted_once(
     files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
 ) -> None:
-    """Shows that words stay known while readings come, and without the files they were counted from."""
+    """Shows that counts are cached across readings, even when the counted files are gone."""
     _, first = await shelf.live("a.pdf")
     await write(files, first.reading_id, "tape")
     await vocabularies.words(shelf.channel_id)
@@ -89,7 +88,7 @@ async def test_a_reading_is_counted_once(
 async def test_a_lost_reading_costs_its_words_only_until_it_is_made_again(
     files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
 ) -> None:
-    """Shows that the words of the others are there meanwhile."""
+    """Shows that the words of other documents stay available."""
     _, first = await shelf.live("a.pdf")
     _, second = await shelf.live("b.pdf")
     await write(files, second.reading_id, "disk")
@@ -99,12 +98,12 @@ async def test_a_lost_reading_costs_its_words_only_until_it_is_made_again(
 
 
 class HangingFiles(ReadingFiles):
-    """On a disk that does not answer at first."""
+    """Reading files on a disk whose first read hangs."""
 
     hangs = True
 
     async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
-        """Those of a reading, the second time."""
+        """Return a reading's counts on the second call."""
         if self.hangs:
             self.hangs = False
             await asyncio.Event().wait()
@@ -114,7 +113,7 @@ class HangingFiles(ReadingFiles):
 async def test_what_is_not_counted_in_time_is_left_for_the_next_question(
     tmp_path: Path, catalog: Catalog, shelf: Shelf
 ) -> None:
-    """Shows that no question waits for a whole channel to be counted."""
+    """Shows that no question waits until a whole channel is counted."""
     files = HangingFiles(tmp_path)
     vocabularies = Vocabularies(catalog, files)
     _, publication = await shelf.live("a.pdf")

@@ -1,4 +1,4 @@
-"""How much work waits, as SQL tells it on both engines, for a home of any size."""
+"""Pending work, counted in SQL on both engines, for a home of any size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.sql.tables import BlobRow, ChannelRow, InboxRow, ReadingRow, WebPag
 
 
 async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(database: Database) -> None:
-    """Shows that what waits has an age and its leases, and that what is done is only counted."""
+    """Pending work has an age and leases; finished work is only counted."""
     now = utc_now()
     async with database.transaction() as session:
         channel = ChannelRow(tenant="lo_" + 52 * "c", platform="local", name="it")
@@ -47,7 +47,7 @@ async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(databas
 async def test_documents_are_counted_as_people_see_them(
     database: Database, catalog: Catalog, shelf: Shelf
 ) -> None:
-    """Shows that a file whose reading failed counts as quarantined, and one that answers does not."""
+    """A file whose reading failed counts as quarantined, a live one does not."""
 
     async def counted() -> dict[str, int]:
         return {one.state: one.count for one in await read_workload(database) if one.table == "document"}
@@ -56,7 +56,7 @@ async def test_documents_are_counted_as_people_see_them(
     await shelf.live("live.pdf")
     await shelf.document("large.pdf", state="quarantined")
     locked = await shelf.version(await shelf.document("locked.pdf"))
-    for rung in ("quick", "full"):  # both failed, and it is one document
+    for rung in ("quick", "full"):  # both failed, yet it is one document
         await shelf.reading(locked, rung, state="failed")
     answering, _ = await shelf.live("replaced.pdf")
     await shelf.reading(await shelf.version(answering, 2), state="failed")

@@ -1,4 +1,4 @@
-"""Cosines of any embedder read on the bundled one's scale."""
+"""Cosines of any embedder are mapped to the bundled one's scale."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import DEVIATION, MEAN, PAIRS, CosineScale, moments
 from storage.embeddings.onnx_embedder import BundledEmbedder
 
-# Length of what all squashed vectors have in common: their cosines begin at 0.8.
+# Length of the component that all squashed vectors share: their cosines start at 0.8.
 SHARED = 2.0
 
 
 class SquashedEmbedder(QueryEmbedder):
-    """The bundled embedder's vectors, drawn near to each other as some models' are."""
+    """The bundled embedder with its vectors squeezed together, as those of some models are."""
 
     def __init__(self, embedder: BundledEmbedder) -> None:
         super().__init__(embedder, seconds=60)
@@ -24,7 +24,7 @@ class SquashedEmbedder(QueryEmbedder):
         self.calls = 0
 
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return each with the same long part added."""
+        """Add the same long component to each vector."""
         self.calls += 1
         own = await self._own.aembed(texts)
         drawn = np.hstack([own, np.full((len(own), 1), SHARED, dtype=np.float32)])
@@ -42,7 +42,7 @@ def bundled() -> Iterator[BundledEmbedder]:
 async def test_another_embedders_cosines_are_put_where_the_bundled_one_has_them(
     bundled: BundledEmbedder,
 ) -> None:
-    """Shows that a cosine above 0.8 of a model that has no lower ones is read as the little that it is."""
+    """Shows that 0.8 from a model without lower cosines is read as low similarity."""
     squashed = SquashedEmbedder(bundled)
     scale = CosineScale(squashed)
     texts = ["May I bring a dog?", "Dogs are not allowed in the office.", "Net sales rose by 5 %."]
@@ -54,7 +54,7 @@ async def test_another_embedders_cosines_are_put_where_the_bundled_one_has_them(
 
 
 async def test_it_is_measured_once_and_the_bundled_one_never(bundled: BundledEmbedder) -> None:
-    """Shows that calibrating costs one batch, and none for the embedder that all was measured with."""
+    """A batch per embedder; none for the bundled one, whose scale is the reference."""
     squashed = SquashedEmbedder(bundled)
     for scale in (CosineScale(squashed), CosineScale()):
         await scale.calibrate()
@@ -64,26 +64,26 @@ async def test_it_is_measured_once_and_the_bundled_one_never(bundled: BundledEmb
 
 
 async def test_the_stored_moments_are_the_bundled_embedders(bundled: BundledEmbedder) -> None:
-    """Shows that another bundled model, or other pairs, have others: they are measured again then."""
+    """Fails when the bundled model or the pairs change: measure the moments again."""
     measured = moments(await bundled.aembed([text for pair in PAIRS for text in pair]))
     assert measured == pytest.approx((MEAN, DEVIATION), abs=0.003)
 
 
 class WordEmbedder(QueryEmbedder):
-    """Puts texts together that share a word, and nothing else."""
+    """An embedder without meaning: all its texts are orthogonal."""
 
     def __init__(self, embedder: BundledEmbedder) -> None:
         super().__init__(embedder, seconds=60)
 
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
-        """One direction for each text."""
+        """Return one axis per text."""
         return np.eye(len(texts), dtype=np.float32)
 
 
 async def test_an_embedder_that_finds_no_answer_stays_as_it_is(
     bundled: BundledEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a scale without meaning is not stretched, and that the log says so."""
+    """The scale stays linear, and a warning is logged."""
     scale = CosineScale(WordEmbedder(bundled))
     await scale.calibrate()
     assert scale.of(0.3) == 0.3

@@ -25,7 +25,7 @@ def embedder() -> Iterator[BundledEmbedder]:
 
 
 def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None:
-    """A paraphrase is nearer than another subject, and every vector has length one."""
+    """A paraphrase is more similar than another subject; every vector has unit length."""
     vectors = embedder.embed(
         ["How do I get a new password?", "Resetting your login credentials", "The cat sleeps on the mat"]
     )
@@ -36,7 +36,7 @@ def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None
 
 
 def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: BundledEmbedder) -> None:
-    """As shipped the tokenizer cuts at 128: a word after that still counts, one after 256 does not."""
+    """The tokenizer is shipped with a cut at 128: a word after that counts, one after 256 does not."""
     words = "backup " * 200
     assert embedder.count("backup") == 3
     assert embedder.count(words) == 202 < embedder.window == 256
@@ -47,14 +47,14 @@ def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: Bundled
 
 
 async def test_awaiting_gives_the_same_vectors_in_the_same_order(embedder: BundledEmbedder) -> None:
-    """Threads change nothing about the result, and no text gives no vector."""
+    """Threads do not change the result; no texts give no vectors."""
     texts = [f"Step {number} of the procedure" * (1 + number % 3) for number in range(12)]
     assert np.allclose(await embedder.aembed(texts), embedder.embed(texts))
     assert (await embedder.aembed([])).shape == (0, 384)
 
 
 async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder) -> None:
-    """While many long texts are embedded, a question comes back long before they are done."""
+    """Shows that a question is embedded long before a large batch is done."""
     begun: list[int] = []
 
     class Documents(list[str]):
@@ -73,7 +73,7 @@ async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder)
 
 
 def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
-    """The same files elsewhere are the same embedder; a changed tokenizer is another."""
+    """The same files in another folder are the same embedder; a changed tokenizer is another one."""
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(bundled(name).read_bytes())
     copy = BundledEmbedder.load(tmp_path, threads=1)
@@ -85,7 +85,7 @@ def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path
 
 
 def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
-    """Shows that a multilingual model, exported without token types, is used as it comes."""
+    """Shows that a multilingual model exported without token types works unchanged."""
     embedder = BundledEmbedder.load(
         write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"])
     )
@@ -96,7 +96,7 @@ def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
-    """Neither a stack trace nor a download: the message says what is wrong."""
+    """Neither a stack trace nor a download."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
         BundledEmbedder.load(tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"no model")

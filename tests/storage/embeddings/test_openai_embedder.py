@@ -1,4 +1,4 @@
-"""Embeddings from an OpenAI-compatible endpoint: a real server, and one that does everything wrong."""
+"""Embeddings from an OpenAI-compatible endpoint: a real server, and a fake one that makes every mistake."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from storage.text.token_counts import count_tokens
 
 @pytest.fixture
 async def server() -> AsyncIterator[EmbeddingServer]:
-    """An endpoint of the test's own."""
+    """A running endpoint."""
     async with embedding_server() as running:
         yield running
 
 
 def connect(url: str, **settings: Any) -> EndpointEmbedder:
-    """Return an embedder at an endpoint."""
+    """Return an embedder connected to an endpoint."""
     wanted = {"embed_model": "terms", "embed_base_url": url, "embed_dimensions": DIMENSIONS, **settings}
     return EndpointEmbedder.connect(StorageSettings(**wanted), "the-key")
 
 
 async def test_vectors_come_in_the_order_of_their_texts_and_at_length_one(server: EmbeddingServer) -> None:
-    """Shows that a reply is read by index, and that what is not of length one is brought to it."""
+    """Shows that replies are sorted by index, and that vectors are normalized to unit length."""
     texts = [f"the backup of server {number}" for number in range(7)]
     async with aclosing(connect(server.url)) as embedder:
         vectors = await embedder.aembed(texts)
@@ -57,7 +57,7 @@ async def test_vectors_come_in_the_order_of_their_texts_and_at_length_one(server
 
 
 async def test_batches_keep_to_the_limits_of_items_and_tokens(server: EmbeddingServer) -> None:
-    """Shows that no request holds more texts or tokens than the endpoint takes, and none is lost."""
+    """Shows that no request exceeds the endpoint's limits, and that no text is lost."""
     texts = [f"word {number} " * (1 + number % 9) for number in range(40)]
     async with aclosing(connect(server.url, embed_batch_items=6, embed_batch_tokens=60)) as embedder:
         assert (await embedder.aembed(texts)).shape == (40, DIMENSIONS)
@@ -68,7 +68,7 @@ async def test_batches_keep_to_the_limits_of_items_and_tokens(server: EmbeddingS
 
 
 async def test_a_text_over_the_window_is_cut_before_it_is_sent(server: EmbeddingServer) -> None:
-    """Shows that a very long question costs no refusal, and that an empty one is no empty text."""
+    """Shows that a very long question is not refused, and that an empty text is not sent as one."""
     async with aclosing(connect(server.url, embed_window=32)) as embedder:
         await embedder.aembed(["día y noche 😀 " * 400, ""])
     longest, empty = server.texts
@@ -80,7 +80,7 @@ async def test_a_text_over_the_window_is_cut_before_it_is_sent(server: Embedding
 async def test_longer_vectors_are_asked_for_at_the_wanted_length_from_then_on(
     server: EmbeddingServer,
 ) -> None:
-    """Shows that ``dimensions`` is sent only to a model that makes more, which is noticed by itself."""
+    """Shows that ``dimensions`` is sent only to a model whose vectors are longer, which is detected."""
     server.dimensions = 2 * DIMENSIONS
     async with aclosing(connect(server.url)) as embedder:
         assert (await embedder.aembed(["backup"])).shape == (1, DIMENSIONS)
@@ -124,7 +124,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 async def test_a_fault_is_the_engines_and_a_sentence_for_an_admin(server: EmbeddingServer, name: str) -> None:
-    """Shows that nothing an endpoint does is held against a file, and that the next call works again."""
+    """Shows that no endpoint error fails a file, and that the next call works again."""
     fault, sentence = FAULTS[name]
     async with aclosing(connect(server.url)) as embedder:
         server.faults.append(fault)
@@ -141,7 +141,7 @@ async def test_a_fault_is_the_engines_and_a_sentence_for_an_admin(server: Embedd
 async def test_an_endpoint_that_takes_no_text_at_all_is_soon_believed(
     server: EmbeddingServer, status: int, setting: str
 ) -> None:
-    """Shows that a wrong setting costs a few requests, not two for each text, and is named."""
+    """Shows that a wrong setting costs a few requests, not two per text, and is named."""
     async with aclosing(connect(server.url)) as embedder:
         server.faults = [refuse(status)] * 20
         with pytest.raises(EmbedderUnavailable, match=setting):
@@ -150,7 +150,7 @@ async def test_an_endpoint_that_takes_no_text_at_all_is_soon_believed(
 
 
 async def test_more_than_an_endpoint_takes_is_halved_until_it_does(server: EmbeddingServer) -> None:
-    """Shows that a text too long for the endpoint gets a vector of its beginning, and the others theirs."""
+    """Shows that a text too long for the endpoint is embedded by its beginning, and the others whole."""
     long = "backup tapes " * 100
     server.takes = lambda texts: len(texts) < 3 and all(len(text) < 400 for text in texts)
     async with aclosing(connect(server.url)) as embedder:
@@ -161,7 +161,7 @@ async def test_more_than_an_endpoint_takes_is_halved_until_it_does(server: Embed
 
 
 async def test_an_endpoint_says_how_long_it_wants_to_be_left_alone(server: EmbeddingServer) -> None:
-    """Shows that Retry-After is passed on, within reason, and that nonsense in it is none."""
+    """Shows that Retry-After is capped, and that an invalid value is ignored."""
     async with aclosing(connect(server.url)) as embedder:
         for header, seconds in [
             ("7", 7.0),
@@ -177,7 +177,7 @@ async def test_an_endpoint_says_how_long_it_wants_to_be_left_alone(server: Embed
 
 
 async def test_an_endpoint_that_is_not_there_or_never_ends_is_unavailable() -> None:
-    """Shows that a closed port and a reply that trickles for ever both end in our own error, in time."""
+    """Shows that a closed port and a trickling reply both end in EmbedderUnavailable, in time."""
 
     async def trickle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -202,7 +202,7 @@ async def test_an_endpoint_that_is_not_there_or_never_ends_is_unavailable() -> N
 
 
 async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: EmbeddingServer) -> None:
-    """Shows that one hiccup is not seen, two are, and that a long Retry-After is not slept through."""
+    """Shows that one failure is retried, two are not, and that a long Retry-After is not slept through."""
     async with aclosing(connect(server.url)) as embedder:
         asking = QueryEmbedder(embedder, 30)
         assert asking.space == embedder.space
@@ -217,7 +217,7 @@ async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: Emb
 
 
 async def test_the_same_question_is_embedded_once(server: EmbeddingServer) -> None:
-    """Shows that a repeated question comes from memory, in its place, and that the oldest are forgotten."""
+    """Shows that a repeated question is cached in place, and that the least recent is evicted."""
     async with aclosing(connect(server.url)) as embedder:
         asking = QueryEmbedder(embedder, 30)
         first = await asking.aembed(["backup", "leave", "backup"])
@@ -231,7 +231,7 @@ async def test_the_same_question_is_embedded_once(server: EmbeddingServer) -> No
 
 
 async def test_a_question_ends_at_its_deadline() -> None:
-    """Shows that an embedder that hangs is a failure with a sentence, not a wait."""
+    """Shows that a hanging embedder times out with a message."""
 
     class Hanging:
         space = "never"
@@ -254,7 +254,7 @@ def test_the_name_and_the_length_make_the_space_not_the_address() -> None:
 
 
 def test_settings_that_do_not_say_enough_name_what_is_missing() -> None:
-    """Shows that OpenAI's own models need no length, and that an unknown one without it is refused."""
+    """Shows that OpenAI's own models need no dimensions, and that an unknown model does."""
     with pytest.raises(SettingsError, match="FOOTNOTE_EMBED_DIMENSIONS"):
         connect("http://h/v1", embed_dimensions=None)
     with pytest.raises(SettingsError, match="FOOTNOTE_EMBED_MODEL"):
@@ -266,7 +266,7 @@ def test_settings_that_do_not_say_enough_name_what_is_missing() -> None:
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_embeds_likeness_of_meaning(embedding_model: LanguageModel) -> None:
-    """Shows that llama.cpp's endpoint works as it is: order, length, its refusal of too long a text."""
+    """Shows that llama.cpp's endpoint works unchanged: order, length, refusal of a text that is too long."""
     settings = StorageSettings(
         embed_model=embedding_model.name, embed_base_url=embedding_model.url, embed_dimensions=576
     )

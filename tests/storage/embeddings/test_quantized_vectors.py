@@ -1,4 +1,4 @@
-"""Vectors of sentences: a byte a number is enough, and they are found for the very text they are of."""
+"""Sentence vectors: int8 quantization is precise enough, and each is looked up by its text."""
 
 from __future__ import annotations
 
@@ -30,18 +30,17 @@ SENTENCES = [
 
 @pytest.fixture
 def files(tmp_path: Path) -> ReadingFiles:
-    """An empty store of readings."""
     return ReadingFiles(tmp_path)
 
 
 @pytest.fixture
 async def kept(files: ReadingFiles) -> UUID:
-    """A full reading with vectors of what can be quoted."""
+    """A full reading with sentence vectors."""
     return await keep(files)
 
 
 async def keep(files: ReadingFiles) -> UUID:
-    """One more such reading."""
+    """Write a full reading with sentence vectors and return its id."""
     quick, full = uuid4(), uuid4()
     await files.write(quick, [], CHUNKS, None)
     await files.write_vectors(full, quick, np.eye(2, 3, dtype=np.float32), (), SENTENCES)
@@ -49,7 +48,7 @@ async def keep(files: ReadingFiles) -> UUID:
 
 
 def test_a_byte_a_number_moves_no_cosine_by_half_a_hundredth() -> None:
-    """Shows on real vectors that a cosine is right to .005, and that shortening twice changes nothing."""
+    """Shows on real vectors that int8 is accurate to 0.005, and that quantizing twice changes nothing."""
     with_units = (Path(__file__).parents[3] / "docs" / "walk.md").read_text()
     units = [one.text for one in quotables(with_units)][:60]
     embedder = BundledEmbedder.load(threads=1)
@@ -63,7 +62,7 @@ def test_a_byte_a_number_moves_no_cosine_by_half_a_hundredth() -> None:
 
 
 async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID, database: Database) -> None:
-    """Shows what was written come back by its place in the text, the second time from memory."""
+    """Vectors are found by their place in the text, the second time from memory."""
     looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
     for _ in range(2):
         found, nothing = await looked_up.vectors([(kept, 0, TEXT), (kept, 1, "Call us.")])
@@ -73,7 +72,7 @@ async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID
 
 
 async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, database: Database) -> None:
-    """Shows that another space, another text and a reading without sentences give no vector, and no error."""
+    """Another space, another text or a reading without sentences yields no vector and no error."""
     readings, quick = RepairingReadings(files, database), uuid4()
     await files.write(quick, [], CHUNKS, None)
     assert await SentenceVectorStore(readings, "another").vectors([(kept, 0, TEXT)]) == [{}]
@@ -84,7 +83,7 @@ async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, d
 async def test_damaged_ones_are_done_without_and_made_again(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
-    """Shows that a changed byte costs a question only its own vectors, and has the PDF read again."""
+    """A changed byte costs a question only those vectors, and the PDF is read again."""
     async with database.transaction() as session:
         session.add(BlobRow(sha256="ab", size=1))
         await session.flush()
@@ -103,7 +102,7 @@ async def test_damaged_ones_are_done_without_and_made_again(
 async def test_a_disk_that_is_away_is_no_missing_vector(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
-    """Shows that a store that cannot be reached is said to be, as for chunks."""
+    """An unreachable store raises, as for chunks."""
     (path,) = files.root.rglob("sentences.lines")
     path.unlink()
     path.mkdir()
@@ -113,7 +112,7 @@ async def test_a_disk_that_is_away_is_no_missing_vector(
 
 @pytest.mark.parametrize("name", ["sentences.lines", "sentences.index"])
 async def test_a_reading_that_lost_them_is_not_whole(files: ReadingFiles, kept: UUID, name: str) -> None:
-    """Shows that the reconciler misses them where they were, and nowhere else."""
+    """Shows that the reconciler misses them only where they existed."""
     has = {"pages": 0, "chunks": 2, "has_vectors": True}
     assert await files.is_whole(kept, **has, has_sentences=True)  # type: ignore[arg-type]
     (path,) = files.root.rglob(name)

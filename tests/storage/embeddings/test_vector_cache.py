@@ -1,4 +1,4 @@
-"""Vectors are kept by space and text: none is made twice, and none for ever."""
+"""Vector cache: keyed by space and text, with a TTL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.sql.tables import CachedVectorRow
 
 
 class Counting:
-    """An embedder that remembers what it was asked; its vectors tell its space and the text's length."""
+    """A counting embedder; its vectors encode its space and the text's length."""
 
     def __init__(self, space: str = "counting_1", dimensions: int = 3) -> None:
         self.id = self.space = space
@@ -44,13 +44,13 @@ class Counting:
 
 
 async def count_rows(database: Database) -> int:
-    """Vectors that are kept."""
+    """Return the number of cached vectors."""
     async with database.snapshot() as session:
         return (await session.execute(select(func.count()).select_from(CachedVectorRow))).scalar_one()
 
 
 async def test_a_text_is_embedded_once_whatever_asks_for_it(database: Database) -> None:
-    """Shows that repeated texts cost nothing, in one call, over calls and over processes."""
+    """Shows that repeated texts are cached within a call, across calls and across processes."""
     embedder = Counting()
     first = await VectorCache(database).embed(embedder, ["a", "bb", "a"])
     np.testing.assert_array_equal(first, [[1, 10, 1], [2, 10, 1], [1, 10, 1]])
@@ -69,7 +69,7 @@ async def test_a_text_has_a_vector_of_its_own_in_every_space(database: Database)
 
 
 async def test_a_kept_vector_of_another_length_is_made_again(database: Database) -> None:
-    """Shows that what is kept is checked: a model that was swapped under its name does no harm."""
+    """Shows that a model replaced under the same name does no harm."""
     cache = VectorCache(database)
     await cache.embed(Counting("same", 3), ["a"])
     longer = Counting("same", 5)
@@ -79,8 +79,7 @@ async def test_a_kept_vector_of_another_length_is_made_again(database: Database)
 
 
 async def test_what_is_kept_needs_no_embedder(database: Database) -> None:
-    """Shows that a full reading goes on with what is kept while the endpoint is down, and fails at the first
-    new text."""
+    """Shows that a full reading continues from the cache during an outage, up to the first new text."""
     cache, embedder = VectorCache(database), Counting()
     await cache.embed(embedder, ["a", "bb"])
     embedder.fails = True
@@ -90,7 +89,7 @@ async def test_what_is_kept_needs_no_embedder(database: Database) -> None:
 
 
 async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -> None:
-    """Shows that a use keeps a vector for another 30 days, and that the others go."""
+    """Shows that each use extends the TTL of 30 days."""
     cache, embedder = VectorCache(database), Counting()
     await cache.embed(embedder, ["used", "unused"])
     with clock_ahead(timedelta(days=20)):
@@ -104,7 +103,7 @@ async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -
 
 
 async def test_sentences_take_a_byte_a_number_and_a_day(database: Database) -> None:
-    """Shows that they are kept apart from chunks, short, and for no longer than a reading may take."""
+    """Shows that they are cached apart from chunks, and no longer than a reading may take."""
     cache, chunks, embedder = VectorCache(database, of_sentences=True), VectorCache(database), Counting()
     made = await cache.embed(embedder, ["a", "a", "bb"])
     again = await VectorCache(database, of_sentences=True).embed(embedder, ["bb", "a"])

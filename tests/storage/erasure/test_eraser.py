@@ -1,4 +1,4 @@
-"""Canaries are put through every door of a home, on both databases; after the erasure none is anywhere."""
+"""Erasure: canary words enter a home by every endpoint, on both databases, and none is left afterwards."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from storage.sql.tables import (
 )
 from storage.web_pages.page_store import WebPageStore
 
-# In all that is to go; in all that is to stay.
+# Canary: in everything to be erased; other: in everything that must stay.
 CANARY, OTHER = "quaggazephyr", "heronmosaic"
 ANNA, BEN = "slack:T1ABC:U1ANNA", "slack:T1ABC:U1BEN"
 SLACK = (Platform.SLACK,)
@@ -65,12 +65,12 @@ ACTION = AuditedAction("local", "erase", "sl_T1ABC_C1ABC", "1")
 
 
 class ToldIndex(EmbeddedIndex):
-    """One that cannot scrub when it is told so, and lets others act before it drops a tenant."""
+    """An index that can refuse to scrub, and that runs a hook before it drops a tenant."""
 
     before_drop: Callable[[], Awaitable[None]] | None = None
 
     async def drop_tenant(self, tenant: TenantName) -> None:
-        """Forget all of a channel."""
+        """Run the hook, then drop the tenant."""
         if self.before_drop:
             await self.before_drop()
         await super().drop_tenant(tenant)
@@ -78,7 +78,7 @@ class ToldIndex(EmbeddedIndex):
 
 @dataclass
 class Home:
-    """A home with a document and a talk about it in each of its channels."""
+    """A home whose channels have a document and conversations each."""
 
     path: Path
     url: str
@@ -89,7 +89,7 @@ class Home:
 
     @property
     def eraser(self) -> Eraser:
-        """Nobody else is at work."""
+        """Return an eraser that waits for no other process."""
         web_pages = WebPageStore(self.database)
         return Eraser(
             self.database,
@@ -101,12 +101,12 @@ class Home:
         )
 
     async def mark_deleted(self) -> None:
-        """Find all documents deleted, as scans do."""
+        """Soft-delete all documents, as scans do."""
         async with self.database.transaction() as session:
             await session.execute(update(DocumentRow).values(state="deleted", deleted_at=utc_now()))
 
     async def shelve(self, channel: Channel, word: str, *, watched: bool = False) -> VersionRow:
-        """Return a document whose path, title, text, index, drawn pages and receipt hold a word."""
+        """Add a document whose path, title, text, index, page images and receipt contain a word."""
         sha256 = word.encode().hex().ljust(64, "0")
         temporary = self.blobs.new_temporary()
         temporary.write_text(word)
@@ -152,7 +152,7 @@ class Home:
         return version
 
     async def upload(self, channel: Channel, word: str, version: VersionRow) -> None:
-        """Say of a document that Anna uploaded it."""
+        """Mark a document as uploaded by Anna."""
         async with self.database.transaction() as session:
             document = await session.get_one(DocumentRow, version.document_id)
             document.file = f"uploads/{word}.pdf"
@@ -160,7 +160,7 @@ class Home:
             session.add(UploadRow(channel_id=channel.id, key=word, uploader=ANNA, **values))
 
     async def uploads(self) -> list[UploadRow]:
-        """What is known of uploads."""
+        """Return all upload rows."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(UploadRow)))
 
@@ -173,7 +173,7 @@ class Home:
         *,
         text: str = f"{CANARY}?",
     ) -> int:
-        """Return a question, answered from a version with the word, doubted, followed; its inbox id."""
+        """Ask and answer a question about the word, with feedback and a subscription; return its inbox id."""
         inbox, now, key = Inbox(self.database), utc_now(), f"T1ABC:C1ABC:{uuid4()}"
         address = {"channel": "C1ABC", "key": key, "asker": asker, "user": asker.rpartition(":")[2]}
         await inbox.receive(channel, event_key=key, message_key=key, thread="1", text=text, address=address)
@@ -199,7 +199,7 @@ class Home:
         return item.id
 
     async def told(self) -> list[tuple[int, str | None]]:
-        """Inbox ids of the messages that are to say that their answer was removed, and in which language."""
+        """Claim the "answer removed" updates; return inbox ids and languages."""
         found = []
         while (posted := await AnswerSources(self.database).claim(SLACK, 60)) is not None:
             if posted.removed_in is not None:
@@ -208,7 +208,7 @@ class Home:
         return found
 
     async def places(self, word: str) -> set[str]:
-        """Return every table, and every file below the home or of a server's database, that holds a word."""
+        """Return the tables and files, in the home or of a server's database, that contain a word."""
         found = {
             str(file.relative_to(self.path))
             for file in self.path.rglob("*")
@@ -225,7 +225,7 @@ class Home:
 
 
 def _relations(url: str) -> Iterator[bytes]:
-    """Yield the files of a PostgreSQL database, once all that is in memory was written to them."""
+    """Yield the files of a PostgreSQL database after a checkpoint."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         row = connection.execute(
@@ -234,7 +234,7 @@ def _relations(url: str) -> Iterator[bytes]:
         ).fetchone()
     assert row is not None
     for file in Path(row[0], "base", str(row[1])).iterdir():
-        with suppress(FileNotFoundError):  # a cache that PostgreSQL makes and takes away as it likes
+        with suppress(FileNotFoundError):  # PostgreSQL creates and deletes this cache at any time
             yield file.read_bytes()
 
 
@@ -244,7 +244,7 @@ def _as_text(value: Any) -> str:
 
 @pytest.fixture
 async def home(tmp_path: Path, database_url: str, database: Database) -> Any:
-    """An empty home; its SQL is SQLite's file in it, or a server's database."""
+    """An empty home, with SQLite in it or a server's database."""
     path = tmp_path / "home"
     path.mkdir(exist_ok=True)
     made = Home(
@@ -261,7 +261,7 @@ async def home(tmp_path: Path, database_url: str, database: Database) -> Any:
 
 @pytest.fixture
 async def channel(database: Database) -> Channel:
-    """A Slack channel whose name is a canary, too."""
+    """A Slack channel named like the canary."""
     key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     return await Channels(database).ensure(key, CANARY)
 
@@ -271,7 +271,7 @@ WITH_DOCUMENT = {*TABLES_OF_DOCUMENT.split(), "blobs", "images", "index", "readi
 
 
 async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Home) -> None:
-    """Shows 0 bytes in SQL, its file, index, blobs, readings and drawn pages; what others have stays."""
+    """Not a byte is left in SQL, its file, index, blobs, readings and page images."""
     key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     channel = await Channels(home.database).ensure(key, "it")
     direct = await Channels(home.database).ensure(key._replace(conversation="D1"), is_direct=True)
@@ -298,7 +298,7 @@ async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Hom
 
 
 async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
-    """Return a channel with a document of each word, in an index that keeps the words of what is removed."""
+    """Return a channel with a document per word, in an index that cannot scrub deleted words."""
     channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
     for word in words:
         await home.shelve(channel, word)
@@ -307,7 +307,7 @@ async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
 
 
 async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Home) -> None:
-    """Shows what is indexed anew, and that nothing of it stays behind the channel."""
+    """The preview counts what is reindexed, and the old tenant is dropped."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
     assert (await home.eraser.preview(target)).reindexed == 0
@@ -324,7 +324,7 @@ async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Ho
 
 
 async def test_an_index_that_holds_nothing_else_is_dropped_and_not_waited_for(home: Home) -> None:
-    """Shows that a channel without another document is not left in a rebuild that nobody has to make."""
+    """Shows that no rebuild stays open for a channel without another document."""
     channel, rebuilds = await unscrubbed(home, CANARY)
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
     await home.eraser.erase(target, ACTION, rebuilds_index=True)
@@ -332,7 +332,7 @@ async def test_an_index_that_holds_nothing_else_is_dropped_and_not_waited_for(ho
 
 
 async def test_an_index_that_could_not_be_filled_again_stays(home: Home) -> None:
-    """Shows that a neighbour whose reading was lost does not lose its place in the index as well."""
+    """Shows that a neighbour with a lost reading keeps its place in the index."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
     async with home.database.transaction() as session:
         lost = update(ReadingRow).where(col(ReadingRow.title).contains(OTHER))
@@ -344,7 +344,7 @@ async def test_an_index_that_could_not_be_filled_again_stays(home: Home) -> None
 
 
 async def test_who_sees_the_old_index_whole_does_not_end_the_rebuild(home: Home) -> None:
-    """Shows that a worker that looks between the mark and the drop leaves no channel half empty."""
+    """Shows that a worker which checks between mark and drop does not leave the channel half empty."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
 
     async def see() -> None:
@@ -358,7 +358,7 @@ async def test_who_sees_the_old_index_whole_does_not_end_the_rebuild(home: Home)
 
 @pytest.mark.engine("s3")
 async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, s3_server: RealS3) -> None:
-    """Shows no object of it in the bucket, and that a machine which had copies forgets them by itself."""
+    """No object is left in the bucket, and other machines evict their copies."""
     channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
     bucket = s3_server.place()
     beside = {"": home.path, "other": home.path / "other"}
@@ -397,7 +397,7 @@ async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, 
 
 
 async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
-    """Shows the same of all that was asked and told there, web pages and the channel's own name included."""
+    """Includes questions, notices, web pages and the channel's name."""
     version = await home.shelve(channel, CANARY)
     await home.talk(channel, CANARY, version)
     await home.talk(channel, CANARY, None, BEN)
@@ -415,7 +415,7 @@ async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
     assert report.messages == 2
     assert await home.places(OTHER) == stays
     assert not await home.index.has_tenant(channel.tenant)
-    # Its row waits, without a name, until the messages say it; then it goes, too.
+    # The row stays, without a name, until the messages are updated; then it is deleted.
     assert len(await home.told()) == 2
     left = [one for one in await Channels(home.database).left_before(utc_now() + timedelta(days=1))]
     assert [(one.tenant, one.name) for one in left] == [(channel.tenant, channel.tenant)]
@@ -425,7 +425,7 @@ async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
 
 
 async def test_a_file_that_comes_while_its_channel_is_erased_stays(home: Home, channel: Channel) -> None:
-    """Shows that the erasure ends well, takes what it named, and leaves the channel to what is new."""
+    """Shows that the erasure deletes what it listed and leaves the channel to the new file."""
     await home.talk(channel, CANARY, await home.shelve(channel, CANARY))
     target = await channel_target(home.database, channel)
     await home.shelve(channel, OTHER)
@@ -437,7 +437,7 @@ async def test_a_file_that_comes_while_its_channel_is_erased_stays(home: Home, c
 
 
 async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, channel: Channel) -> None:
-    """Shows it of questions, threads, traces and feedback; the documents are not theirs."""
+    """Covers questions, threads, traces and feedback; documents stay."""
     await home.talk(channel, CANARY, None)
     direct = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1"), is_direct=True)
     await home.talk(direct, CANARY, None)
@@ -459,7 +459,7 @@ async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, ch
 async def test_an_upload_is_forgotten_with_its_document_its_uploader_and_its_channel(
     home: Home, channel: Channel
 ) -> None:
-    """Shows whose row goes when; that of others stays."""
+    """Rows of others stay."""
     for word in (CANARY, OTHER):
         version = await home.shelve(channel, word)
         await home.upload(channel, word, version)
@@ -475,7 +475,7 @@ async def test_an_upload_is_forgotten_with_its_document_its_uploader_and_its_cha
 
 
 async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channel: Channel) -> None:
-    """Shows it of a file and of a channel's folder, while they lie in a watched place, and not after."""
+    """Applies to a file and to a channel's folder, as long as the next scan would add them again."""
     await home.shelve(channel, OTHER, watched=True)
     with pytest.raises(StillInFolder, match="take it away there"):
         await document_target(home.database, channel, f"{OTHER}.pdf")
@@ -488,7 +488,7 @@ async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channe
     place = home.path / "inbox" / channel.name
     (place / f"{OTHER}.pdf").rename(home.path / f"{OTHER}.pdf")
     assert (await document_target(home.database, channel, f"{OTHER}.pdf")).documents
-    with pytest.raises(StillInFolder):  # its disk may not be mounted
+    with pytest.raises(StillInFolder):  # its disk may be unmounted
         await channel_target(home.database, channel)
     await home.mark_deleted()
     assert (await channel_target(home.database, channel)).is_whole_channel, "nothing is left in the folder"
@@ -501,14 +501,14 @@ async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channe
     place.rmdir()
     assert (await channel_target(home.database, channel)).is_whole_channel
     place.parent.rmdir()
-    with pytest.raises(StillInFolder):  # an inbox that is away may come back with all that lay in it
+    with pytest.raises(StillInFolder):  # an unavailable inbox may come back with its files
         await channel_target(home.database, channel)
 
 
 async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_again_stays(
     home: Home, channel: Channel
 ) -> None:
-    """Shows that leaving starts the time, and a new question ends it."""
+    """Leaving starts the period; a new question ends it."""
     channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     await home.talk(channel, CANARY, None)
     await channels.leave(key)
@@ -525,7 +525,7 @@ async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_
 async def test_a_left_channel_goes_whole_when_its_folder_is_taken_away_after_its_talks(
     home: Home, channel: Channel
 ) -> None:
-    """Shows that talks that went do not end the time; what says who brought a file stays as long as that."""
+    """Expired conversations do not end the grace period; upload rows stay as long as their files."""
     channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     version = await home.shelve(channel, CANARY, watched=True)
     await home.upload(channel, CANARY, version)
@@ -548,7 +548,7 @@ async def test_a_left_channel_goes_whole_when_its_folder_is_taken_away_after_its
 
 
 async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home, channel: Channel) -> None:
-    """Shows that the list of kept texts and the eraser agree: no table of an owner is left out."""
+    """Shows that the data inventory and the eraser agree."""
     version = await home.shelve(channel, CANARY)
     await home.talk(channel, CANARY, version)
     await home.upload(channel, CANARY, version)
@@ -561,11 +561,11 @@ async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home,
             if TABLES[name].owners and (await session.execute(select(table))).first() is not None:
                 full.add(name)
         facts = list(await session.scalars(select(col(FactRow.name))))
-    # Ids of the message that is to say so; a digest of what the audit has.
+    # Ids of the message that will say so; a digest, as in the audit log.
     assert full <= {"channel", "inbox", "outbox", "fact"}
     assert facts == [HEAD]
 
 
 def test_an_erasure_is_named_without_its_words() -> None:
-    """Shows that the audit names a person by the hash of their feedback."""
+    """Shows that a person is named by the hash used for feedback."""
     assert ErasureTarget(person=ANNA).subject == person_of("T1ABC", "U1ANNA")

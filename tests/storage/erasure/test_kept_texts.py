@@ -1,4 +1,4 @@
-"""Every table and every entry of a home says whose texts it holds and how long; the page says so too."""
+"""Data inventory: every table and home entry states owner and retention, and docs/erasure.md lists them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.settings import StorageSettings
 from storage.sql.tables import SQLModel
 
 PAGE = ROOT / "docs" / "erasure.md"
-# What the code makes in a home, by its text or by a constant.
+# Paths that the code creates in a home, as a literal or a constant.
 IN_HOME = re.compile(r'\b_?home(?:_path|\.absolute\(\))? / (?:"([^"]+)"|([A-Z_]+)\b)')
 PRESETS = {
     variable: room.model_fields[field].default
@@ -25,7 +25,7 @@ PRESETS = {
 
 
 def rows(kept: Mapping[str, KeptText]) -> Iterator[str]:
-    """As the page has them."""
+    """Yield the rows of the page's table."""
     for name, one in sorted(kept.items()):
         preset = f"`{one.setting}` ({PRESETS[one.setting]:g})" if one.setting else ""
         until = ", ".join(filter(None, (preset, one.retention)))
@@ -33,12 +33,11 @@ def rows(kept: Mapping[str, KeptText]) -> Iterator[str]:
 
 
 def test_every_table_has_a_row() -> None:
-    """Shows that no table is added without saying whose texts it holds, and how long."""
     assert SQLModel.metadata.tables.keys() | {"alembic_version"} == TABLES.keys()
 
 
 def test_every_entry_of_a_home_has_a_row() -> None:
-    """Shows the same of files and folders, as far as the code names them beside the home."""
+    """Shows the same for files and folders that the code names next to `home`."""
     text = "\n".join(module.text for module in modules())
     constants = dict(re.findall(r'^([A-Z_]+) = "([^"]+)"$', text, re.MULTILINE))
     made = {name or constants[constant] for name, constant in IN_HOME.findall(text)}
@@ -47,12 +46,11 @@ def test_every_entry_of_a_home_has_a_row() -> None:
 
 
 def test_the_page_says_what_the_code_says() -> None:
-    """Shows that docs/erasure.md has exactly these rows, with the presets of the settings."""
+    """Shows that docs/erasure.md has exactly these rows, with the default retention settings."""
     printed = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert printed == [*rows(TABLES), *rows(HOME_ENTRIES)]
 
 
 def test_what_has_an_owner_is_kept_for_a_time_that_is_said() -> None:
-    """Shows that no row leaves open how long its text stays."""
     nameless = [name for name, one in (TABLES | HOME_ENTRIES).items() if not (one.setting or one.retention)]
     assert nameless == []

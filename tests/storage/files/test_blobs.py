@@ -1,4 +1,4 @@
-"""Blobs become visible whole and durable, or not at all."""
+"""Blobs appear atomically and durably, or not at all."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ def write_temporary(blobs: Blobs, content: bytes = CONTENT) -> Path:
 
 
 def test_an_adopted_file_lies_under_its_hash(blobs: Blobs) -> None:
-    """Adopting moves the file: the blob is there, read-only, and the temporary file is gone."""
+    """Adopting moves the file: the blob is read-only, and the temporary file is gone."""
     temporary = write_temporary(blobs)
     place = blobs.adopt(temporary, SHA256)
     assert place == blobs.path(SHA256)
@@ -36,7 +36,7 @@ def test_an_adopted_file_lies_under_its_hash(blobs: Blobs) -> None:
 
 
 def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
-    """A second adoption keeps the blob that is there, inode and all, and leaves nothing behind."""
+    """A second adoption keeps the existing blob and inode, and leaves no temporary file."""
     inode = blobs.adopt(write_temporary(blobs), SHA256).stat().st_ino
     temporary = write_temporary(blobs)
     assert blobs.adopt(temporary, SHA256).stat().st_ino == inode
@@ -44,21 +44,20 @@ def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
 
 
 def test_temporary_files_are_on_the_file_system_of_the_blobs(blobs: Blobs, tmp_path: Path) -> None:
-    """A rename between file systems would not be atomic; two temporaries never share a name."""
+    """A rename across file systems is not atomic; two temporary files never share a name."""
     first, second = blobs.new_temporary(), blobs.new_temporary()
     assert first != second
     assert first.parent.stat().st_dev == tmp_path.stat().st_dev
 
 
 def test_only_a_sha256_names_a_blob(blobs: Blobs) -> None:
-    """No text can lead out of the store."""
+    """No name leads out of the store."""
     for name in ("../../etc/passwd", SHA256.upper(), SHA256[:-1], SHA256 + "\n", ""):
         with pytest.raises(ValueError, match="sha256"):
             blobs.path(name)
 
 
 def test_removing_twice_is_removing(blobs: Blobs) -> None:
-    """Removing a blob is idempotent."""
     blobs.adopt(write_temporary(blobs), SHA256)
     blobs.remove(SHA256)
     blobs.remove(SHA256)
@@ -66,7 +65,7 @@ def test_removing_twice_is_removing(blobs: Blobs) -> None:
 
 
 def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
-    """What a killed process left behind goes; what is being written, and every blob, stays."""
+    """Leftovers of a killed process are deleted; recent temporary files and all blobs stay."""
     blob = blobs.adopt(write_temporary(blobs), SHA256)
     old, young = write_temporary(blobs), write_temporary(blobs)
     for file in (old, blob):
@@ -76,7 +75,7 @@ def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
 
 
 def test_a_file_that_becomes_a_blob_while_it_is_looked_at_is_no_outage(blobs: Blobs) -> None:
-    """Another process renames it between its listing and its date: as a link that leads nowhere shows it."""
+    """Another process may rename it between listing and stat; a dangling link stands for that."""
     old = write_temporary(blobs)
     os.utime(old, (1_000_000, 1_000_000))
     blobs.new_temporary().symlink_to(old.parent / "renamed")
@@ -84,7 +83,7 @@ def test_a_file_that_becomes_a_blob_while_it_is_looked_at_is_no_outage(blobs: Bl
 
 
 def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) -> None:
-    """A fault of the disk is the infrastructure's, never the document's, and loses no temporary file."""
+    """A disk error is the infrastructure's fault, not the document's, and loses no temporary file."""
     temporary = write_temporary(blobs)
     (tmp_path / "blobs" / SHA256[:2]).write_text("a file where the folder should be")
     with pytest.raises(BlobsUnavailable):
@@ -95,7 +94,7 @@ def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) ->
 
 
 def test_pictures_of_contents_that_are_gone_are_swept(tmp_path: Path) -> None:
-    """Shows that a purged document leaves no drawn page, and that others keep theirs."""
+    """Shows that other documents keep theirs."""
     blobs, gone = Blobs(tmp_path / "blobs"), "b" * 64
     blobs.adopt(write_temporary(blobs), SHA256)
     assert blobs.sweep() == 0

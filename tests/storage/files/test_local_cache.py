@@ -1,4 +1,4 @@
-"""Room is made for new copies without taking away what somebody opens."""
+"""Local blob cache: eviction spares copies in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.files.local_cache import LocalCache
 
 
 def test_what_is_opened_while_room_is_made_stays(tmp_path: Path) -> None:
-    """Shows that a copy which is touched while the store is asked about it is passed over for the next."""
+    """Shows that a copy touched while the store is queried is skipped in favour of the next."""
     names = ["aa1", "aa2", "aa3"]
     for age, name in enumerate(names):
         copy = tmp_path / "aa" / name
@@ -19,7 +19,7 @@ def test_what_is_opened_while_room_is_made_stays(tmp_path: Path) -> None:
         os.utime(copy, (time.time() - 3600 + age,) * 2)
 
     def secure(name: str) -> None:
-        """The store's answer; meanwhile somebody asks for the oldest copy."""
+        """Answer for the store while the oldest copy is opened."""
         if name == "aa1":
             cache.touch(name)
 

@@ -1,4 +1,4 @@
-"""A store in a folder: what it lists is whole, and a place that is not there is an outage."""
+"""An object store in a folder: listed objects are complete, and a missing folder is an outage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def store_at(url: str) -> ObjectStore:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A file to keep."""
+    """A source file."""
     file = tmp_path / "source.pdf"
     file.write_bytes(b"%PDF-1.7 " * 10)
     return file
@@ -26,7 +26,7 @@ def source(tmp_path: Path) -> Path:
 def test_two_writers_of_one_content_do_not_share_a_draft(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that one which is amid its copy loses nothing to another, and that drafts are not listed."""
+    """Shows that a copy in progress is not overwritten by another writer, and that drafts are not listed."""
     store, replace = store_at(f"file://{tmp_path}/store"), Path.replace
 
     def interrupted(draft: Path, place: Path) -> Path:
@@ -42,7 +42,7 @@ def test_two_writers_of_one_content_do_not_share_a_draft(
 
 
 def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) -> None:
-    """Shows the store's own error where a package says FileNotFoundError, as S3's does of a wrong bucket."""
+    """Shows that FileNotFoundError, which S3 packages raise for a wrong bucket, becomes the store's error."""
     missing = store_at(f"dir://missing::file://{tmp_path}")
     assert missing.read("footnote-home.txt") is None
     with pytest.raises(BlobsUnavailable, match="no such bucket or folder"):
@@ -53,7 +53,7 @@ def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) ->
 
 @pytest.mark.parametrize("url", ["file://{}/store", "memory://{}"])
 def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: str) -> None:
-    """Shows that a file which somebody made too large for us is no content and leaves nothing on the disk."""
+    """Shows that an object over the size limit does not match and leaves nothing on disk."""
     store, target = store_at(url.format(tmp_path)), tmp_path / "copy"
     store.put(source, "blobs/ab/abc")
     size = source.stat().st_size
@@ -75,12 +75,12 @@ def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: s
     ],
 )
 def test_an_address_that_cannot_be_opened_is_refused_with_a_sentence(url: str, words: str) -> None:
-    """Shows addresses of which packages say it when they are chosen, each in its own way."""
+    """Covers addresses that packages refuse on construction, each with its own exception."""
     with pytest.raises(SettingsError, match=f"the address of the blob store .*{words}"):
         store_at(url)
 
 
 def test_a_package_that_connects_at_once_finds_an_outage() -> None:
-    """Shows a server that does not answer when the store is chosen."""
+    """Covers a server that does not answer on construction."""
     with pytest.raises(BlobsUnavailable, match="the blob store cannot be reached: Connection refused"):
         store_at("ftp://127.0.0.1:1/x")

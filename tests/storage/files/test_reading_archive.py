@@ -1,4 +1,4 @@
-"""Readings and pictures in a store that others may write to, and their copies on a machine."""
+"""Readings and page images in a shared object store, and their local copies."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ PICTURE = PageImage(b"\x89PNG a page", "image/png")
 
 
 def store_in(folder: Path, key: bytes = b"ours") -> ObjectStore:
-    """Return the store of a home, as one who has its key opens it."""
+    """Return a home's object store, opened with its key."""
     return ObjectStore(f"file://{folder}/store", BlobsUnavailable, "the blob store", key=key)
 
 
 def files_of(home: Path, store: ObjectStore) -> ReadingFiles:
-    """Return a machine's readings."""
+    """Return the reading files of a machine."""
     return ReadingFiles(home / "readings", ReadingArchive(store, home / "readings", 1 << 20))
 
 
 def stored(folder: Path, reading: UUID) -> Path:
-    """Where the store has a reading."""
+    """Return the path of a reading in the store."""
     return folder / "store" / "readings" / reading.hex[:2] / f"{reading}.zip"
 
 
 async def kept(folder: Path, chunks: list[Chunk], key: bytes = b"ours") -> UUID:
-    """Return a reading that a machine sent to the store."""
+    """Write a reading to the store and return its id."""
     reading = uuid4()
     await files_of(folder / reading.hex, store_in(folder, key)).write(reading, PAGES, chunks, None)
     return reading
 
 
 async def test_a_reading_that_another_one_wrote_into_the_store_is_lost(tmp_path: Path) -> None:
-    """Shows a whole one under another key, and one of ours under another's name: both are read again."""
+    """Covers a reading signed with another key, and one of ours under another id: both are read again."""
     ours, others = await kept(tmp_path, CHUNKS), await kept(tmp_path, CHUNKS)
     forged = await kept(tmp_path, FORGED, b"not ours")
     files = files_of(tmp_path / "reader", store_in(tmp_path))
@@ -61,7 +61,7 @@ async def test_a_reading_that_another_one_wrote_into_the_store_is_lost(tmp_path:
 
 
 async def test_nothing_of_a_foreign_archive_is_unpacked(tmp_path: Path) -> None:
-    """Shows an archive whose files would be a thousand times as large, and one that is none."""
+    """Covers a zip bomb and a file that is no archive."""
     files, reading = files_of(tmp_path / "reader", store_in(tmp_path)), await kept(tmp_path, CHUNKS)
     with zipfile.ZipFile(stored(tmp_path, reading), "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("chunks.lines", bytes(10_000_000))
@@ -74,7 +74,7 @@ async def test_nothing_of_a_foreign_archive_is_unpacked(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_another_one_wrote_into_the_store_is_not_shown(tmp_path: Path) -> None:
-    """Shows that it is drawn again: under another key, behind its own checksum, under another page's name."""
+    """Rendered again when signed with another key, with only a checksum, or under another page's name."""
     names = [f"{number:064}-1-132" for number in range(4)]
     one, another = (
         ImageFiles(tmp_path / key, store_in(tmp_path, key.encode())) for key in ("ours", "theirs")
@@ -94,13 +94,13 @@ def test_a_picture_that_another_one_wrote_into_the_store_is_not_shown(tmp_path: 
 
 
 async def test_all_machines_of_a_database_seal_with_one_key(database: Database) -> None:
-    """Shows that the first key stays, also where several machines start at once."""
+    """Shows that the first key wins, even when several machines start at once."""
     (first,) = set(await asyncio.gather(*(keep_store_key(database, bytes([one])) for one in range(4))))
     assert await keep_store_key(database, b"late") == first
 
 
 def test_a_foreign_entry_is_no_copy_and_a_disk_that_fails_is_an_outage(tmp_path: Path) -> None:
-    """Shows that what systems leave in folders, and a folder that is none, end no machine's work."""
+    """Covers `lost+found` and a file in place of a folder."""
     archive, reading = ReadingArchive(store_in(tmp_path), tmp_path / "readings", 1 << 20), uuid4()
     shard = tmp_path / "readings" / reading.hex[:2]
     (shard / str(reading)).mkdir(parents=True)

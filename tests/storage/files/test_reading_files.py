@@ -1,4 +1,4 @@
-"""Readings in files: whole or not at all, one line at a time, gone when removed."""
+"""Reading files: written atomically, read line by line, deleted on removal."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ CHUNKS = [
     for number, sections in enumerate([(), ((0, ("A", "B")), (18, ("A", "C"))), ()])
 ]
 
-# Of the chunks, and behind them of the figures.
+# Of the chunks, then of the figures.
 VECTORS = np.eye(5, 4, dtype=np.float32)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> ReadingFiles:
-    """An empty store of readings."""
     return ReadingFiles(tmp_path)
 
 
@@ -55,13 +54,13 @@ async def kept(files: ReadingFiles) -> UUID:
 
 
 def folder_of(files: ReadingFiles, reading: UUID) -> Path:
-    """Where the files of a reading lie."""
+    """Return the folder of a reading."""
     (folder,) = files.root.rglob(str(reading))
     return folder
 
 
 async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
-    """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
+    """Pages, chunks, figures and vectors are equal, alone and together, from memory and from disk."""
     for reader in (files, files, ReadingFiles(files.root)):
         assert await reader.chunks(kept) == CHUNKS
         assert await reader.chunks_at([(kept, number) for number in range(3)]) == CHUNKS
@@ -75,13 +74,13 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
 
 
 async def test_sections_are_known_by_the_page_they_begin_on(files: ReadingFiles, kept: UUID) -> None:
-    """Shows that a section within a chunk counts as much as a chunk's first."""
+    """Includes sections that begin within a chunk."""
     first = (("A", "B"), 1)
     assert await files.sections(kept) == [first, first, (("A", "C"), 2), first]
 
 
 async def test_a_reading_without_figures_is_whole(files: ReadingFiles) -> None:
-    """Writes no file for figures where the document has none, and misses none."""
+    """No figures file is written or missed."""
     reading = uuid4()
     await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
     assert not list(files.root.rglob("figures.*"))
@@ -92,7 +91,7 @@ async def test_a_reading_without_figures_is_whole(files: ReadingFiles) -> None:
 
 
 async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
-    """A chunk comes whole even when the line before it is rubbish."""
+    """A chunk is read although the line before it is corrupt."""
     path = folder_of(files, kept) / "chunks.lines"
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
@@ -102,7 +101,7 @@ async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: U
 
 
 async def test_numbers_beyond_the_end_are_refused(files: ReadingFiles, kept: UUID) -> None:
-    """No neighbour is given instead."""
+    """No neighbour is returned instead."""
     for number in (-1, 3, 10**9):
         with pytest.raises(LookupError):
             await files.chunks_at([(kept, number)])
@@ -111,7 +110,7 @@ async def test_numbers_beyond_the_end_are_refused(files: ReadingFiles, kept: UUI
 
 
 async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
-    """The quick rung keeps no vectors, and an empty document no chunks."""
+    """The quick rung has no vectors, an empty document no chunks."""
     reading = uuid4()
     await files.write(reading, PAGES, [], None)
     assert await files.vectors(reading) is None
@@ -119,7 +118,7 @@ async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
 
 
 async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, kept: UUID) -> None:
-    """A repeated step leaves one reading, and nothing of it stays in memory or on disk once removed."""
+    """Repeating a write leaves one reading; removal clears memory and disk."""
     await files.chunks_at([(kept, 0)])
     await files.write(kept, PAGES, CHUNKS[1:], None)
     assert await files.chunks_at([(kept, 0)]) == CHUNKS[1:2]
@@ -134,7 +133,6 @@ async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, 
 
 
 async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
-    """What could not be written whole is not there at all."""
     reading = uuid4()
     with pytest.raises(TypeError):
         await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
@@ -146,7 +144,7 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
 async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
 ) -> None:
-    """Every file counts, and its last byte; nothing needs to be read through for that."""
+    """Checks every file and its last byte without reading it through."""
     assert await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
     path = folder_of(files, kept) / name
     left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
@@ -157,7 +155,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
 
 
 async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
-    """A file that breaks off between two lines gives no shorter document."""
+    """A file truncated between two lines is not read as a shorter document."""
     path = folder_of(files, kept) / "chunks.lines"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(LostReading):
@@ -168,10 +166,10 @@ async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles,
     "name", ["pages.lines", "chunks.lines", "chunks.index", "figures.lines", "figures.index", "vectors.npy"]
 )
 async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
-    """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
+    """Whichever bit is flipped, the original content is read or none."""
     path = folder_of(files, kept) / name
     sound = path.read_bytes()
-    for bit in range(0, 8 * len(sound), 11):  # each of a byte's eight in turn
+    for bit in range(0, 8 * len(sound), 11):  # each of a byte's eight bits in turn
         path.write_bytes(_flipped(sound, bit))
         await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
         await _read_everything(ReadingFiles(files.root), kept)
@@ -184,7 +182,7 @@ def _flipped(data: bytes, bit: int) -> bytes:
 
 
 async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
-    """Each of these comes as it was written, or as a loss."""
+    """Read every part; each is correct or raises LostReading."""
     reads: list[tuple[Awaitable[Any], Any]] = [
         (files.chunks(kept), CHUNKS),
         (files.pages(kept), PAGES),
@@ -209,7 +207,7 @@ async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
 async def test_a_damaged_reading_that_is_asked_for_is_made_again(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
-    """The question fails, and every reading that is lost waits for ``serve``; each is told once."""
+    """The question fails, and each lost reading is queued for ``serve`` and reported once."""
     other = uuid4()
     await files.write(other, PAGES, CHUNKS, None)
     await _know(database, kept, other)
@@ -235,7 +233,7 @@ async def _know(database: Database, *readings: UUID) -> None:
 
 
 async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
-    """Shows the same pages and chunks under both ids, vectors and figures of its own, each removed alone."""
+    """Vectors and figures are separate; each reading is removed independently."""
     full, vectors = uuid4(), np.full((5, 4), 0.5, dtype=np.float32)
     await files.write_vectors(full, kept, vectors, FIGURES[:1])
     await files.remove(kept)
@@ -247,7 +245,7 @@ async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, 
 
 
 async def test_vectors_are_not_kept_without_the_reading_they_belong_to(files: ReadingFiles) -> None:
-    """Shows that a quick reading whose files are gone is said to be lost, and that nothing stays behind."""
+    """Shows that a missing quick reading raises LostReading and leaves no file."""
     with pytest.raises(LostReading):
         await files.write_vectors(uuid4(), uuid4(), np.eye(3, 4, dtype=np.float32))
     assert not [path for path in files.root.rglob("*") if path.is_file()]

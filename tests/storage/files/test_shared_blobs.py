@@ -1,4 +1,4 @@
-"""PDFs and readings of several machines in one S3 bucket: each opens what another one kept."""
+"""PDFs and readings of several machines in one S3 bucket."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LONG_AGO = time.time() - 3600
 
 @dataclass
 class Machine:
-    """One home's folders before a store."""
+    """The folders of one machine in front of a shared store."""
 
     blobs: Blobs
     files: ReadingFiles
 
     def adopt(self, number: int) -> Path:
-        """Keep a content as an arrival does."""
+        """Store a content as an ingestion does."""
         temporary = self.blobs.new_temporary()
         temporary.write_bytes(CONTENTS[number])
         return self.blobs.adopt(temporary, NAMES[number])
@@ -64,25 +64,25 @@ def bucket(s3_server: RealS3) -> Bucket:
 
 @pytest.fixture
 def first(tmp_path: Path, bucket: Bucket) -> Machine:
-    """The machine that reads folders."""
+    """The machine that ingests folders."""
     return machine(tmp_path / "first", bucket.store())
 
 
 @pytest.fixture
 def second(tmp_path: Path, bucket: Bucket) -> Machine:
-    """Another one."""
+    """A second machine."""
     return machine(tmp_path / "second", bucket.store())
 
 
 async def written(on: Machine) -> UUID:
-    """Return a reading."""
+    """Write a reading and return its id."""
     reading = uuid4()
     await on.files.write(reading, PAGES, CHUNKS, None)
     return reading
 
 
 async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: Machine) -> None:
-    """Shows a PDF and a reading that come from the bucket, once however many ask, and its listing."""
+    """A PDF and a reading are downloaded once for concurrent readers, and listed."""
     first.adopt(0)
     reading = await written(first)
     places = await asyncio.gather(*(second.blobs.fetch(NAMES[0]) for _ in range(4)))
@@ -100,7 +100,7 @@ async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: 
 async def test_a_byte_that_the_store_changed_is_never_opened(
     first: Machine, second: Machine, bucket: Bucket
 ) -> None:
-    """Shows that damage is found by the hash, and that the worthless content goes, so that it is missed."""
+    """Damage is detected by hash; the corrupt object is deleted, so that it counts as missing."""
     first.adopt(0)
     reading = await written(first)
     kept = f"readings/{reading.hex[:2]}/{reading}.zip"
@@ -119,7 +119,7 @@ async def test_a_byte_that_the_store_changed_is_never_opened(
 
 
 async def test_a_damaged_copy_is_made_once_more(first: Machine, second: Machine) -> None:
-    """Shows that a machine whose disk changed a reading asks the store before it calls it lost."""
+    """Shows that the store is asked before a reading counts as lost."""
     reading = await written(first)
     await second.files.chunks(reading)
     (lines,) = second.files.root.rglob("chunks.lines")
@@ -130,7 +130,7 @@ async def test_a_damaged_copy_is_made_once_more(first: Machine, second: Machine)
 async def test_a_half_made_reading_is_not_taken_for_the_one_in_the_store(
     first: Machine, second: Machine
 ) -> None:
-    """Shows that what a worker left that died is replaced by what another one finished."""
+    """Shows that the leftovers of a dead worker are replaced by the finished reading of another."""
     reading = uuid4()
     second.files.write_here(reading, PAGES, CHUNKS[:0], None)
     await first.files.write(reading, PAGES, CHUNKS, None)
@@ -140,7 +140,7 @@ async def test_a_half_made_reading_is_not_taken_for_the_one_in_the_store(
 async def test_copies_stay_within_their_size_and_nothing_goes_that_the_store_lacks(
     first: Machine, tmp_path: Path, bucket: Bucket
 ) -> None:
-    """Shows that what was used longest ago goes first, and that a content the bucket lost is given back."""
+    """Least recently used copies are evicted first; a content that the bucket lost is uploaded again."""
     for number in range(4):
         first.adopt(number)
     small = machine(tmp_path / "small", bucket.store(), 900_000)
@@ -159,7 +159,7 @@ async def test_copies_stay_within_their_size_and_nothing_goes_that_the_store_lac
 async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
     first: Machine, tmp_path: Path, bucket: Bucket
 ) -> None:
-    """Shows the error, without the account; that nobody waits a second time; and copies that still open."""
+    """The error hides the account, and a second call fails at once."""
     first.adopt(0)
     reading = await written(first)
     nowhere = AwsSettings(**{**bucket.server.settings, "aws_endpoint_url": "http://127.0.0.1:9"})
@@ -175,7 +175,7 @@ async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
 
 
 async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: Bucket) -> None:
-    """Shows that several go at once, that what is not there is no fault, and that copies go with them."""
+    """Deletes in bulk and with the local copies; missing objects are no error."""
     for number in range(3):
         first.adopt(number)
     reading = await written(first)
@@ -189,7 +189,7 @@ async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: B
 
 
 async def drawn(on: Machine, number: int) -> Path:
-    """Return a page that a machine drew and sent."""
+    """Render a page, upload it and return its path."""
     image = on.blobs.images.keep(f"{NAMES[number]}-1-132", PICTURE)
     await asyncio.to_thread(on.blobs.send_image, image)
     return image
@@ -198,7 +198,7 @@ async def drawn(on: Machine, number: int) -> Path:
 async def test_a_page_that_one_machine_drew_another_one_shows(
     first: Machine, second: Machine, bucket: Bucket
 ) -> None:
-    """Shows a picture that comes without its PDF, unless it is damaged or the PDF lies here to draw it."""
+    """Shows the image without the PDF, unless it is corrupt or the PDF is local."""
     first.adopt(0)
     name = (await drawn(first, 0)).stem
     assert not await first.blobs.copy_image(name), "it can be drawn"
@@ -214,7 +214,7 @@ async def test_a_page_that_one_machine_drew_another_one_shows(
 
 
 async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine, bucket: Bucket) -> None:
-    """Shows it of a removal, of a picture that is sent behind it, and of one whose sender died."""
+    """Covers a removal, an image uploaded after it, and one whose uploader died."""
     for number in range(3):
         first.adopt(number)
         await drawn(first, number)
@@ -233,7 +233,7 @@ async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine
 
 
 async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: Bucket) -> None:
-    """Shows it of more than are asked for one by one, and that those of others stay."""
+    """Covers more than are listed one by one; images of other contents stay."""
     gone = [hashlib.sha256(bytes([number])).hexdigest() for number in range(MOST_SINGLY + 1)]
     for sha256 in (*gone[:3], NAMES[0]):
         first.blobs.images.send(first.blobs.images.keep(f"{sha256}-1-132", PICTURE))
@@ -243,7 +243,7 @@ async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: B
 
 
 async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> None:
-    """Shows a store on a mounted share whose sender died: what it left goes with the content."""
+    """Covers a mounted share whose uploader died."""
     store = ObjectStore(f"file://{tmp_path / 'share'}", BlobsUnavailable, "the blob store", key=STORE_KEY)
     one = machine(tmp_path / "one", store)
     one.adopt(0)
@@ -255,13 +255,13 @@ async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> Non
 
 
 async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_path: Path) -> None:
-    """Shows a store that takes no pictures: what people wait for is asked of it all the same."""
+    """Shows that PDFs are still fetched from a store that rejects images."""
     share = tmp_path / "share"
     store = ObjectStore(
         f"file://{share}", BlobsUnavailable, "the blob store", is_impatient=True, key=STORE_KEY
     )
     machine(tmp_path / "first", store).adopt(0)
-    (share / "images").touch()  # where the folder of pictures would be
+    (share / "images").touch()  # instead of the folder of images
     one = machine(tmp_path / "one", store)
     with pytest.raises(BlobsUnavailable):
         await drawn(one, 0)
@@ -269,7 +269,7 @@ async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_pat
 
 
 async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucket: Bucket) -> None:
-    """Shows that a mistyped bucket is never taken for an empty one, and leaves the home as it was."""
+    """Shows that a mistyped bucket is not taken for an empty one and leaves the home unchanged."""
     location = bucket.location.replace(bucket.bucket, f"{bucket.bucket}x")
     mistyped = ObjectStore(location, BlobsUnavailable, "the blob store", bucket.account)
     with pytest.raises(BlobsUnavailable, match="no such bucket"):
@@ -280,7 +280,7 @@ async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucke
 async def test_nothing_arrives_on_any_machine_while_one_removes(
     tmp_path: Path, database: Database, database_url: str, bucket: Bucket
 ) -> None:
-    """Shows the lock that machines share on PostgreSQL; on SQLite there is one machine, and its own."""
+    """Covers the advisory lock on PostgreSQL; with SQLite there is only one machine."""
     place = tmp_path / "one" if database_url.startswith("sqlite") else None
     homes = [place or tmp_path / name for name in ("one", "two")]
     removing, arriving = (
@@ -304,7 +304,7 @@ async def test_nothing_arrives_on_any_machine_while_one_removes(
 
 @pytest.mark.engine("postgres")
 async def test_a_lock_is_not_waited_for_for_ever(postgres_url: str) -> None:
-    """Shows that a machine which hangs while it removes makes others wait for seconds."""
+    """Shows that a machine which hangs during a removal delays others by seconds only."""
     holding, waiting = await Database.open(postgres_url), await Database.open(postgres_url, busy_seconds=0.2)
     try:
         async with holding.content_lock(alone=True):

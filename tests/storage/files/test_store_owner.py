@@ -1,4 +1,4 @@
-"""A store of blobs belongs to one home, and a home to one store."""
+"""A blob store belongs to one home, and a home to one store."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from storage.sql.tables import FactRow
 
 @pytest.fixture
 def store(tmp_path: Path) -> ObjectStore:
-    """An empty one, in a folder."""
+    """An empty store in a folder."""
     return ObjectStore(f"file://{tmp_path}/store", BlobsUnavailable, "the blob store")
 
 
 async def test_another_home_and_another_store_are_refused(database: Database, store: ObjectStore) -> None:
-    """Shows that one without PDFs becomes ours, also where machines start at once, and then stays so."""
+    """Shows that an empty store is claimed by the first home, even when machines start at once."""
     await require_own_store(database, None)
     await asyncio.gather(*(require_own_store(database, store) for _ in range(3)))
     await require_own_store(database, store)
@@ -38,7 +38,7 @@ async def test_another_home_and_another_store_are_refused(database: Database, st
 async def test_an_empty_store_in_the_place_of_ours_is_an_outage(
     database: Database, store: ObjectStore, tmp_path: Path
 ) -> None:
-    """Shows that a share which is not mounted is waited for: our PDFs do not count as lost."""
+    """Shows that PDFs do not count as lost while a share is unmounted."""
     await require_own_store(database, store)
     (tmp_path / "store").rename(tmp_path / "away")
     for _ in range(2):

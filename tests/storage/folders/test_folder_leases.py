@@ -1,4 +1,4 @@
-"""Leases on watched places: one process scans, nobody waits for a dead one, no clock keeps a place."""
+"""Folder leases: one scanner per location, takeover from dead owners, no trust in fast clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACE = "/srv/library"
 
 @pytest.fixture
 async def place(database: Database) -> str:
-    """A place that feeds two channels."""
+    """A location that feeds two channels."""
     channels = Channels(database)
     for name in ("a", "b"):
         channel = await channels.ensure_named(name)
@@ -28,7 +28,7 @@ async def place(database: Database) -> str:
 
 
 async def test_a_place_belongs_to_one_process_until_it_is_given_back(database: Database, place: str) -> None:
-    """Shows that all folders of a place go together."""
+    """Shows that all folders of a location are leased together."""
     first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
     assert await first.take(place)
     assert first.holds(place)
@@ -42,7 +42,7 @@ async def test_a_place_belongs_to_one_process_until_it_is_given_back(database: D
 async def test_a_holder_stops_trusting_its_lease_before_others_may_take_it(
     database: Database, place: str
 ) -> None:
-    """Shows that a process that was frozen scans nothing before it has asked again."""
+    """Shows that a process that was frozen scans nothing before it renews."""
     clock = Clock()
     first, second = FolderLeases(database, "first", 30, clock=clock), FolderLeases(database, "second", 30)
     assert await first.take(place)
@@ -65,21 +65,21 @@ async def test_a_lease_that_ran_out_is_taken_over_and_not_renewed(database: Data
 
 
 async def test_nobody_waits_for_a_process_that_is_surely_dead(database: Database, place: str) -> None:
-    """Shows that a restart after a kill goes on at once."""
+    """Shows that a restart after a kill continues immediately."""
     killed = FolderLeases(database, "killed", 30)
     assert await killed.take(place)
     assert await FolderLeases(database, "next", 30, is_dead=lambda owner: owner == "killed").take(place)
 
 
 async def test_a_clock_that_ran_ahead_keeps_no_place(database: Database, place: str) -> None:
-    """Shows that a lease until tomorrow is not believed."""
+    """Shows that a lease until tomorrow is not honoured."""
     with clock_ahead(timedelta(days=1)):
         assert await FolderLeases(database, "ahead", 30).take(place)
     assert await FolderLeases(database, "right", 30).take(place)
 
 
 async def test_a_folder_that_is_attached_later_joins_the_lease(database: Database, place: str) -> None:
-    """Shows that one more channel of a place needs no second scanner."""
+    """Shows that another channel of a location needs no second scanner."""
     first = FolderLeases(database, "first", 30)
     assert await first.take(place)
     channel = await Channels(database).ensure_named("c")
@@ -90,7 +90,7 @@ async def test_a_folder_that_is_attached_later_joins_the_lease(database: Databas
 
 
 async def test_who_lost_a_place_gives_nobody_elses_lease_back(database: Database, place: str) -> None:
-    """Shows that a process that was halted ends without opening the place to a third one."""
+    """Shows that a process that was suspended does not open the location to a third one."""
     first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
     assert await first.take(place)
     with clock_ahead(timedelta(seconds=31)):
@@ -100,7 +100,7 @@ async def test_who_lost_a_place_gives_nobody_elses_lease_back(database: Database
 
 
 async def test_who_lost_a_place_deletes_nothing_of_it(database: Database, place: str) -> None:
-    """Shows that what an old scan missed stays once another process scans the place."""
+    """Fencing: files that an old scan missed stay once another process has the lease."""
     channel = await Channels(database).ensure_named("a")
     first, second = Folders(database, "first"), Folders(database, "second")
     folder = await first.ensure(channel.id, place, watched=True, origin="map")

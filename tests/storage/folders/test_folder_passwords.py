@@ -1,4 +1,4 @@
-"""Which passwords serve which contents, and where a reference leads."""
+"""Folder passwords: which contents they open, and how references are resolved."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ALL = select(col(BlobRow.sha256))
 
 
 class House:
-    """Folders with contents, in one channel."""
+    """Folders with contents in one channel."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.folders = Folders(database)
 
     async def folder(self, location: str, *references: str) -> int:
-        """Return a mapped folder with these references; what it had before is forgotten."""
+        """Map a folder with these password references, replacing earlier ones."""
         channel = await Channels(self.database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
         made = await self.folders.ensure(
             channel.id, location, watched=True, origin="map", passwords=references
@@ -37,7 +37,7 @@ class House:
         return made.id
 
     async def put(self, folder: int, sha256: str) -> None:
-        """One more document with this content."""
+        """Add a document with this content."""
         async with self.database.transaction() as session:
             document = DocumentRow(channel_id=1, folder_id=folder, file=f"{sha256}.pdf")
             session.add_all([document, await session.get(BlobRow, sha256) or BlobRow(sha256=sha256, size=1)])
@@ -47,7 +47,7 @@ class House:
 
 @pytest.fixture
 def house(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    """No folder yet; the working folder and the environment are the test's own."""
+    """No folders; working directory and environment are isolated."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two", "three"):
         monkeypatch.setenv(f"PDF_{name.upper()}", name)
@@ -55,12 +55,12 @@ def house(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def plain(passwords: Passwords) -> list[str]:
-    """Return the passwords themselves."""
+    """Return the passwords in plain text."""
     return [one.get_secret_value() for one in passwords.found]
 
 
 async def test_a_folder_serves_the_contents_that_lie_in_it(house: House) -> None:
-    """Shows two folders, a content that lies in both, one nobody knows, and one that was deleted."""
+    """Covers two folders, a content in both, an unknown one, and a deleted one."""
     first = await house.folder("/srv/a", "env:PDF_ONE", "env:PDF_TWO")
     second = await house.folder("/srv/b", "env:PDF_THREE", "env:PDF_TWO", "env:PDF_FOUR")
     for folder, contents in ((first, "ac"), (second, "bc"), (await house.folder("/srv/c"), "d")):
@@ -78,7 +78,7 @@ async def test_a_folder_serves_the_contents_that_lie_in_it(house: House) -> None
 
 
 async def test_what_serves_all_folders_comes_last(house: House) -> None:
-    """Shows the list of the settings, for folders with a list of their own and without."""
+    """Covers folders with and without a list of their own."""
     await house.put(await house.folder("/srv/a", "env:PDF_ONE"), "a")
     await house.put(await house.folder("/srv/b"), "b")
     keyring = FolderPasswords(house.database, ("env:PDF_TWO", "env:PDF_ONE"))
@@ -87,7 +87,7 @@ async def test_what_serves_all_folders_comes_last(house: House) -> None:
 
 
 async def test_only_a_password_that_was_not_wrong_is_news(house: House, tmp_path: Path) -> None:
-    """Shows a list that is new, tried, longer, shorter and as before, and a file that says another secret."""
+    """Covers lists that are new, tried, longer, shorter and unchanged, and a file with a new secret."""
     secret = tmp_path / "secret"
     secret.write_text("four")
     await house.put(await house.folder("/srv/a"), "a")
@@ -112,7 +112,7 @@ async def test_only_a_password_that_was_not_wrong_is_news(house: House, tmp_path
 async def test_a_reference_is_followed_anew_each_time(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows the environment before ``.env``, and of a file the first line without blanks or mark."""
+    """The environment precedes ``.env``; of a file the first line counts, without blanks or BOM."""
     (tmp_path / ".env").write_text("PDF_ONE=other\nPDF_DOTENV='from a file'\n")
     secret = tmp_path / "secret"
     found = {"env:PDF_ONE": "one", "env:PDF_DOTENV": "from a file", f"file:{secret}": "Schlüssel"}
@@ -125,7 +125,7 @@ async def test_a_reference_is_followed_anew_each_time(
 
 
 def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows what is missing, empty, no text or no file; a pipe that nobody writes to keeps nobody waiting."""
+    """Covers missing, empty, binary and special files; a pipe without a writer does not block."""
     monkeypatch.setenv("PDF_EMPTY", "")
     monkeypatch.setitem(os.environb, b"PDF_BYTES", b"\xff\xfe")
     os.mkfifo(tmp_path / "pipe")
@@ -142,7 +142,7 @@ def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.M
     ["hush", "", "env:", "env:MY-PDF", "env:1", "ENV:PDF", "file:secret", "file:~/s", "file:/a\0b"],
 )
 def test_what_is_no_reference_is_refused_without_being_repeated(reference: str) -> None:
-    """Shows that the sentence says how to write one."""
+    """Shows that the message gives the syntax and does not leak a pasted password."""
     fault = fault_of(reference)
     assert fault
     assert "env:NAME" in fault

@@ -1,4 +1,4 @@
-"""Both engines, so that one suite holds for each."""
+"""Fixtures that run the index tests on both engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGINES = ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weavia
 
 @pytest.fixture(params=ENGINES)
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Index]:
-    """An index of each engine."""
+    """An index, on each engine in turn."""
     if request.param == "embedded":
         opened: Index = EmbeddedIndex(tmp_path / "index")
     else:
@@ -30,7 +30,6 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedIndex]:
-    """The embedded index alone."""
     opened = EmbeddedIndex(tmp_path / "index")
     yield opened
     await opened.aclose()
@@ -38,7 +37,7 @@ async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedIndex]:
 
 @pytest.fixture
 async def tenant(index: Index) -> TenantName:
-    """A fresh tenant of the index."""
+    """A new tenant."""
     name = new_tenant()
     await index.ensure_tenant(name)
     return name

@@ -1,4 +1,4 @@
-"""What every index engine does: one suite, run on the embedded index and on a real Weaviate server."""
+"""Contract of index engines, run on the embedded index and on a real Weaviate server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.models import TenantName
 from storage.text.analyzer import analyze
 
 ALL = Filters()
-# Another embedder's space.
+# The vector space of another embedder.
 OTHER = "endpoint_0123456789abcdef"
 
 
@@ -24,7 +24,7 @@ def places(hits: list[Hit]) -> list[int]:
 
 
 async def test_a_tenant_exists_from_its_creation_to_its_end(index: Index) -> None:
-    """Shows that creating and dropping a tenant can be repeated, and that it is gone afterwards."""
+    """Shows that creating and dropping are idempotent."""
     name = new_tenant()
     assert not await index.has_tenant(name)
     await index.ensure_tenant(name)
@@ -36,7 +36,7 @@ async def test_a_tenant_exists_from_its_creation_to_its_end(index: Index) -> Non
 
 
 async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) -> None:
-    """Shows that a dropped tenant leaves nothing behind, not even a matrix in memory."""
+    """Shows that a dropped tenant leaves no data, not even a matrix in memory."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "backups", vector=axis(0))])
     assert places(await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)) == [0]
@@ -47,7 +47,7 @@ async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) ->
 
 
 async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(index: Index) -> None:
-    """Shows that a mistyped tenant is an error in reading and in writing, and does not come to be."""
+    """Shows that a mistyped tenant is an error in reading and writing, and is not created."""
     name = new_tenant()
     calls = [
         index.write(name, [chunk(uuid4(), 0, "text")]),
@@ -69,7 +69,7 @@ async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(inde
 async def test_a_malformed_or_forgotten_tenant_never_reaches_the_engine(
     index: Index, name: str | None
 ) -> None:
-    """Shows that only a well-formed name becomes a path or a part of a URL."""
+    """Shows that only a well-formed name becomes part of a path or URL."""
     forged = cast(TenantName, name)
     calls = [
         index.ensure_tenant(forged),
@@ -85,14 +85,13 @@ async def test_a_malformed_or_forgotten_tenant_never_reaches_the_engine(
 
 
 async def test_a_call_without_a_tenant_is_not_a_call(index: Index) -> None:
-    """Shows that no default stands in for a forgotten tenant."""
     careless = cast(Any, index)
     with pytest.raises(TypeError):
         await careless.find_by_words(terms=["text"], filters=ALL, limit=5)
 
 
 async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: TenantName) -> None:
-    """Shows that words, vectors, counts and listings stop at the tenant's border."""
+    """Covers words, vectors, counts and listings."""
     other = new_tenant()
     await index.ensure_tenant(other)
     await index.write(other, [chunk(uuid4(), 0, "canary", vector=axis(0))])
@@ -103,7 +102,7 @@ async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: Ten
 
 
 async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: TenantName) -> None:
-    """Shows that text, pages and headings come back unchanged from both legs, quotes and all."""
+    """Text, pages and headings are unchanged in both legs, quotes included."""
     publication = uuid4()
     text = "Backups\u00a0run \"daily\" at 2:00 AM; naïve café, 50 % \\ 'x' — 数据库 😀\nnext line"
     written = chunk(publication, 3, text, vector=axis(1))
@@ -118,7 +117,7 @@ async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: Tenant
 
 
 async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -> None:
-    """Shows that a repeated write leaves one chunk, one count and one vector."""
+    """A repeated write leaves one chunk, one count and one vector."""
     publication = uuid4()
     chunks = [chunk(publication, 0, "backups run daily", vector=axis(0))]
     await index.write(tenant, chunks)
@@ -129,7 +128,7 @@ async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -
 
 
 async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: TenantName) -> None:
-    """Shows that neither old words nor old vectors of a rewritten chunk are found."""
+    """Shows that neither the old words nor the old vector are found."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "tapes", vector=axis(0))])
     await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)
@@ -142,7 +141,7 @@ async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: T
 async def test_words_rank_by_bm25_and_a_repeated_term_counts_as_often(
     index: Index, tenant: TenantName
 ) -> None:
-    """Shows the order of words, and that a term asked three times weighs three times."""
+    """Shows that a query term repeated three times has three times the weight."""
     texts = ["backup backup tapes", "backup of the mail server", "lunch menu", "holiday calendar"]
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
@@ -159,7 +158,7 @@ CODES = ["SOP-IT-04", "1,204.5", "50%", "C++", "R&D", "v2.1", "user@example.com"
 
 @pytest.mark.parametrize("code", CODES)
 async def test_a_code_is_found_whole(index: Index, tenant: TenantName, code: str) -> None:
-    """Shows that a code or number is one term: the chunk that holds it is first, its parts come after."""
+    """Shows that a code or number is one term: the chunk with it comes first, its parts after it."""
     texts = ["SOP-HR-04", "SOP-IT-05", "1,204.6", "5 % and 50", "C and D", "R and D", "v2.2", code]
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
@@ -171,7 +170,7 @@ async def test_a_code_is_found_whole(index: Index, tenant: TenantName, code: str
 
 
 async def test_vectors_rank_by_cosine_whatever_their_length(index: Index, tenant: TenantName) -> None:
-    """Shows that scores are cosines, nearest first, and that chunks without a vector are no hits."""
+    """Scores are cosines, best first; chunks without a vector are no hits."""
     publication = uuid4()
     vectors = [[2.0, 0.0], [3.0, 3.0], [0.0, 0.5], [-1.0, 0.0], None]
     await index.write(
@@ -184,7 +183,7 @@ async def test_vectors_rank_by_cosine_whatever_their_length(index: Index, tenant
 
 
 async def test_vectors_of_two_spaces_are_never_compared(index: Index, tenant: TenantName) -> None:
-    """Shows that each space finds its own chunks, counts its own vectors, and may have its own length."""
+    """Each space finds and counts its own vectors, and may have its own dimensions."""
     ours, theirs = uuid4(), uuid4()
     await index.write(tenant, [chunk(ours, place, "backup", vector=axis(place)) for place in range(3)])
     longer = [chunk(theirs, place, "backup", vector=axis(place, 12), space=OTHER) for place in range(5)]
@@ -205,14 +204,14 @@ async def test_vectors_of_two_spaces_are_never_compared(index: Index, tenant: Te
 
 
 async def test_chunks_without_vectors_answer_by_words_alone(index: Index, tenant: TenantName) -> None:
-    """Shows that a tenant on the quick rung answers by words and has no vector hits, not an error."""
+    """A tenant on the quick rung answers by words and returns no vector hits, without an error."""
     await index.write(tenant, [chunk(uuid4(), 0, "backups")])
     assert places(await index.find_by_words(tenant, ["backup"], ALL, 5)) == [0]
     assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
 
 
 async def test_vectors_written_later_are_found_at_once(index: Index, tenant: TenantName) -> None:
-    """Shows that a question sees vectors added since the last question."""
+    """Shows that vectors added since the last query are visible."""
     for place in range(3):
         await index.write(tenant, [chunk(uuid4(), place, "text", vector=axis(place))])
         hits = await index.find_by_vector(tenant, SPACE, axis(place), ALL, 10)
@@ -220,7 +219,7 @@ async def test_vectors_written_later_are_found_at_once(index: Index, tenant: Ten
 
 
 async def test_filters_need_one_facet_of_each_group(index: Index, tenant: TenantName) -> None:
-    """Shows that facets are compared whole, any within a group, all groups together, on both legs."""
+    """Facets match exactly, any within a group, all groups together, in both legs."""
     publication = uuid4()
     facets = [("document=a", "department=IT"), ("document=a-draft", "department=IT"), ("document=b",), ()]
     chunks = [
@@ -241,7 +240,7 @@ async def test_filters_need_one_facet_of_each_group(index: Index, tenant: Tenant
 
 
 async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenant: TenantName) -> None:
-    """Shows that the limit is filled by what may be seen, even when all the best hits are hidden."""
+    """Shows that the limit is filled with visible hits even when all the best ones are hidden."""
     hidden, seen = uuid4(), uuid4()
     await index.write(tenant, [chunk(hidden, place, "backup backup", vector=axis(0)) for place in range(20)])
     await index.write(tenant, [chunk(seen, 7, "backup of other things", vector=axis(1))])
@@ -251,7 +250,7 @@ async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenan
 
 
 async def test_document_frequencies_count_chunks_not_occurrences(index: Index, tenant: TenantName) -> None:
-    """Shows what idf weights are made of, for codes and punctuation as well."""
+    """Shows that codes and punctuation are counted, too; idf is computed from these counts."""
     publication = uuid4()
     texts = ["backup backup SOP-IT-04", "backup 50%", "lunch"]
     await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
@@ -263,7 +262,7 @@ async def test_document_frequencies_count_chunks_not_occurrences(index: Index, t
 
 
 async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName) -> None:
-    """Shows that a whole publication seals, again and again, and one that lacks anything does not."""
+    """A complete publication seals repeatedly, an incomplete one does not."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, "text", vector=axis(place)) for place in range(3)])
     await index.write(tenant, [chunk(publication, 3, "text without a vector")])
@@ -277,7 +276,7 @@ async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName
 
 
 async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: TenantName) -> None:
-    """Shows that no word, vector, facet or count of a removed publication is left, and others are."""
+    """No word, vector, facet or count of it is left; other publications stay."""
     gone, kept = uuid4(), uuid4()
     for publication in (gone, kept):
         chunks = [
@@ -302,7 +301,7 @@ async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: Tena
 
 @pytest.mark.long
 async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: TenantName) -> None:
-    """Shows that no limit of an engine cuts short the counting or the removal of a big publication."""
+    """Shows that no engine limit truncates the counting or removal of a large publication."""
     publication, chunks = uuid4(), 10_300
     written = [chunk(publication, place, "backup", vector=axis(place % 8)) for place in range(chunks)]
     await index.write(tenant, written)
@@ -314,12 +313,11 @@ async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: T
 
 
 async def test_many_publications_are_all_listed(index: Index, tenant: TenantName) -> None:
-    """Shows that the listing does not stop at some round number."""
+    """Shows that the listing is not truncated by pagination."""
     publications = [uuid4() for _ in range(250)]
     await index.write(tenant, [chunk(one, place, "text") for one in publications for place in range(5)])
     assert await index.publications(tenant) == dict.fromkeys(publications, 5)
 
 
 async def test_an_engine_that_is_up_answers_a_ping(index: Index) -> None:
-    """Shows that health checks see a healthy engine."""
     await index.ping()

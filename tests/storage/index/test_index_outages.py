@@ -1,4 +1,4 @@
-"""Engines that are down, late, locked, damaged or killed: bounded time, our errors, nothing half shown."""
+"""Engines that are down, slow, locked, corrupt or killed: bounded time, our errors, no partial results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CALLS: dict[str, Call] = {
 
 
 async def all_calls_are_refused_in_time(index: Index, tenant: TenantName) -> None:
-    """Make all calls at once; each must end as IndexUnavailable, long before the client would give up."""
+    """Run all calls concurrently; each must raise IndexUnavailable well before the client's own timeout."""
 
     async def refused(call: Call) -> None:
         with pytest.raises(IndexUnavailable):
@@ -54,7 +54,7 @@ async def all_calls_are_refused_in_time(index: Index, tenant: TenantName) -> Non
 
 
 async def until_up(index: Index) -> None:
-    """Wait until the engine answers again."""
+    """Wait until the engine answers a ping."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -64,7 +64,7 @@ async def until_up(index: Index) -> None:
 
 
 async def connect_hastily(weaviate: RealWeaviate) -> WeaviateIndex:
-    """Return an index whose deadline is short: a busy machine may miss it, so it is tried again."""
+    """Return an index with a short deadline, retrying because a busy machine may miss it."""
 
     async def connect() -> WeaviateIndex | None:
         with suppress(IndexUnavailable):
@@ -76,7 +76,7 @@ async def connect_hastily(weaviate: RealWeaviate) -> WeaviateIndex:
 
 @pytest.mark.engine("weaviate")
 async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate: RealWeaviate) -> None:
-    """Shows that no call outlasts its deadline, and that the same index works once the server goes on."""
+    """Shows that no call exceeds its deadline, and that the index recovers when the server resumes."""
     index, tenant = await connect_hastily(weaviate), new_tenant()
     weaviate.pause()
     try:
@@ -88,7 +88,7 @@ async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate
 
 
 def readings(publication: UUID, chunks: int = 100) -> list[IndexedChunk]:
-    """Return a publication with vectors of real size."""
+    """Return a publication with vectors of realistic size."""
     vectors = np.random.default_rng(publication.int % 2**32).normal(size=(chunks, 384))
     return [
         chunk(publication, place, f"backup {place}", vector=vector.tolist())
@@ -105,7 +105,7 @@ async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
 
 
 async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
-    """Return a publication in each of three new tenants."""
+    """Write a publication to each of three new tenants."""
     written = {new_tenant(): uuid4() for _ in range(3)}
     for tenant, publication in written.items():
         await index.ensure_tenant(tenant)
@@ -119,9 +119,10 @@ async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
 async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_written(
     weaviate: RealWeaviate,
 ) -> None:
-    """Shows that the client's minute of retries is cut, and that it reconnects without help; that what was
-    sealed is whole after ``kill -9``, since the seal flushes what a write alone leaves; and that an
-    acknowledged write whose vectors died is never sealed, and a new id repairs it.
+    """Shows that the client's minute of retries is cut short, and that it reconnects.
+
+    Sealed publications survive ``kill -9``, because sealing flushes what a write alone leaves in memory. An
+    acknowledged write whose vectors were lost is never sealed; a new id repairs it.
     """
     index, hasty = await weaviate.connect(PATIENCE), await connect_hastily(weaviate)
     sealed, unsealed = await write_three(index, seal=True), await write_three(index, seal=False)
@@ -153,27 +154,26 @@ async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_wri
 
 @pytest.mark.engine("weaviate")
 async def test_a_wrong_key_or_address_is_unavailable_at_once(weaviate: RealWeaviate) -> None:
-    """Shows that connecting fails with our error, not with the client's, and quickly."""
+    """Shows that connecting raises our error quickly, not the client's."""
     for url, key in [(weaviate.url, "wrong"), (weaviate.url, None), ("http://127.0.0.1:1", "any")]:
         with pytest.raises(IndexUnavailable):
             await WeaviateIndex.connect(url, key, weaviate.grpc_port, SECONDS)
 
 
 async def test_an_address_that_is_none_names_the_setting() -> None:
-    """Shows that a mistyped URL is a fault of the settings."""
     with pytest.raises(SettingsError, match="WEAVIATE_URL"):
         await WeaviateIndex.connect("localhost:8080", None, 50051, SECONDS)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the embedded index of a test lies."""
+    """Folder of the embedded index."""
     return tmp_path / "index"
 
 
 @pytest.fixture
 def locked(folder: Path) -> Iterator[Callable[[TenantName], None]]:
-    """Holds the write lock of a tenant's file, as a hung process would."""
+    """A function that holds the write lock of a tenant's file, as a hung process would."""
     held: list[sqlite3.Connection] = []
 
     def lock(tenant: TenantName) -> None:
@@ -188,7 +188,7 @@ def locked(folder: Path) -> Iterator[Callable[[TenantName], None]]:
 async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
     folder: Path, locked: Callable[[TenantName], None]
 ) -> None:
-    """Shows that a writer that hangs stops other writers within the deadline, and no reader."""
+    """Shows that a hung writer fails other writers within the deadline, and no reader."""
     index, tenant = EmbeddedIndex(folder, SECONDS), new_tenant()
     await index.ensure_tenant(tenant)
     await index.write(tenant, [chunk(uuid4(), 0, "backup")])
@@ -202,7 +202,7 @@ async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
 
 
 async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
-    """Shows that a ping notices a disk that cannot be written to."""
+    """Shows that a ping detects a disk that is not writable."""
     (tmp_path / "file").write_text("in the way")
     index = EmbeddedIndex(tmp_path / "file" / "index")
     with pytest.raises(IndexUnavailable):
@@ -211,7 +211,7 @@ async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> No
 
 
 async def test_a_connection_that_breaks_off_is_an_outage() -> None:
-    """Shows that what the client lets through unchanged is ours at the edge, too."""
+    """Shows that exceptions the client does not wrap are translated, too."""
     with pytest.raises(IndexUnavailable, match="ReadError"):
         async with deadline(1):
             raise httpx.ReadError("the peer is gone")

@@ -1,4 +1,4 @@
-"""Both engines rank real prose alike, with the same scores, so that thresholds hold for either."""
+"""Both engines rank real prose alike and with equal scores, so that thresholds hold for either."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ QUESTIONS = [
 
 
 def asked(pieces: list[str]) -> list[list[str]]:
-    """Questions that people wrote, and sentences out of the text itself."""
+    """Return queries: real questions, and sentences from the text itself."""
     return [analyze(text) for text in (*QUESTIONS, *(piece[200:290] for piece in pieces[::30]))]
 
 
 def scores(hits: list[Hit]) -> dict[tuple[str, int], float]:
-    """Return the score of every hit."""
     return {(str(hit.publication), hit.ordinal): hit.score for hit in hits}
 
 
@@ -41,7 +40,7 @@ def scores(hits: list[Hit]) -> dict[tuple[str, int], float]:
 async def test_both_engines_give_the_same_hits_and_the_same_scores(
     weaviate: RealWeaviate, embedded: EmbeddedIndex, tmp_path: Path
 ) -> None:
-    """Shows, on real prose in several publications, overlap@10 of at least .99 and scores within 1e-4."""
+    """On real prose in several publications: overlap@10 of at least .99, scores within 1e-4."""
     tenant, pieces = new_tenant(), prose(450)
     publications = [uuid4() for _ in range(5)]
     chunks = [

@@ -1,4 +1,4 @@
-"""The live-only rule: what a question sees of publications that come, go and replace each other."""
+"""Live index: queries see only live publications while these are published, replaced and removed."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from storage.index.base import Hit, Index
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
-# How many ask at the same time, and how often each of them does.
+# Concurrent clients, and queries of each.
 ASKERS, QUESTIONS = 4, 50
 
 
 class Publications:
-    """A live set in memory: what the catalog reads from SQL."""
+    """An in-memory set of live publications, as the catalog reads from SQL."""
 
     def __init__(self) -> None:
         self.states: dict[UUID, str] = {}
         self.rebuilds: Iterator[int] = repeat(0)
 
     async def has_live(self, channel_id: int) -> bool:
-        """True if any is."""
+        """True if any publication is live."""
         return "live" in self.states.values()
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
-        """Pending and retired ones."""
+        """Return the pending and retired publications."""
         await asyncio.sleep(0)
         return frozenset(one for one, state in self.states.items() if state in ("pending", "retired"))
 
@@ -44,12 +44,12 @@ class Publications:
         return {one: published(one) for one in ids if self.states.get(one) == "live"}
 
     async def rebuild_count(self, channel_id: int) -> int:
-        """As the test has it."""
+        """Return the next count that the test has set."""
         await asyncio.sleep(0)
         return next(self.rebuilds)
 
     def flip(self, new: UUID, old: UUID) -> None:
-        """One transaction: the new one is live, the old one retired."""
+        """Make the new publication live and the old one retired in one step."""
         self.states.update({new: "live", old: "retired"})
 
 
@@ -72,12 +72,12 @@ def published(publication: UUID) -> LivePublication:
 
 @pytest.fixture
 def channel(tenant: TenantName) -> Channel:
-    """The channel of the tenant."""
+    """The tenant's channel."""
     return Channel(1, tenant, Platform.LOCAL, "it", 1)
 
 
 async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int = 4) -> None:
-    """Publish as the publisher does, up to the flip."""
+    """Write and seal a publication, as the publisher does before the flip."""
     written = [
         chunk(publication, place, f"backup {place}", vector=axis(place % 8)) for place in range(chunks)
     ]
@@ -86,13 +86,13 @@ async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int
 
 
 def shown(found: SearchHits) -> set[tuple[UUID, int]]:
-    """Publications with their number of hits by words."""
+    """Return the publications with their number of hits by words."""
     ids = [hit.publication for hit in found.words]
     return {(one, ids.count(one)) for one in ids}
 
 
 async def test_only_live_publications_are_found(index: Index, channel: Channel) -> None:
-    """Shows that pending, retired, removed and never registered publications stay unseen on both legs."""
+    """Pending, retired, removed and unregistered publications are hidden in both legs."""
     states = Publications()
     for state in ("pending", "retired", "removed", "live", None):
         publication = uuid4()
@@ -102,11 +102,11 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
     (live,) = (one for one, state in states.states.items() if state == "live")
     assert shown(found) == {(live, 4)}
     assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
-    assert found.not_live == 16  # of the two that are not known as hidden, on both legs
+    assert found.not_live == 16  # of the two that are not listed as hidden, in both legs
 
 
 async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
-    """Shows that a channel nothing was ever published to is empty, not an error."""
+    """A channel without publications is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
     live = LiveIndex(index, Publications(), SPACE)
     assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == SearchHits()
@@ -121,7 +121,7 @@ async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
 async def test_no_question_is_answered_from_a_half_built_index(
     index: Index, channel: Channel, counts: tuple[int, int], is_answered: bool
 ) -> None:
-    """Shows that a rebuild that touches the query is noticed, however much of the index was there."""
+    """Shows that a rebuild overlapping the query is detected, however complete the index was."""
     states, live = Publications(), uuid4()
     await write(index, channel.tenant, live)
     states.states[live], states.rebuilds = "live", iter(counts)
@@ -136,7 +136,7 @@ async def test_no_question_is_answered_from_a_half_built_index(
 async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that ghosts at the top make the index be asked for more until the limit is filled."""
+    """Shows that the query is repeated with a larger limit until enough live hits are found."""
     states, live, ghost = Publications(), uuid4(), uuid4()
     await index.write(channel.tenant, [chunk(ghost, place, "backup") for place in range(40)])
     await index.write(channel.tenant, [chunk(live, place, f"backup {place} of more") for place in range(5)])
@@ -148,7 +148,7 @@ async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
 async def test_thousands_of_hidden_publications_are_checked_after_the_query(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that above the filter's bound the limit is doubled until the live chunks are there."""
+    """Above MAX_HIDDEN the limit is doubled until the live chunks are found."""
     states, live = Publications(), uuid4()
     states.states = {uuid4(): "retired" for _ in range(live_module.MAX_HIDDEN)}
     retired = [uuid4() for _ in range(30)]
@@ -162,7 +162,7 @@ async def test_thousands_of_hidden_publications_are_checked_after_the_query(
 async def test_no_question_sees_both_neither_or_half_of_a_document_under_constant_flips(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that every one of some hundred questions sees exactly one whole publication."""
+    """Shows that each of some hundred queries sees exactly one complete publication."""
     states, live_now = Publications(), uuid4()
     await write(index, channel.tenant, live_now)
     states.states[live_now] = "live"
@@ -177,7 +177,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
                 states.states[new] = "pending"
                 await write(index, channel.tenant, new)
                 while answered < ASKERS * flips and not ended.is_set():
-                    await asyncio.sleep(0.001)  # who flips faster than anybody asks leaves no answer
+                    await asyncio.sleep(0.001)  # flipping faster than anyone queries would leave no answer
                 states.flip(new, current)
                 current, flips = new, flips + 1
         return flips
@@ -203,10 +203,10 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
 
 
 class Restless(Publications):
-    """Publications that are retired whenever somebody looks."""
+    """Publications that are retired whenever they are checked."""
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
-        """None of them is, any more: the next one is."""
+        """Retire them and return none."""
         self.states.update(dict.fromkeys(ids, "retired"))
         return {}
 
@@ -214,7 +214,7 @@ class Restless(Publications):
 async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that asking again is bounded, and waits longer each time."""
+    """Shows that retries are bounded and back off."""
     for _ in range(live_module.MAX_ROUNDS):
         await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
     pauses: list[float] = []
@@ -230,17 +230,16 @@ async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
 
 
 class HalfFailing(FaultyIndex):
-    """A real index whose words are refused while its vectors are still looked for."""
+    """A real index whose word search fails while its vector search hangs."""
 
     is_cancelled = False
 
     async def find_by_words(self, *_: object) -> list[Hit]:
-        """Refuse."""
         await asyncio.sleep(0)
         raise IndexUnavailable("the index does not answer")
 
     async def find_by_vector(self, *_: object) -> list[Hit]:
-        """Go on for ever."""
+        """Hang until cancelled."""
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -252,7 +251,7 @@ class HalfFailing(FaultyIndex):
 async def test_the_search_by_vector_ends_when_the_search_by_words_has_failed(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that a failure is raised as itself, and that nothing of its question goes on behind it."""
+    """Shows that the original error is raised, and that no task of the query stays behind."""
     failing = HalfFailing(index)
     with pytest.raises(IndexUnavailable, match="does not answer"):
         await LiveIndex(failing, Publications(), SPACE).find(channel, ["backup"], ready(axis(0)), limit=1)

@@ -1,4 +1,4 @@
-"""Installations on both engines: one winner, and nothing older wins."""
+"""Slack installations on both engines: one renewal at a time, and no older token wins."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ACME = "T0ACME001"
 
 
 def installed(sealed: bytes = b"sealed", installation: str = ACME) -> SlackInstallation:
-    """Return an installation of just now."""
+    """Return an installation made just now."""
     return SlackInstallation(installation, "Acme", "U0BOT", sealed, utc_now(), utc_now())
 
 
 @pytest.fixture
 def installations(database: Database) -> SlackInstallations:
-    """Those of an empty home."""
+    """The store of an empty home."""
     return SlackInstallations(database)
 
 
 async def test_an_installation_replaces_the_one_before(installations: SlackInstallations) -> None:
-    """With all that was known of it: a problem with the old token is none of the new one."""
+    """Clears the problem recorded for the old token."""
     assert await installations.get(ACME) is None
     first, second = installed(), installed(b"other")
     await installations.save(first)
@@ -42,7 +42,7 @@ async def test_an_installation_replaces_the_one_before(installations: SlackInsta
 
 
 async def test_one_of_many_renews(installations: SlackInstallations) -> None:
-    """Until it is done, or its time is over; then whoever held the old tokens comes too late."""
+    """The lease lasts until the renewal is done or times out; a late holder of old tokens is refused."""
     held = installed()
     await installations.save(held)
     taken = await asyncio.gather(*(installations.begin_renewal(held, 30) for _ in range(8)))
@@ -57,7 +57,7 @@ async def test_one_of_many_renews(installations: SlackInstallations) -> None:
 
 
 async def test_a_lease_of_a_wrong_clock_is_over(installations: SlackInstallations) -> None:
-    """One that ends further ahead than any does not hold renewals up."""
+    """A lease longer than the maximum does not block renewals."""
     held = installed()
     await installations.save(held)
     with clock_ahead(timedelta(days=1)):
@@ -66,7 +66,7 @@ async def test_a_lease_of_a_wrong_clock_is_over(installations: SlackInstallation
 
 
 async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackInstallations) -> None:
-    """A renewal that ends after that brings nothing back."""
+    """A renewal that ends after the erasure restores nothing."""
     held = installed()
     await installations.save(held)
     await installations.save(installed(installation="T0BETA001"))
@@ -78,7 +78,7 @@ async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackIns
 
 
 async def test_the_channels_of_a_workspace_that_removes_the_app_are_left(database: Database) -> None:
-    """Those of no other one; where somebody asks again, the bot is there again."""
+    """Other workspaces are unaffected; a new question joins the channel again."""
     installations, channels = SlackInstallations(database), Channels(database)
     await installations.save(installed())
     keys = [ChannelKey(Platform.SLACK, team, "C1") for team in (ACME, "T0ACME0012", "T0BETA001")]

@@ -1,4 +1,4 @@
-"""Owns a PDF process, lets it read a bomb, and waits to be killed: ``python own_and_hang.py BOMB``."""
+"""Own a PDF process, let it read a bomb, and wait to be killed: ``python own_and_hang.py BOMB``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Gives up what a reader of PDFs gives up, then tries to take it back: PORT FILE HOW.
+"""Drop the privileges that the PDF reader drops, then try to use them: PORT FILE HOW.
 
-HOW: ``as it is``; ``user``: as an ordinary user, if root runs it; ``no namespaces``: as one where the kernel
-refuses them, as Docker's own filter does; ``landlock`` and ``calls``: by these alone.
+HOW is ``as it is``; ``user``: as an unprivileged user, if run by root; ``no namespaces``: the same where the
+kernel refuses namespaces, as Docker's own filter does; ``landlock`` or ``calls``: with that one alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from storage.pdf import landlock, sandbox, seccomp
 
-# Does not stop who is traced, and ends with the tracer.
+# Attaches without stopping the tracee; the tracee is released when the tracer exits.
 PTRACE_SEIZE = 0x4206
 CALLS = {"x86_64": {"unshare": 272, "io_uring": 425}, "aarch64": {"unshare": 97, "io_uring": 425}}
 NUMBERS = CALLS[platform.machine()]
@@ -67,7 +67,7 @@ def fork() -> None:
 
 
 def refuse_namespaces() -> None:
-    """A filter as a container's, which this process has before it knows of ours."""
+    """Install a seccomp filter like a container's, before this process applies ours."""
     libc.prctl(38, 1, 0, 0, 0)
     load, equal, leave = 0x20, 0x15, 0x06
     steps = [
@@ -90,7 +90,7 @@ def give_up(how: str) -> dict[str, str]:
 
 
 def in_a_child(work: Callable[[], object], pipe: tuple[int, int]) -> tuple[object, int]:
-    """What it returns, and how the child ended."""
+    """Run `work` in a forked child; return its result and exit status."""
     result, sink = pipe
     child = os.fork()
     if child == 0:
@@ -109,10 +109,10 @@ def main() -> None:
         os.setgroups([])
         os.setgid(1000)
         os.setuid(1000)
-        libc.prctl(4, 1, 0, 0, 0)  # may be traced again, which changing the user had ended
+        libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: changing the user had forbidden tracing
     if how == "no namespaces":
         refuse_namespaces()
-    pipes = [os.pipe() for _ in range(3)]  # later none can be made
+    pipes = [os.pipe() for _ in range(3)]  # no pipe can be created after confinement
     before, _ = in_a_child(lambda: attempts(port, path), pipes[0])
     state = give_up(how)
 

@@ -1,4 +1,4 @@
-"""PDFs that other programs made: right to left, two columns, a password."""
+"""PDFs of other programs: right to left, two columns, password, tags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PDFS = Path(__file__).parents[2] / "pdfs"
 
 
 async def test_arabic_reads_the_same_on_pages_turned_four_ways(process: PdfProcess) -> None:
-    """Letters are plain ones, not presentation forms, and every box stays on its page."""
+    """Letters are no presentation forms, and every box is on its page."""
     read = await process.read(PDFS / "habibi-rotated.pdf")
     assert len({page.text for page in read.pages}) == 1
     assert read.pages[0].text.split() == ["حَبيبي", "habibi", "حَبيبي"]
@@ -27,7 +27,7 @@ async def test_arabic_reads_the_same_on_pages_turned_four_ways(process: PdfProce
 
 
 async def test_columns_are_read_one_after_the_other(process: PdfProcess) -> None:
-    """The text goes down the left column before it begins the right one."""
+    """The left column is read before the right one."""
     page = (await process.read(PDFS / "multicolumn.pdf")).pages[1]
     sides = [word.box.x0 > 0.5 for word in page.words]
     assert any(sides)
@@ -35,13 +35,12 @@ async def test_columns_are_read_one_after_the_other(process: PdfProcess) -> None
 
 
 async def test_a_password_of_another_program_is_told(process: PdfProcess) -> None:
-    """The sentence says what to do."""
     with pytest.raises(PasswordProtected, match="save a copy without one"):
         await process.read(PDFS / "libreoffice-writer-password.pdf")
 
 
 async def test_tags_take_no_text_away(process: PdfProcess) -> None:
-    """Shows that a section which MuPDF leaves out because of the file's tags is read all the same."""
+    """Shows that a section which MuPDF drops because of the file's tags is read."""
     (page,) = (await process.read(PDFS / "tagged.pdf")).pages
     assert len(page.words) == 149
     assert "Cost Comparison" in page.text

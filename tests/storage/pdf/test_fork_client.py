@@ -1,4 +1,4 @@
-"""How long a parent program lives, and what keeps it alive."""
+"""Lifetime of a fork server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from storage.pdf.fork_client import ForkServerClient, ForkServerPool
 from storage.task_group import cancel_and_wait
 
 JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
-# Its child ends at once, with an error or with a sentence that says why.
+# The child ends at once with an error that says why.
 STARVED = {**JOB, "memory": 1}
 
 
 async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:
-    """It costs memory only while it has work, and the next job starts another."""
+    """A fork server uses memory only while it has work; the next job starts it again."""
     program = ForkServerPool("text", idle_seconds=0.05)
     assert program.pid is None
     with (pdfs / "plain.pdf").open("rb") as source:
@@ -40,7 +40,7 @@ async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: P
 
 
 async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None:
-    """A job under way is not cut off by the rest that another began."""
+    """A running job is not cut off by the idle timeout that another started."""
     program = ForkServerPool("text", idle_seconds=0.01)
     with (pdfs / "plain.pdf").open("rb") as one, (pdfs / "plain.pdf").open("rb") as two:
         drawn = await asyncio.gather(program.run(JOB, one.fileno()), program.run(JOB, two.fileno()))
@@ -49,7 +49,7 @@ async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None
 
 
 async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pdfs: Path) -> None:
-    """Shows that a full socket is no death: every job comes to its end, by the program that was busy."""
+    """Shows that backpressure does not count as a dead program: every job ends, in the same program."""
     program = ForkServerPool("text")
     await program.start()
     first = program.pid
@@ -69,7 +69,6 @@ async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pd
 async def test_a_job_that_is_cancelled_as_the_program_ends_is_no_error(
     pdfs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a command which ends in the middle of its work leaves no line in its log."""
     program = await ForkServerClient.start("text")
     os.kill(program.pid, signal.SIGSTOP)
     with (pdfs / "plain.pdf").open("rb") as source:
@@ -81,5 +80,5 @@ async def test_a_job_that_is_cancelled_as_the_program_ends_is_no_error(
         await closing
     assert job.cancelled()
     del job
-    gc.collect()  # only then asyncio complains
+    gc.collect()  # asyncio reports unretrieved exceptions on collection
     assert caplog.records == []

@@ -1,4 +1,4 @@
-"""Files that mean harm, or are none: each ends in a sentence, and the next file is read all the same."""
+"""Malicious files and files that are no PDFs: each ends with a message, and the next file is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from storage.settings import StorageSettings
 async def test_a_bad_file_ends_in_a_sentence_and_the_next_is_read(
     process: PdfProcess, pdfs: Path, name: str, kind: type[DocumentError]
 ) -> None:
-    """The right error, with words for an admin and no path in them, and a process that lives on."""
+    """The right error, a message for an admin without a path, and a process that survives."""
     parent = process.pid
     with pytest.raises(kind, match=r"[a-z]{3,} [a-z]+") as caught:
         await process.read(pdfs / name)
@@ -41,7 +41,7 @@ async def test_a_bad_file_ends_in_a_sentence_and_the_next_is_read(
 async def test_a_bomb_is_stopped_by_the_limit_it_hits(
     process: PdfProcess, pdfs: Path, name: str, words: str
 ) -> None:
-    """The sentence tells time from memory, because an admin can do different things about them."""
+    """The message names time or memory, because an admin can do different things about them."""
     parent = process.pid
     with pytest.raises(ReaderKilled, match=words) as caught:
         await process.read(pdfs / name)
@@ -51,13 +51,13 @@ async def test_a_bomb_is_stopped_by_the_limit_it_hits(
 
 
 async def test_drawing_a_bomb_is_stopped_too(process: PdfProcess, pdfs: Path) -> None:
-    """The viewer's pages obey limits of their own."""
+    """The viewer's pages have limits of their own."""
     with pytest.raises(ReaderKilled, match=r"than \d+ s|memory"):
         await process.render(pdfs / "forms.pdf", 1, 72)
 
 
 async def test_a_file_cut_off_in_the_middle_is_told(process: PdfProcess, pdfs: Path, tmp_path: Path) -> None:
-    """What can be mended is read and marked as mended; what holds nothing any more is refused."""
+    """A repaired file is marked as such."""
     whole = (pdfs / "plain.pdf").read_bytes()
     for share in range(1, 20):
         part = tmp_path / f"{share}.pdf"
@@ -71,18 +71,16 @@ async def test_a_file_cut_off_in_the_middle_is_told(process: PdfProcess, pdfs: P
 
 
 async def test_a_file_that_only_its_owner_may_change_is_read(process: PdfProcess, pdfs: Path) -> None:
-    """An owner's password locks nobody out."""
     assert (await process.read(pdfs / "owned.pdf")).pages[0].text == "locked"
 
 
 async def test_a_page_that_is_not_there_is_a_document_error(process: PdfProcess, pdfs: Path) -> None:
-    """A link to a page beyond the end is answered, not drawn."""
     with pytest.raises(NoPages, match="no page 4"):
         await process.render(pdfs / "plain.pdf", 4, 72)
 
 
 async def test_too_many_pages_or_bytes_are_refused(pdfs: Path, tmp_path: Path) -> None:
-    """Both limits name what the file has and what is allowed; a sparse giant is never read."""
+    """Both messages name the actual value and the limit; a sparse giant file is never read."""
     process = LastingPdf(StorageSettings(max_pages=2, max_file_mb=1))
     giant = tmp_path / "giant.pdf"
     with giant.open("wb") as file:

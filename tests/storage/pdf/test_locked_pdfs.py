@@ -1,4 +1,4 @@
-"""PDFs that open only with a password: a child tries what admins gave for this file, and no other."""
+"""Encrypted PDFs: a child tries the passwords of this file's folders only."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ FOREIGN = Path(__file__).parents[2] / "pdfs" / "libreoffice-writer-password.pdf"
 
 @dataclass
 class Bunch:
-    """A keyring that holds passwords by the name of the file."""
+    """A keyring that maps file names to passwords."""
 
     given: dict[str, Passwords] = field(default_factory=dict)
     wrong: list[tuple[str, int]] = field(default_factory=list)
 
     def give(self, name: str, *passwords: str, missing: int = 0) -> None:
-        """These and no others open files of this name."""
+        """Set the passwords of this file name."""
         self.given[name] = Passwords(tuple(map(SecretStr, passwords)), missing)
 
     async def passwords_of(self, sha256: str) -> Passwords:
-        """What was given."""
+        """Return the passwords of a content."""
         return self.given.get(sha256, Passwords())
 
     def note_wrong(self, sha256: str, tried: Passwords) -> None:
-        """What did not open it."""
+        """Record a failed attempt."""
         self.wrong.append((sha256, len(tried.found)))
 
 
 @pytest.fixture
 def bunch() -> Bunch:
-    """A keyring without a password."""
     return Bunch()
 
 
@@ -54,7 +53,7 @@ def locked(bunch: Bunch) -> PdfProcess:
 
 
 def put(folder: Path, data: bytes, name: str = "locked") -> Path:
-    """Return a file for the process to open."""
+    """Write a file for the process to open."""
     path = folder / name
     path.write_bytes(data)
     return path
@@ -65,7 +64,7 @@ def put(folder: Path, data: bytes, name: str = "locked") -> Path:
 async def test_the_right_password_opens_it_also_as_the_second_of_a_list(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path, method: str, password: str
 ) -> None:
-    """Shows every way of locking, letters beyond ASCII, and accents that were typed as marks of their own."""
+    """Covers every encryption method, non-ASCII letters, and accents in decomposed form."""
     path = put(tmp_path, lock(PLAIN, password, method))
     bunch.give("locked", "wrong", unicodedata.normalize("NFD", password))
     assert "marzipan bonus" in (await locked.read(path)).pages[0].text
@@ -75,7 +74,7 @@ async def test_the_right_password_opens_it_also_as_the_second_of_a_list(
 async def test_letters_of_any_script_open_what_is_locked_by_aes_256(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
-    """Shows Cyrillic, and what the owner's password of the same file does."""
+    """Covers Cyrillic user and owner passwords."""
     path = put(tmp_path, lock(PLAIN, "пароль"))
     for password in ("пароль", "пароль-owner"):
         bunch.give("locked", password)
@@ -83,13 +82,13 @@ async def test_letters_of_any_script_open_what_is_locked_by_aes_256(
 
 
 async def test_a_file_of_another_program_opens(locked: PdfProcess, bunch: Bunch) -> None:
-    """Shows one that LibreOffice locked."""
+    """Covers LibreOffice."""
     bunch.give(FOREIGN.name, "openpassword")
     assert (await locked.read(FOREIGN)).pages[0].text
 
 
 async def test_all_kinds_of_children_open_it(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
-    """Shows layout and OCR beside reading and drawing."""
+    """Covers layout and OCR besides reading and rendering."""
     path = put(tmp_path, lock(PLAIN, "open"))
     with pytest.raises(PasswordProtected):
         await locked.lay_out(path, 1, 2)
@@ -101,7 +100,7 @@ async def test_all_kinds_of_children_open_it(locked: PdfProcess, bunch: Bunch, t
 async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
-    """Shows the sentences for no password, a wrong one, several, and one that is not where it should be."""
+    """The message differs for no password, a wrong one, several, and an unresolvable one."""
     path = put(tmp_path, lock(PLAIN, "open"))
     advice = "save a copy without one, or ask an admin to give its folder the right one"
 
@@ -125,7 +124,7 @@ async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
 
 
 async def test_a_password_is_tried_on_no_other_file(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
-    """Shows that two files with each other's passwords stay closed."""
+    """Shows that two files with each other's passwords stay locked."""
     first, second = (put(tmp_path, lock(PLAIN, name), name) for name in ("first", "second"))
     bunch.give("first", "second")
     bunch.give("second", "first")
@@ -137,7 +136,7 @@ async def test_a_password_is_tried_on_no_other_file(locked: PdfProcess, bunch: B
 async def test_a_long_list_of_long_passwords_is_tried_to_its_end(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
-    """Shows that no message between the processes bounds it."""
+    """Shows that no message between the processes limits it."""
     path = put(tmp_path, lock(PLAIN, "open", "RC4_128"))
     bunch.give("locked", *(f"{number:03}" + 4000 * "ü" for number in range(200)), "open")
     assert len((await locked.read(path)).pages) == 2
@@ -147,20 +146,20 @@ async def test_a_long_list_of_long_passwords_is_tried_to_its_end(
 async def test_the_program_that_forks_the_children_never_holds_a_password(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
-    """Shows that the next child, which opens a stranger's file, inherits none; nor do arguments tell it."""
+    """Shows that the next child, which opens another file, inherits none; nor are any in its arguments."""
     path = put(tmp_path, lock(PLAIN, "sesame-4711"))
     bunch.give("locked", "wrong-0815", "sesame-4711")
     await locked.read(path)
     process = Path(f"/proc/{locked.pid}")
     held = memory(process)
-    assert b"max_pages" in held  # the job itself was read
+    assert b"max_pages" in held  # sanity check: the job was found
     told = held + (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
     assert b"sesame-4711" not in told
     assert b"wrong-0815" not in told
 
 
 def memory(process: Path) -> bytes:
-    """Return all that a process can write to."""
+    """Return all writable memory of a process."""
     held = []
     with (process / "mem").open("rb", 0) as file:
         for line in (process / "maps").read_text().splitlines():

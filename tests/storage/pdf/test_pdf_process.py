@@ -1,4 +1,4 @@
-"""What the limited child reads: text, places, titles, and what it leaves out."""
+"""The confined child: text, boxes, titles, and omitted content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.text.word_boxes import rectangles
 async def test_boxes_hold_the_ink_however_a_page_is_turned_and_cropped(
     process: PdfProcess, pdfs: Path
 ) -> None:
-    """The word's box contains the ink that a renderer puts there, and little more."""
+    """A word's box contains the ink that a renderer draws there, and little more."""
     read = await process.read(pdfs / "turned.pdf")
     for page, ink in zip(read.pages, json.loads((pdfs / "ink.json").read_text()), strict=True):
         (box,) = rectangles(page.words, 0, len(page.text))[page.number]
@@ -42,7 +42,7 @@ async def test_each_word_is_where_the_map_says(process: PdfProcess, pdfs: Path) 
 
 
 async def test_text_comes_with_sizes_weights_ligatures_and_rows(process: PdfProcess, pdfs: Path) -> None:
-    """Headings keep their size, labels their weight, and cells of one row stay in one line."""
+    """Headings keep their size, labels their weight, and the cells of a row stay in one line."""
     read = await process.read(pdfs / "plain.pdf")
     page, lines = read.pages[1], read.lines[1]
     texts = [page.text[line.start : line.end] for line in lines]
@@ -66,7 +66,7 @@ async def test_what_nobody_can_see_is_left_out(process: PdfProcess, pdfs: Path) 
 async def test_words_beside_the_crop_box_or_under_a_clip_are_left_out(
     process: PdfProcess, pdfs: Path
 ) -> None:
-    """What a turned and cropped page does not show is no text of it, and neither is what a clip cuts away."""
+    """Covers all page rotations."""
     read = await process.read(pdfs / "outside.pdf")
     assert [page.text for page in read.pages] == ["visible words"] * 4
 
@@ -74,7 +74,7 @@ async def test_words_beside_the_crop_box_or_under_a_clip_are_left_out(
 async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
     process: PdfProcess, pdfs: Path
 ) -> None:
-    """A file that wants to act is read and drawn like any other, without a word of what it carries."""
+    """A file with active content is read and rendered like any other, without its attachments."""
     started = time.monotonic()
     read = await process.read(pdfs / "active.pdf")
     assert read.pages[0].text == "visible words"
@@ -84,7 +84,7 @@ async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
 
 
 async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:
-    """Unseen text over a picture of the whole page is that page's text."""
+    """Invisible text over an image of the whole page is that page's text."""
     read = await process.read(pdfs / "scan.pdf")
     assert read.pages[0].text == "scanned words"
 
@@ -92,7 +92,7 @@ async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess,
 async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
     process: PdfProcess, pdfs: Path
 ) -> None:
-    """Only a hyphen between parts of a word goes, not that of a code, a lone letter or a known compound."""
+    """Hyphens of codes, single letters and known compounds stay."""
     page = (await process.read(pdfs / "hyphens.pdf")).pages[0]
     text = "A follow-up visit needs documentation. See SOP-IT-04 and each follow-up in 2019-2020."
     text += " Important: X-rays."
@@ -106,19 +106,19 @@ async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
 async def test_a_page_that_only_asks_for_another_program_is_no_content(
     process: PdfProcess, pdfs: Path, file: str, reason: str
 ) -> None:
-    """A form of Adobe's and a portfolio are unreadable, and the reason says what to do."""
+    """An XFA form and a portfolio are unreadable, and the reason says what to do."""
     with pytest.raises(NoPages, match=reason):
         await process.read(pdfs / file)
 
 
 async def test_printed_page_numbers_come_along(process: PdfProcess, pdfs: Path) -> None:
-    """A label is what the file prints on the page; a file without labels has none."""
+    """A file without labels has none."""
     read = await process.read(pdfs / "labels.pdf")
     assert [page.label for page in read.pages] == ["iv", "A-3", "A-4"]
 
 
 async def test_one_bad_page_does_not_cost_the_others(process: PdfProcess, pdfs: Path) -> None:
-    """The page that cannot be read is named and empty; the rest is read."""
+    """The page is listed as unread and empty."""
     read = await process.read(pdfs / "bad_page.pdf")
     assert read.unread_pages == (2,)
     assert [page.text for page in read.pages] == ["good", ""]
@@ -126,7 +126,7 @@ async def test_one_bad_page_does_not_cost_the_others(process: PdfProcess, pdfs: 
 
 
 async def test_a_page_is_drawn_as_it_is_shown(process: PdfProcess, pdfs: Path) -> None:
-    """The picture has the size of the turned and cropped page at the asked resolution."""
+    """The image has the size of the rotated and cropped page at the requested resolution."""
     drawn = await process.render(pdfs / "turned.pdf", 4, 144)
     assert (drawn.width, drawn.height) == (1100, 800)
     assert drawn.media_type == "image/png"
@@ -134,7 +134,6 @@ async def test_a_page_is_drawn_as_it_is_shown(process: PdfProcess, pdfs: Path) -
 
 
 async def test_a_picture_is_never_longer_than_the_cap(process: PdfProcess, pdfs: Path) -> None:
-    """No resolution that somebody asks for makes a giant."""
     drawn = await process.render(pdfs / "plain.pdf", 1, 100_000)
     assert max(drawn.width, drawn.height) <= 3000
 
@@ -142,7 +141,7 @@ async def test_a_picture_is_never_longer_than_the_cap(process: PdfProcess, pdfs:
 async def test_a_part_of_a_page_is_drawn_within_the_side_that_is_asked_for(
     process: PdfProcess, pdfs: Path
 ) -> None:
-    """A part keeps its shape, and is never longer than that; one that is shorter already is not enlarged."""
+    """The part keeps its aspect ratio and is never enlarged."""
     page = await process.render(pdfs / "plain.pdf", 1, 144)
     half = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5))
     small = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5), 500)
@@ -154,6 +153,6 @@ async def test_a_part_of_a_page_is_drawn_within_the_side_that_is_asked_for(
 
 
 def test_a_title_loses_its_control_characters() -> None:
-    """NULs, line ends and long tails never reach the database."""
+    """NULs, line ends and overlong titles never reach the database."""
     assert printable_title("Backup\x00 and\r\nrecovery\x00\x00") == "Backup and  recovery"
     assert len(printable_title("long " * 100)) <= 200

@@ -1,4 +1,4 @@
-"""What the PDF process cannot do, and that nothing of it outlives its owner."""
+"""Sandbox of the PDF process: it has no access, and no process outlives its owner."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A loopback port at which somebody listens."""
+    """A loopback port with a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.fixture
 def probe(port: int) -> Iterator[Callable[[str], dict[str, Any]]]:
-    """Runs the probe that tries to take back what was given up; any user may reach its file."""
+    """A function that runs the isolation probe; any user may access its file."""
     with tempfile.TemporaryDirectory() as folder:
         secret = Path(folder) / "secret"
         secret.write_text("token")
@@ -56,7 +56,7 @@ def probe(port: int) -> Iterator[Callable[[str], dict[str, Any]]]:
 
 @pytest.mark.parametrize("how", ["as it is", "user", "no namespaces"])
 def test_a_job_gets_nothing_of_the_machine_back(how: str, probe: Callable[[str], dict[str, Any]]) -> None:
-    """Shows that whoever runs it, and where no namespace may be made: what worked before fails after."""
+    """For any user and without namespaces: each attempt works before confinement and fails after it."""
     told = probe(how)
     assert set(told["before"].values()) == {"done"}
     assert set(told["after"].values()) == {"PermissionError"}
@@ -70,7 +70,7 @@ def test_a_job_gets_nothing_of_the_machine_back(how: str, probe: Callable[[str],
 def test_landlock_alone_refuses_files_ports_signals_and_tracing(
     probe: Callable[[str], dict[str, Any]],
 ) -> None:
-    """Shows that one wall holds where the other has a hole."""
+    """Shows that either layer alone is sufficient."""
     told = probe("landlock")
     if told["state"] == {"landlock": "False"}:
         pytest.skip("this kernel has no Landlock")
@@ -81,7 +81,7 @@ def test_landlock_alone_refuses_files_ports_signals_and_tracing(
 
 
 def test_the_list_of_calls_alone_refuses_all_of_it(probe: Callable[[str], dict[str, Any]]) -> None:
-    """Shows that a kernel without Landlock and namespaces is no way around it."""
+    """Shows that a kernel without Landlock and namespaces is covered."""
     told = probe("calls")
     assert set(told["after"].values()) == {"PermissionError"}
 
@@ -92,7 +92,7 @@ def _by_landlock_or(other: str) -> str:
 
 @contextmanager
 def other_architecture() -> Iterator[None]:
-    """Programs started meanwhile see a 32-bit machine, whose system calls we have no list of."""
+    """Make new processes see a 32-bit machine, for which there is no list of system calls."""
     libc = ctypes.CDLL(None)
     before = libc.personality(PER_LINUX32)
     try:
@@ -104,7 +104,7 @@ def other_architecture() -> Iterator[None]:
 async def test_a_machine_that_confines_too_little_is_named_or_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Shows that what it keeps is warned of, and that nothing starts where confinement is required."""
+    """Warns about the access that is left; refuses to start where confinement is required."""
     process = PdfProcess(StorageSettings())
     required = PdfProcess(StorageSettings(confinement="required"))
     with other_architecture():
@@ -122,7 +122,7 @@ async def test_a_machine_that_confines_too_little_is_named_or_refused(
 
 @pytest.mark.parametrize("kind", ["text", "html"])
 async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> None:
-    """Shows that the very program that is given PDFs, or web pages, is shut off before its first job."""
+    """Shows that the program that is given PDFs or web pages is confined before its first job."""
     program = await ForkServerClient.start(kind)
     try:
         told, own = program.isolation, Path(f"/proc/{program.pid}")
@@ -143,8 +143,9 @@ async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> No
 async def test_one_program_without_secrets_and_with_one_thread_is_started_and_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """None of our environment reaches the program that opens strangers' files; it is one program however
-    often it is asked for, and none after closing.
+    """None of our environment reaches the program that opens untrusted files.
+
+    It is started once, however often requested, has one thread, and ends on closing.
     """
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-canary")
     process = PdfProcess(StorageSettings())
@@ -169,9 +170,9 @@ async def test_one_program_without_secrets_and_with_one_thread_is_started_and_cl
 async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
     pdfs: Path,
 ) -> None:
-    """Killed in the middle of a file, the parent is started again and the file is tried once more.
+    """A parent killed in the middle of a file is restarted and the file retried.
 
-    ``test_hostile_pdfs`` shows how such a reading ends.
+    See ``test_hostile_pdfs`` for how such a reading ends.
     """
     process = PdfProcess(StorageSettings())
     await process.start()
@@ -190,8 +191,8 @@ async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
 
 
 async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, pdfs: Path) -> None:
-    """Cancelling ends the child at once, not at its time limit; it may call less than its parent."""
-    await _until(lambda: not children(process.pid))  # of other tests
+    """Cancelling ends the child at once, not at its time limit; it has an additional seccomp filter."""
+    await _until(lambda: not children(process.pid))  # left by other tests
     reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
     child = await _child_of(process.pid)
     filters = int(status(process.pid)["Seccomp_filters"])
@@ -203,7 +204,7 @@ async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, p
 
 
 async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
-    """``kill -9`` of the service takes the parent program and its children along."""
+    """``kill -9`` of the service ends the parent program and its children."""
     command = [sys.executable, str(HERE / "own_and_hang.py"), str(pdfs / "forms.pdf")]
     owner = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     parent = int(await owner.stdout.readline())
@@ -215,11 +216,11 @@ async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
 
 
 async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
-    """Neither end of the result's pipe stays behind when the job cannot be sent."""
+    """Neither end of the result pipe stays open when the job cannot be sent."""
     parent = await ForkServerClient.start("text")
     with (pdfs / "plain.pdf").open("rb") as source:
         os.kill(parent.pid, signal.SIGKILL)
-        while is_running(parent.pid):  # without a turn for the loop, which would notice
+        while is_running(parent.pid):  # without yielding to the loop, which would notice
             time.sleep(0.01)  # noqa: ASYNC251
         before = os.listdir("/proc/self/fd")
         with pytest.raises(ForkServerEnded):
@@ -230,7 +231,7 @@ async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Pat
 
 
 async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: Path) -> None:
-    """The viewer does not wait behind readings that fill every reader."""
+    """The viewer does not queue behind readings that occupy every reader."""
     readings = [asyncio.create_task(process.read(pdfs / "forms.pdf")) for _ in range(2)]
     await _child_of(process.pid)
     await process.render(pdfs / "plain.pdf", 1, 72)
@@ -241,17 +242,17 @@ async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: P
 
 
 async def _child_of(parent: int | None) -> int:
-    """Return the first child of a program, once it has one."""
+    """Return the first child of a program, once there is one."""
     return (await _until(lambda: children(parent)))[0]
 
 
 async def _gone(pid: int | None) -> None:
-    """Until a process is no more, or only waits to be counted."""
+    """Wait until a process has ended or is a zombie."""
     await _until(lambda: not is_running(pid))
 
 
 async def _until(look: Callable[[], T]) -> T:
-    """What ``look`` sees, once it sees something; the kernel rings no bell for these."""
+    """Poll until `look` returns something true; the kernel sends no notification for these."""
     for _ in range(1000):
         if seen := look():
             return seen

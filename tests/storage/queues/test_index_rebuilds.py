@@ -1,4 +1,4 @@
-"""The count by which a question knows whether the index was being built anew while it asked."""
+"""Rebuild counter: tells a query if the index was being rebuilt while it ran."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from storage.sql.database import Database
 
 
 async def test_the_count_is_odd_while_a_rebuild_goes_on(database: Database) -> None:
-    """Shows beginning, end, and that one channel's is not another's."""
+    """Counts are kept per channel."""
     rebuilds = IndexRebuilds(database)
     counts = [await rebuilds.count(7)]
     for _ in range(2):
@@ -20,7 +20,7 @@ async def test_the_count_is_odd_while_a_rebuild_goes_on(database: Database) -> N
 
 
 async def test_a_rebuild_that_begins_once_more_is_not_ended_by_the_one_before(database: Database) -> None:
-    """Shows that whoever saw all of the first one in the index does not end the second."""
+    """Shows that `end` with an outdated count has no effect."""
     rebuilds = IndexRebuilds(database)
     await rebuilds.begin(7)
     first = await rebuilds.count(7)

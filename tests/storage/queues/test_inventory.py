@@ -1,4 +1,4 @@
-"""The SQL side of the comparison takes any number of names."""
+"""Inventory of index and blobs against SQL, for any number of names."""
 
 import asyncio
 import threading
@@ -16,30 +16,30 @@ from storage.queues.planner import Generations
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 
-# More than PostgreSQL takes in one statement.
+# More than the parameters that PostgreSQL accepts in one statement.
 MANY = 70_000
 
 
 async def test_an_index_may_hold_more_strays_than_a_statement_names(database: Database) -> None:
-    """Shows that a database that was lost does not keep its index from being cleared."""
+    """Shows that the index can be cleared after the database was lost."""
     held = {UUID(int=number) for number in range(MANY)}
     assert await Inventory(database).orphans(held) == held
 
 
 class CountingBlobs(Blobs):
-    """Blobs that remember what was removed."""
+    """A blob store that records removals."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.removed: list[str] = []
 
     def remove(self, sha256: str) -> None:
-        """Remember it."""
+        """Record the removal."""
         self.removed.append(sha256)
 
 
 async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Database, tmp_path: Path) -> None:
-    """Shows that a database that was lost does not keep its blobs from being swept."""
+    """Shows that blobs can be swept after the database was lost."""
     blobs = CountingBlobs(tmp_path / "blobs")
     names = [f"{number:064x}" for number in range(MANY)]
     assert await Inventory(database).drop_orphans(names, blobs) == MANY
@@ -47,14 +47,14 @@ async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Data
 
 
 class SlowBlobs(Blobs):
-    """Blobs on a disk that takes its time to remove one."""
+    """A blob store whose removals block until released."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.is_removing, self.may_go_on = threading.Event(), threading.Event()
 
     def remove(self, sha256: str) -> None:
-        """Wait until somebody lets it go on."""
+        """Wait until released, then remove."""
         self.is_removing.set()
         assert self.may_go_on.wait(60)
         super().remove(sha256)
@@ -63,7 +63,7 @@ class SlowBlobs(Blobs):
 async def test_a_slow_disk_keeps_no_writer_waiting_and_nothing_arrives_meanwhile(
     database: Database, tmp_path: Path
 ) -> None:
-    """Shows that blobs are removed beside the only writer, and that an arrival waits for the end of it."""
+    """Shows that blobs are removed outside any transaction, and that an arrival waits for the removal."""
     blobs = SlowBlobs(tmp_path / "blobs")
     sweeping = asyncio.create_task(Inventory(database).drop_orphans(["ab" * 32], blobs))
     assert await asyncio.to_thread(blobs.is_removing.wait, 60)
@@ -80,7 +80,7 @@ async def test_a_slow_disk_keeps_no_writer_waiting_and_nothing_arrives_meanwhile
 async def test_a_file_that_is_slowly_made_a_blob_keeps_no_writer_waiting(
     database: Database, tmp_path: Path
 ) -> None:
-    """Shows that the disk's work of an arrival is done before its transaction begins."""
+    """Shows that the file I/O of an arrival precedes its transaction."""
     blobs, is_keeping, may_go_on = Blobs(tmp_path / "blobs"), threading.Event(), threading.Event()
 
     def keep() -> None:

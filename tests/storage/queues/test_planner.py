@@ -1,4 +1,4 @@
-"""Gaps are found beside the writers and filled in portions; a bad file costs no look at the others."""
+"""Planner: gaps are found without blocking writers and filled in batches."""
 
 import asyncio
 from uuid import UUID
@@ -28,7 +28,7 @@ async def folder(database: Database) -> FolderRow:
 
 
 async def shelve(database: Database, folder: FolderRow, file: str, versions: int = 1) -> list[str]:
-    """Return a document of so many versions, none of them read; returns their sha256."""
+    """Add a document with unread versions; return their sha256."""
     async with database.transaction() as session:
         row = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
         session.add(row)
@@ -41,7 +41,7 @@ async def shelve(database: Database, folder: FolderRow, file: str, versions: int
 
 
 async def readings(database: Database) -> dict[str, UUID]:
-    """Return the readings by their contents."""
+    """Return the reading ids by content."""
     async with database.snapshot() as session:
         return {row.sha256: row.id for row in await session.scalars(select(ReadingRow))}
 
@@ -49,7 +49,7 @@ async def readings(database: Database) -> dict[str, UUID]:
 async def test_a_writer_gets_its_turn_while_many_gaps_are_filled(
     database: Database, folder: FolderRow
 ) -> None:
-    """Shows that a question is received while a large home is planned anew."""
+    """Shows that a question is received while a large home is planned."""
     async with database.transaction() as session:
         documents = [
             DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=f"{number}.pdf")
@@ -73,7 +73,7 @@ async def test_a_writer_gets_its_turn_while_many_gaps_are_filled(
 async def test_a_file_that_cannot_be_read_falls_back_to_its_older_version_and_to_nothing_else(
     database: Database, folder: FolderRow
 ) -> None:
-    """Shows that a thousand bad files do not each look through a whole home."""
+    """Shows that a failure plans only its own document, so that many failures do not scan the whole home."""
     old, new = await shelve(database, folder, "bad.pdf", versions=2)
     await shelve(database, folder, "unplanned.pdf")
     async with database.transaction() as session:

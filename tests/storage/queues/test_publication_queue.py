@@ -1,4 +1,4 @@
-"""What is published next, found at once however much waits; what it may replace, and by whom."""
+"""Publication queue: claims use an index, newer versions replace older ones, and stale owners are fenced."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PENDING = 3000
 
 
 class Shelf:
-    """A document of two versions, each of which is read at both rungs."""
+    """A document of two versions, each read at both rungs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -32,7 +32,7 @@ class Shelf:
         self._readings: dict[tuple[int, Rung], UUID] = {}
 
     async def fill(self) -> None:
-        """Make it."""
+        """Create the rows."""
         channel = await Channels(self._database).ensure(ChannelKey(Platform.LOCAL, "", "shelf"))
         self._channel = channel.id
         async with self._database.transaction() as session:
@@ -53,7 +53,7 @@ class Shelf:
                 self._versions[number] = version.id
 
     async def publish(self, version: int, rung: Rung, count: int = 1) -> None:
-        """Let so many publications of one reading wait."""
+        """Add pending publications of one reading."""
         rows = [
             PublicationRow(
                 channel_id=self._channel,
@@ -68,19 +68,18 @@ class Shelf:
             await session.execute(insert(PublicationRow), rows)
 
     async def rows(self) -> list[PublicationRow]:
-        """Return all publications."""
         async with self._database.snapshot() as session:
             return list(await session.scalars(select(PublicationRow)))
 
     async def live(self) -> list[tuple[int, Rung]]:
-        """Version and rung of what is live."""
+        """Return version and rung of the live publications."""
         numbers = {id: number for number, id in self._versions.items()}
         return [(numbers[row.version_id], Rung(row.rung)) for row in await self.rows() if row.state == "live"]
 
 
 @pytest.fixture
 async def shelf(database: Database) -> Shelf:
-    """The document, of which nothing is published yet."""
+    """A document without publications."""
     shelf = Shelf(database)
     await shelf.fill()
     return shelf
@@ -94,7 +93,7 @@ def work(database: Database) -> PublicationQueue:
 
 @contextmanager
 def plans() -> Iterator[list[str]]:
-    """How the engine carries out each statement that takes a publication: a line per step."""
+    """Yield the query plans of statements that claim a publication, a line per step."""
     seen: list[str] = []
 
     def explain(*happening: Any) -> None:
@@ -114,7 +113,7 @@ def plans() -> Iterator[list[str]]:
 async def test_a_claim_goes_to_its_row_by_the_queue(
     request: pytest.FixtureRequest, database: Database, shelf: Shelf, work: PublicationQueue
 ) -> None:
-    """Shows that a claim of either rung searches the queue's index, and sorts and scans nothing."""
+    """Shows that a claim of either rung searches the index and neither sorts nor scans."""
     await shelf.publish(1, Rung.FULL, PENDING)
     await shelf.publish(1, Rung.QUICK)
     if "postgres" in request.node.name:
@@ -143,7 +142,7 @@ async def test_a_claim_goes_to_its_row_by_the_queue(
 async def test_only_what_is_newer_or_better_replaces_what_is_live(
     shelf: Shelf, work: PublicationQueue, live: tuple[int, Rung], later: tuple[int, Rung], *, replaces: bool
 ) -> None:
-    """Shows that the newer version goes before the better reading, and that nothing goes back."""
+    """A newer version takes precedence over a better reading; nothing is downgraded."""
     went = []
     for version, rung in (live, later):
         await shelf.publish(version, rung)
@@ -157,7 +156,7 @@ async def test_only_what_is_newer_or_better_replaces_what_is_live(
 async def test_who_lost_a_publication_can_change_nothing_of_it(
     database: Database, shelf: Shelf, work: PublicationQueue
 ) -> None:
-    """Shows that a step that still runs when its publication was given back and taken again has no effect."""
+    """Fencing: a step still running after the publication was released and claimed again has no effect."""
     await shelf.publish(1, Rung.QUICK)
     lost = await work.claim(Rung.QUICK)
     assert lost is not None

@@ -1,4 +1,4 @@
-"""Several workers on one home, each in a process of its own: every row is taken once and planned once."""
+"""Reading queue: several worker processes plan once and claim each row once."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -44,7 +44,7 @@ asyncio.run(main())
 
 
 async def fill(database: Database, count: int) -> None:
-    """Documents with one version each, none of them read."""
+    """Add documents with one unread version each."""
     channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "shelf"))
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location="/shelf", watched=True)
@@ -61,8 +61,9 @@ async def fill(database: Database, count: int) -> None:
 async def test_three_processes_plan_and_take_two_hundred_readings_once(
     database: Database, database_url: str
 ) -> None:
-    """Shows that of three plans made together one finds the gaps and the others nothing to add; that whoever
-    takes a row takes it alone, and that no free row is passed over.
+    """Among three concurrent plans one fills the gaps and the others add nothing.
+
+    Each row is claimed by one worker, and no pending row is skipped.
     """
     await fill(database, 200)
     told = [line.split() for line in await run_at_once(3, WORKING, database_url)]
@@ -78,7 +79,7 @@ async def test_three_processes_plan_and_take_two_hundred_readings_once(
 
 @pytest.mark.parametrize("resting", [False, True])
 async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database, resting: bool) -> None:
-    """Shows that a dead worker's lease and a long wait, both written by a fast clock, are not sat out."""
+    """Shows that a dead worker's lease and a long delay from a fast clock are not waited for."""
     await fill(database, 1)
     generations = Generations("q1", None)
     with clock_ahead(timedelta(hours=3)):
@@ -95,7 +96,7 @@ async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database
 
 
 async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(database: Database) -> None:
-    """Shows that the pages of a full reading never fall when it is given back and taken once more."""
+    """Shows that the progress shown for a full reading survives a release and a new claim."""
     await fill(database, 1)
     generations = Generations("q1", "f1")
     async with database.transaction() as session:
@@ -114,7 +115,7 @@ async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(dat
 
 
 async def test_who_lost_a_reading_can_change_nothing_of_it(database: Database) -> None:
-    """Shows that after another worker took a reading over, no step of the first one leaves a trace."""
+    """Fencing: after a takeover no step of the first worker has an effect."""
     await fill(database, 1)
     generations = Generations("q1", None)
     async with database.transaction() as session:

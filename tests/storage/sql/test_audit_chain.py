@@ -1,4 +1,4 @@
-"""The audit's chain: what was changed, taken out or put in between shows, on both engines."""
+"""Hash chain of the audit log: changed, deleted and inserted entries are detected, on both engines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.sql.tables import AuditRow
 
 @pytest.fixture
 async def audit(database: Database) -> AuditLog:
-    """Five entries."""
+    """An audit log of five entries."""
     log = AuditLog(database)
     for number in range(5):
         await log.keep(AuditedAction("local", "pause", "lo_x", str(number), is_done=number != 2))
@@ -30,14 +30,14 @@ async def audit(database: Database) -> AuditLog:
 
 
 async def everything(audit: AuditLog) -> AsyncIterator[dict[str, object]]:
-    """Yield all entries as an export has them."""
+    """Yield all entries as exported."""
     async for batch in audit.batches():
         for one in batch:
             yield {name: getattr(one, name) for name in one.__slots__}
 
 
 async def test_the_chain_is_what_anybody_computes_from_an_export(audit: AuditLog) -> None:
-    """Shows each digest made by hand, and the last one named as the head."""
+    """Recomputes each digest; the last one is the head."""
     previous = ""
     async for one in everything(audit):
         at = one["at"].isoformat(timespec="microseconds")  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ TAMPERING = {
 async def test_whatever_is_done_to_the_table_shows(
     audit: AuditLog, database: Database, tampering: str
 ) -> None:
-    """A row changed, made done, taken out, taken off the end, put in."""
+    """A row changed, marked as done, deleted, truncated from the end, or inserted."""
     statement, fault = TAMPERING[tampering]
     async with database.transaction() as session:
         await session.execute(statement)
@@ -75,7 +75,7 @@ async def test_whatever_is_done_to_the_table_shows(
 
 
 async def test_entries_kept_at_once_are_one_chain(audit: AuditLog, database: Database) -> None:
-    """Of two logs in many tasks, as of replicas; one that is rolled back leaves no gap."""
+    """Written by two logs in many tasks, as by replicas; a rollback leaves no gap."""
     other = AuditLog(database)
     await asyncio.gather(
         *(log.keep(AuditedAction("local", "erase", "", str(n))) for n in range(20) for log in (audit, other))
@@ -90,7 +90,7 @@ async def test_entries_kept_at_once_are_one_chain(audit: AuditLog, database: Dat
 
 
 async def test_what_is_too_old_goes_and_the_rest_still_holds(audit: AuditLog, database: Database) -> None:
-    """A digest that was written down is found while its entry is kept; the chain goes on after all."""
+    """A noted digest is found while its entry is stored; new entries extend the chain after all expired."""
     old = (await audit.verify()).head
     assert [(await audit.verify(one)).is_known for one in (old, "f" * 64, None)] == [True, False, None]
     retention = Retention(database, StorageSettings(audit_days=1))
@@ -107,7 +107,7 @@ async def test_what_is_too_old_goes_and_the_rest_still_holds(audit: AuditLog, da
 
 
 async def test_opened_links_are_listed_when_they_are_asked_for(audit: AuditLog) -> None:
-    """Shows that thousands of them do not hide what admins did."""
+    """Shows that thousands of them do not hide admins' actions."""
     await audit.keep(AuditedAction("link", OPEN_LINK, "sl_T_C", "citation 7"))
     assert len(await audit.latest()) == 5
     assert (await audit.latest(with_links=True))[-1].subject == "citation 7"

@@ -1,4 +1,4 @@
-"""Poll gates: a lane queries after a commit that concerns it, when a row is due, and now and then."""
+"""Poll gates: a lane queries after relevant commits, when a row is due, and at a slow interval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.sql.tables import BlobRow, FactRow, InboxRow, ReadingRow
 
 
 async def test_a_gate_opens_for_its_tables_alone(database: Database) -> None:
-    """Shows that a commit opens the gates of its tables, by a flush and by a statement, and once."""
+    """A commit opens the gates of its tables once, after a flush or a statement."""
     facts = PollGate(database.changes, FactRow, seconds=3600)
     readings = PollGate(database.changes, ReadingRow, seconds=3600)
     assert facts.opens()
@@ -39,7 +39,6 @@ async def test_a_gate_opens_for_its_tables_alone(database: Database) -> None:
 
 
 async def test_what_is_rolled_back_opens_no_gate(database: Database) -> None:
-    """Shows that only commits count."""
     facts = PollGate(database.changes, FactRow, seconds=3600)
     assert facts.opens()
 
@@ -55,7 +54,7 @@ async def test_what_is_rolled_back_opens_no_gate(database: Database) -> None:
 
 
 async def test_a_gate_opens_when_another_process_may_have_committed(database: Database) -> None:
-    """Shows the slow look, which needs no commit of this process."""
+    """Polls at a slow interval, without a commit of this process."""
     gate = PollGate(database.changes, FactRow, seconds=5)
     assert gate.opens()
     assert not gate.opens()
@@ -64,7 +63,7 @@ async def test_a_gate_opens_when_another_process_may_have_committed(database: Da
 
 
 async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
-    """Shows that a claim which found a held row has its lane query at the end of the lease, not before."""
+    """Shows that a claim that found a leased row queries again at the end of the lease, not before."""
     async with database.transaction() as session:
         session.add(BlobRow(sha256="0" * 64, size=1))
         await session.flush()
@@ -82,7 +81,7 @@ async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
 
 
 async def test_an_outage_opens_every_gate(tmp_path: Path) -> None:
-    """Shows that a lane whose query failed asks again at its next turn."""
+    """Shows that a lane whose query failed queries again at its next turn."""
     url = make_sqlite(tmp_path)
     async with aclosing(await Database.open(url, busy_seconds=0.1)) as database:
         gate = PollGate(database.changes, InboxRow, seconds=3600)

@@ -1,4 +1,4 @@
-"""The database keeps what it acknowledged, one writer at a time, whoever is killed."""
+"""The database keeps acknowledged writes, with one writer at a time, through crashes."""
 
 import asyncio
 
@@ -16,7 +16,6 @@ from storage.sql.tables import ChannelRow, FactRow
 
 
 async def test_alembic_sees_no_difference_to_the_code(database: Database, database_url: str) -> None:
-    """Autogenerate, which writes future revisions, has nothing to write."""
     engine = create_engine(database_url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SQLModel.metadata) == []
@@ -24,7 +23,7 @@ async def test_alembic_sees_no_difference_to_the_code(database: Database, databa
 
 
 async def test_eight_tasks_lose_no_update(database: Database) -> None:
-    """Read-modify-write from eight tasks at once counts to exactly 8 x 25."""
+    """Read-modify-write in eight concurrent tasks counts to exactly 8 x 25."""
     await keep(database, "counter", "0")
 
     async def increment() -> None:
@@ -40,7 +39,7 @@ async def test_eight_tasks_lose_no_update(database: Database) -> None:
 
 
 async def test_a_failed_transaction_leaves_nothing_behind(database: Database) -> None:
-    """An exception inside a transaction takes back all of it and passes through unchanged."""
+    """An exception in a transaction rolls it back and propagates unchanged."""
 
     async def write_half() -> None:
         async with database.transaction() as session:
@@ -54,7 +53,7 @@ async def test_a_failed_transaction_leaves_nothing_behind(database: Database) ->
 
 
 async def test_cancelled_transactions_do_not_block_the_next_one(database: Database) -> None:
-    """Tasks cancelled at any moment of their transaction neither keep the lock nor half of their rows."""
+    """Tasks cancelled at any point of their transaction neither keep the lock nor half of their rows."""
 
     async def write_pair(number: int) -> None:
         async with database.transaction() as session:
@@ -78,7 +77,7 @@ async def test_cancelled_transactions_do_not_block_the_next_one(database: Databa
 
 
 async def test_a_snapshot_keeps_its_moment(database: Database) -> None:
-    """What is committed after a snapshot's first read is not seen in it, and writers do not wait for it."""
+    """Later commits are not visible in it, and writers do not wait for it."""
     async with database.snapshot() as reading:
         assert (await reading.scalars(select(FactRow))).all() == []
         await keep(database, "late")
@@ -87,14 +86,14 @@ async def test_a_snapshot_keeps_its_moment(database: Database) -> None:
 
 
 async def test_a_snapshot_cannot_write(database: Database) -> None:
-    """A write in a snapshot is refused by the engine itself."""
+    """The engine itself refuses a write in a snapshot."""
     with pytest.raises(DatabaseUnavailable):
         async with database.snapshot() as session:
             await session.execute(update(FactRow).values(value="written"))
 
 
 async def test_one_query_sees_what_is_committed_and_cannot_write(database: Database) -> None:
-    """Rows come without a transaction of their own: nothing stays open, and a write is refused as well."""
+    """Runs without a transaction: nothing stays open."""
     query = select(ChannelRow.name).where(ChannelRow.tenant == bindparam("tenant"))  # type: ignore[arg-type]
     assert await database.rows(query, {"tenant": "lo"}) == []
     async with database.transaction() as session:
@@ -105,7 +104,7 @@ async def test_one_query_sees_what_is_committed_and_cannot_write(database: Datab
 
 
 async def test_a_mistake_in_sql_is_not_called_an_outage(database: Database) -> None:
-    """Only the engine's own faults become DatabaseUnavailable: a wrong statement would retry for ever."""
+    """Only engine failures become DatabaseUnavailable; a wrong statement would be retried for ever."""
     with pytest.raises(Exception, match="nowhere") as caught:
         async with database.snapshot() as session:
             await session.execute(text("SELECT * FROM nowhere"))
@@ -113,7 +112,7 @@ async def test_a_mistake_in_sql_is_not_called_an_outage(database: Database) -> N
 
 
 async def test_moments_come_back_with_their_zone(database: Database) -> None:
-    """SQLite forgets zones; the tables put UTC back."""
+    """SQLite drops time zones; the tables restore UTC."""
     async with database.transaction() as session:
         session.add(ChannelRow(tenant="lo", platform="local", name="it"))
     async with database.snapshot() as session:
@@ -158,7 +157,7 @@ asyncio.run(main())
 
 
 async def test_processes_that_open_a_fresh_home_at_once_all_succeed(database_url: str) -> None:
-    """Six processes start on no database at all; one makes the tables, each writes its row."""
+    """Six processes start without a database; one creates the tables, each writes its row."""
     await run_at_once(6, OPENING, database_url)
     database = await Database.open(database_url)
     assert len(await names_in(database)) == 6
@@ -166,7 +165,7 @@ async def test_processes_that_open_a_fresh_home_at_once_all_succeed(database_url
 
 
 async def test_kill_9_loses_no_row_that_was_acknowledged(database_url: str) -> None:
-    """Shows that eight writers killed in the middle leave whole transactions, and all they had reported."""
+    """Eight killed writers leave whole transactions, and all that they had reported."""
     writer = await start(WRITING, database_url)
     assert writer.stdout is not None
     reported = [await writer.stdout.readline() for _ in range(200)]
@@ -180,7 +179,7 @@ async def test_kill_9_loses_no_row_that_was_acknowledged(database_url: str) -> N
 
 
 async def test_a_home_of_a_newer_release_is_refused(database: Database, database_url: str) -> None:
-    """A revision that this release does not know ends in a sentence and changes nothing."""
+    """An unknown revision ends with an error message and no change."""
     async with database.transaction() as session:
         await session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(NewerDatabase, match="newer release"):
@@ -202,7 +201,7 @@ async def test_a_home_of_a_newer_release_is_refused(database: Database, database
     ],
 )
 async def test_urls_of_other_databases_are_refused_without_their_secrets(url: str) -> None:
-    """What is not an SQLite file is refused, and the message repeats nothing of the URL."""
+    """Only SQLite files and PostgreSQL are accepted; the message repeats nothing of the URL."""
     with pytest.raises(SettingsError) as caught:
         await Database.open(url)
     assert "u:p" not in str(caught.value)

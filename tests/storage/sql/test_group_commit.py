@@ -1,4 +1,4 @@
-"""Transactions that wait together become durable together, and none is harmed by its neighbours."""
+"""Group commit: concurrent transactions share a commit without affecting each other."""
 
 import asyncio
 import sqlite3
@@ -24,12 +24,12 @@ from storage.sql.tables import FactRow, FolderRow
 
 @pytest.fixture
 def database_url(sqlite_url: str) -> str:
-    """SQLite only: PostgreSQL groups its commits by itself."""
+    """SQLite only: PostgreSQL has group commit of its own."""
     return sqlite_url
 
 
 class BriefDatabase(Database):
-    """All of its transactions are brief."""
+    """A database whose transactions are all brief."""
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool = True, brief: bool = True) -> AsyncIterator[AsyncSession]:
@@ -40,7 +40,7 @@ class BriefDatabase(Database):
 
 @pytest.fixture(params=[Database, BriefDatabase], ids=["thread", "brief"])
 async def database(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[Database]:
-    """Every transaction runs its statements in the connection's thread, then all are brief ones."""
+    """A database on each path: statements in the connection's thread, then brief transactions."""
     kind: type[Database] = request.param
     opened = await kind.open(database_url)
     yield opened
@@ -49,7 +49,7 @@ async def database(request: pytest.FixtureRequest, database_url: str) -> AsyncIt
 
 @contextmanager
 def counted_commits() -> Iterator[list[Connection]]:
-    """Yield the commits of all engines, as they happen."""
+    """Yield a list that collects the commits of all engines."""
     seen: list[Connection] = []
 
     def note(connection: Connection) -> None:
@@ -64,7 +64,7 @@ def counted_commits() -> Iterator[list[Connection]]:
 
 async def test_writers_that_wait_together_share_a_commit(database: Database) -> None:
     """Shows that thirty-two writers need a few commits, not thirty-two."""
-    async with asyncio.timeout(PATIENCE):  # on a busy machine a group's time is over sooner
+    async with asyncio.timeout(PATIENCE):  # a group may end early on a busy machine
         for attempt in count():
             with counted_commits() as commits:
                 await asyncio.gather(*(keep(database, f"{attempt} {number}") for number in range(32)))
@@ -75,7 +75,7 @@ async def test_writers_that_wait_together_share_a_commit(database: Database) -> 
 
 
 async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
-    """Shows that without company every transaction is a commit of its own."""
+    """Shows that without concurrency every transaction is a commit of its own."""
     with counted_commits() as commits:
         for number in range(3):
             await keep(database, str(number))
@@ -83,7 +83,7 @@ async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
 
 
 async def test_brief_statements_change_no_thread(database: Database) -> None:
-    """Shows that only the begin and the commit of a group are waited for in another thread."""
+    """Shows that only the begin and the commit of a group run in another thread."""
     elsewhere: set[str] = set()
 
     def note(statement: str) -> None:
@@ -103,7 +103,7 @@ async def test_brief_statements_change_no_thread(database: Database) -> None:
 
 
 async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_same(sqlite_url: str) -> None:
-    """Shows that nobody waits for ever for the commit of a group, whatever the slowest of them takes."""
+    """Shows that waiting for the slowest writer of a group is bounded."""
     file = Path(sqlite_url.removeprefix("sqlite:///"))
     file.parent.mkdir()
     engine = create_async_engine(f"sqlite+aiosqlite:///{file}", async_creator=partial(connect, file, 10))
@@ -120,7 +120,7 @@ async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_
 
 
 async def test_what_is_acknowledged_is_committed(database: Database, database_url: str) -> None:
-    """Shows that a row is there for every other program at the moment its writer goes on."""
+    """Shows that other programs see a row when its writer continues."""
 
     async def write(number: int) -> int:
         await keep(database, str(number))
@@ -133,7 +133,7 @@ async def test_what_is_acknowledged_is_committed(database: Database, database_ur
 
 
 async def test_a_body_that_fails_takes_back_its_own_rows_only(database: Database) -> None:
-    """Shows that every third writer's fault leaves the others of its group untouched."""
+    """Savepoints: every third writer fails, and the others of its group are unaffected."""
 
     async def write(number: int) -> None:
         async with database.transaction() as session:
@@ -148,7 +148,6 @@ async def test_a_body_that_fails_takes_back_its_own_rows_only(database: Database
 
 
 async def test_a_row_that_cannot_be_is_its_writers_fault_alone(database: Database) -> None:
-    """Shows that a broken constraint reaches the one who broke it, as what it is."""
     await keep(database, "taken")
     ended = await asyncio.gather(
         keep(database, "a"), keep(database, "taken"), keep(database, "b"), return_exceptions=True
@@ -158,7 +157,7 @@ async def test_a_row_that_cannot_be_is_its_writers_fault_alone(database: Databas
 
 
 async def test_cancelled_neighbours_change_nothing_for_the_others(database: Database) -> None:
-    """Shows that wherever in its transaction a task is cancelled, the rest of its group is kept whole."""
+    """Shows that the rest of the group is committed, wherever a task is cancelled."""
 
     async def write_pair(name: str) -> None:
         async with database.transaction() as session:
@@ -182,7 +181,7 @@ async def test_cancelled_neighbours_change_nothing_for_the_others(database: Data
 
 
 async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(database: Database) -> None:
-    """Shows that the commit does not depend on whoever was expected to come last."""
+    """Shows that the commit does not depend on the task that was expected to be last."""
     entered, go_on = asyncio.Event(), asyncio.Event()
 
     async def write_slowly() -> None:
@@ -204,7 +203,7 @@ async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(da
 
 
 async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -> None:
-    """Shows that a cancellation which a statement kept waiting is still the timeout's own."""
+    """Shows that a cancellation delayed by a statement still ends as the timeout's own."""
 
     async def write_for_ever() -> None:
         async with asyncio.timeout(0.05), database.transaction() as session:
@@ -219,7 +218,7 @@ async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -
 
 
 async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Database) -> None:
-    """Shows that a fault which makes SQLite drop the group is told to all of it; the next group is new."""
+    """Shows that an error which makes SQLite roll back the group reaches all of it; the next group is new."""
 
     async def write(name: str, limit: int | None = None) -> None:
         async with database.transaction() as session:
@@ -227,7 +226,7 @@ async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Databas
                 await session.execute(text(f"PRAGMA max_page_count = {limit}"))
             session.add(FactRow(name=name, value="x" * 500_000 if limit == 1 else ""))
 
-    async with asyncio.timeout(PATIENCE):  # on a busy machine they are not always of one group
+    async with asyncio.timeout(PATIENCE):  # on a busy machine they may be in different groups
         for attempt in count():
             names = [f"{name} {attempt}" for name in ("before", "large", "after")]
             writers = (write(name, 1 if name.startswith("large") else None) for name in names)
@@ -243,7 +242,7 @@ async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Databas
 
 
 async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) -> None:
-    """Shows that nobody is told of success when the engine refuses the commit itself."""
+    """Shows that no writer is acknowledged when the engine refuses the commit."""
     kept: set[str] = set()
 
     async def write_orphan() -> None:
@@ -260,7 +259,7 @@ async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) ->
         assert await names_in(database) == kept
         return [type(one) for one in ended]
 
-    async with asyncio.timeout(PATIENCE):  # on a busy machine they are not always of one group
+    async with asyncio.timeout(PATIENCE):  # on a busy machine they may be in different groups
         for number in count():
             if await write_three(number) == [IntegrityError] * 3:
                 break
@@ -269,7 +268,7 @@ async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) ->
 
 
 async def test_closing_commits_what_is_under_way(database_url: str) -> None:
-    """Shows that a transaction which ended before the database was closed is kept."""
+    """Shows that a transaction that ended before the database was closed is committed."""
     database = await Database.open(database_url)
     writers = [asyncio.create_task(keep(database, str(number))) for number in range(10)]
     await asyncio.sleep(0)

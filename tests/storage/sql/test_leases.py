@@ -1,4 +1,4 @@
-"""How long what failed rests before it is tried again, and which owner of a lease is surely dead."""
+"""Backoff after failures, and detection of dead lease owners."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from storage.sql.leases import MAX_PAUSE_SECONDS, is_surely_dead, own_name, paus
 
 
 def test_pauses_double_up_to_half_a_minute_and_spread() -> None:
-    """Shows that a fault costs a second, one that stays no more than half a minute, and never all at once."""
     for tries, longest in ((0, 1), (1, 1), (2, 2), (3, 4), (5, 16), (6, MAX_PAUSE_SECONDS), (10_000, 30)):
         seen = [pause(tries).total_seconds() for _ in range(50)]
         assert longest / 2 <= min(seen) < max(seen) <= longest
 
 
 def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
-    """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
+    """Shows that processes of other machines are never considered dead."""
     process = subprocess.Popen(["true"])
     process.wait()
     ended = own_name().replace(f":{os.getpid()}:", f":{process.pid}:")

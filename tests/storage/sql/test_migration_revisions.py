@@ -1,4 +1,4 @@
-"""A database's revision, told without Alembic: what it says is what Alembic says."""
+"""The database revision, read without Alembic, equals what Alembic reports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from storage.sql.migrations.revisions import VERSIONS, is_current, newest_revisi
 
 
 def test_the_newest_file_is_the_head() -> None:
-    """Shows that no revision is left out because of its file's name."""
+    """Shows that the file name of a revision does not matter."""
     assert ScriptDirectory(VERSIONS.parent).get_current_head() == newest_revision()
 
 
 async def test_a_database_is_current_once_it_was_opened(tmp_path: Path) -> None:
-    """And neither before, nor with a revision of another release."""
+    """Neither before, nor with a revision of another release."""
     engine = create_engine(f"sqlite:///{tmp_path / 'footnote.db'}")
     with engine.connect() as connection:
         assert not is_current(connection)
@@ -34,7 +34,7 @@ async def test_a_database_is_current_once_it_was_opened(tmp_path: Path) -> None:
 
 
 def test_a_side_process_loads_no_database() -> None:
-    """Shows that cutting text does not pay for what only the service needs."""
+    """Shows that chunking does not pay for the service's imports."""
     told = "import sys, ingestion.compute_program; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

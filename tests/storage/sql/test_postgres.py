@@ -1,4 +1,4 @@
-"""PostgreSQL as we use it: row locks beside one advisory lock, and an outage that heals."""
+"""PostgreSQL: row locks next to one advisory lock, and recovery from outages."""
 
 import asyncio
 from contextlib import suppress
@@ -23,14 +23,14 @@ def database_url(postgres_url: str) -> str:
 
 
 async def write(database: Database, name: str, value: str) -> None:
-    """Change a row under its lock."""
+    """Update a row under its lock."""
     async with database.transaction(exclusive=False) as session:
         fact = await session.get_one(FactRow, name, with_for_update=True)
         fact.value = value
 
 
 async def test_steps_that_lock_rows_run_beside_each_other(database: Database) -> None:
-    """Shows that two of them are open at the same time, and neither waits for one that is alone."""
+    """Shows that they do not wait for an exclusive transaction either."""
     await keep(database, "a")
     await keep(database, "b")
     async with database.transaction(), database.transaction(exclusive=False) as session:
@@ -41,7 +41,7 @@ async def test_steps_that_lock_rows_run_beside_each_other(database: Database) ->
 
 
 async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
-    """Shows that before any statement of its own runs, another process has to wait, and gives up in time."""
+    """Shows that another process waits before the first statement, and times out."""
     impatient = await Database.open(database_url, busy_seconds=0.2)
     async with database.transaction():
         with pytest.raises(DatabaseUnavailable, match="locked"):
@@ -53,7 +53,7 @@ async def test_a_transaction_is_alone_from_its_first_line(database: Database, da
 
 
 async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(database: Database) -> None:
-    """Shows that a queue longer than the pool does not hold up a step that needs only its row."""
+    """Shows that a queue longer than the pool does not delay a transaction that needs only its row."""
     async with database.transaction():
         waiting = [asyncio.create_task(keep(database, str(number))) for number in range(40)]
         await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(databa
 
 
 async def test_two_that_wait_for_each_other_are_parted(database: Database) -> None:
-    """Shows that a deadlock costs one of the two its transaction, as an outage that a retry heals."""
+    """Shows that it is reported as an outage that a retry heals."""
     await keep(database, "a")
     await keep(database, "b")
     both_hold = asyncio.Barrier(2)
@@ -82,7 +82,7 @@ async def test_two_that_wait_for_each_other_are_parted(database: Database) -> No
 async def test_a_server_that_is_killed_is_an_outage_that_heals(
     database: Database, postgres: RealPostgres
 ) -> None:
-    """Shows that after kill -9 and a new start the same connections' owner goes on, with all it had kept."""
+    """Shows that after kill -9 and a restart the same database object works, with all committed rows."""
     await keep(database, "before")
 
     async def write_through_a_kill() -> None:
@@ -107,7 +107,7 @@ async def test_a_server_that_is_killed_is_an_outage_that_heals(
 async def test_a_server_that_falls_silent_is_an_outage_within_seconds(
     database: Database, postgres: RealPostgres
 ) -> None:
-    """Shows that who waits for a server that hangs hears so in time, and that its return is noticed."""
+    """Shows that queries time out, and that its recovery is noticed."""
     await keep(database, "before")
     assert await names_in(database) == {"before"}
     postgres.pause()
@@ -136,7 +136,7 @@ async def test_a_server_that_falls_silent_is_an_outage_within_seconds(
 async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
     database: Database, postgres: RealPostgres
 ) -> None:
-    """Shows that connections which a restart closed are replaced before they are used."""
+    """Shows that connections closed by a restart are replaced before use."""
     await keep(database, "before")
     assert await names_in(database) == {"before"}
     try:
@@ -161,7 +161,7 @@ async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
 async def test_what_the_server_says_of_its_troubles_becomes_a_sentence(
     database: Database, state: str, sentence: str
 ) -> None:
-    """Shows that each class of faults which are nobody's mistake is an outage with its cause."""
+    """Shows that each class of operational errors is an outage with its cause."""
     raised = f"DO $$ BEGIN RAISE EXCEPTION 'trouble' USING ERRCODE = '{state}'; END $$"
     with pytest.raises(DatabaseUnavailable, match=sentence):
         async with database.transaction() as session:
@@ -180,7 +180,7 @@ async def test_what_the_server_says_of_its_troubles_becomes_a_sentence(
 async def test_a_url_that_leads_nowhere_says_what_to_check(
     postgres_url: str, change: tuple[str, str], sentence: str
 ) -> None:
-    """Shows that a wrong password, database or address is told, without any word of the URL."""
+    """A wrong password, database or address is named without quoting the URL."""
     url = postgres_url.replace(*change)
     assert url != postgres_url
     with pytest.raises(DatabaseUnavailable, match=sentence) as caught:
@@ -192,7 +192,7 @@ async def test_a_url_that_leads_nowhere_says_what_to_check(
 async def test_a_server_that_takes_no_more_connections_says_so(
     postgres: RealPostgres, postgres_url: str
 ) -> None:
-    """Shows that a limit of connections is told from a server that is down."""
+    """Shows that it is distinguished from a server that is down."""
     name = f"clerk_{postgres_url.partition('@/home_')[2][:8]}"
     postgres.say(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 0")
     with pytest.raises(DatabaseUnavailable, match="max_connections"):
@@ -201,7 +201,7 @@ async def test_a_server_that_takes_no_more_connections_says_so(
 
 
 async def test_a_server_that_takes_no_writes_says_so(postgres: RealPostgres, postgres_url: str) -> None:
-    """Shows that a standby in the primary's place is named."""
+    """Shows that a standby in place of the primary is named."""
     database = await Database.open(postgres_url)
     await database.aclose()
     name = postgres_url.partition("@/")[2].partition("?")[0]
@@ -212,7 +212,7 @@ async def test_a_server_that_takes_no_writes_says_so(postgres: RealPostgres, pos
 
 
 async def test_a_worker_that_falls_silent_does_not_hold_the_lock_for_ever(database: Database) -> None:
-    """Shows that the server ends a transaction in which nothing happens."""
+    """Shows that a hung worker does not hold the lock for ever."""
     async with database.snapshot() as session:
         waits = (await session.execute(text("SHOW idle_in_transaction_session_timeout"))).scalar_one()
     assert waits == "1min"

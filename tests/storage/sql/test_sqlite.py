@@ -1,4 +1,4 @@
-"""SQLite as we use it: durable, one writer from the first line, its faults named, its planner informed."""
+"""SQLite: durable, one writer from the first statement, named errors, planner statistics."""
 
 import re
 import sqlite3
@@ -26,7 +26,7 @@ def file_of(url: str) -> Path:
 
 
 def schema_of(file: Path) -> list[list[str]]:
-    """All definitions of a database as their sorted words: neither layout nor order of columns counts."""
+    """Return the definitions of a database as sorted words, ignoring layout and column order."""
     with sqlite3.connect(file) as connection:
         rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     connection.close()
@@ -38,7 +38,7 @@ def schema_of(file: Path) -> list[list[str]]:
 async def test_the_migrations_make_exactly_the_tables_of_the_code(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    """A migrated database and one made from the metadata have the same definitions."""
+    """A migrated database and one created from the metadata have the same definitions."""
     engine = create_engine(f"sqlite:///{tmp_path}/made.db")
     SQLModel.metadata.create_all(engine)
     engine.dispose()
@@ -46,7 +46,7 @@ async def test_the_migrations_make_exactly_the_tables_of_the_code(
 
 
 async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> None:
-    """Statistics written by hand name real indexes, one number per column and one for the rows."""
+    """Each has one number for the rows and one per column."""
     async with database.snapshot() as session:
         for table, indexes in SHAPE.items():
             for index, rows in indexes.items():
@@ -55,7 +55,7 @@ async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> 
 
 
 async def test_every_connection_is_durable_and_checks_its_keys(database: Database) -> None:
-    """WAL, full synchronisation and foreign keys hold for writers and readers."""
+    """WAL, synchronous=FULL and foreign keys are set for writers and readers."""
     for opened in (database.transaction(), database.snapshot()):
         async with opened as session:
             values = [
@@ -66,7 +66,7 @@ async def test_every_connection_is_durable_and_checks_its_keys(database: Databas
 
 
 async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
-    """Before any statement of its own runs, no other program can write any more."""
+    """No other program can write before its first statement."""
     other = sqlite3.connect(file_of(database_url), isolation_level=None, timeout=0)
     async with database.transaction():
         with pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -76,7 +76,7 @@ async def test_a_transaction_is_alone_from_its_first_line(database: Database, da
 
 
 async def test_a_lock_that_is_not_let_go_is_an_outage(database: Database, database_url: str) -> None:
-    """Another program holding the write lock ends in DatabaseUnavailable; reading goes on."""
+    """Writing raises DatabaseUnavailable; reading still works."""
     impatient = await Database.open(database_url, busy_seconds=0.2)
     other = sqlite3.connect(file_of(database_url), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -88,7 +88,7 @@ async def test_a_lock_that_is_not_let_go_is_an_outage(database: Database, databa
 
 
 async def test_a_full_disk_is_an_outage_and_heals(database: Database) -> None:
-    """When the file cannot grow, the write is taken back; when it can again, it succeeds."""
+    """The write is rolled back, and succeeds once the file can grow."""
 
     async def write(limit: int) -> None:
         async with database.transaction() as session:
@@ -103,7 +103,7 @@ async def test_a_full_disk_is_an_outage_and_heals(database: Database) -> None:
 
 
 async def test_a_file_that_is_no_database_is_named(database_url: str) -> None:
-    """Foreign bytes in the database's place are reported as damage, not overwritten."""
+    """Reported as corrupt and not overwritten."""
     file_of(database_url).parent.mkdir()
     file_of(database_url).write_bytes(b"not a database at all, but long enough to be read as a header" * 40)
     with pytest.raises(DatabaseUnavailable, match="not a database"):
@@ -111,7 +111,7 @@ async def test_a_file_that_is_no_database_is_named(database_url: str) -> None:
 
 
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """A file where the home should be is an outage with the path in its sentence."""
+    """A file in place of the home is an outage whose message has the path."""
     (tmp_path / "home").write_text("in the way")
     with pytest.raises(DatabaseUnavailable, match="home"):
         await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")

@@ -1,4 +1,4 @@
-"""The one text analysis: what becomes of words, numbers, codes and typography."""
+"""Text analysis: words, numbers, codes and typography become terms."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("text", "terms"), EXAMPLES, ids=[text for text, _ in EXAMPLES])
 def test_a_text_becomes_these_terms(text: str, terms: list[str]) -> None:
-    """Shows what is found by what: stems, codes whole and in parts, numbers with their separators."""
+    """Stems, codes whole and in parts, numbers with their separators."""
     assert analyze(text) == terms
 
 
 @given(st.text())
 def test_terms_hold_no_whitespace_and_are_never_empty(text: str) -> None:
-    """Shows that both engines, which split at whitespace, index exactly our terms."""
+    """Shows that both engines, which split at white space, index exactly our terms."""
     terms = analyze(text)
     assert " ".join(terms).split() == terms
     assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms)
@@ -59,12 +59,11 @@ def test_terms_hold_no_whitespace_and_are_never_empty(text: str) -> None:
 
 @given(st.from_regex(r"[A-Z]{2,4}(-[A-Z0-9]{1,4}){1,3}", fullmatch=True))
 def test_a_code_is_one_term_in_any_case(code: str) -> None:
-    """Shows that a code is found whole, however it is written."""
     assert analyze(code)[0] == analyze(code.lower())[0] == code.lower()
 
 
 def test_the_title_weighs_twice_and_the_headings_once() -> None:
-    """Shows that weight is repetition, so that one field serves both engines."""
+    """Weight is repetition, so that one field serves both engines."""
     terms = index_terms("Backup policy", ("Scope",), "Servers").split(" ")
     assert terms == ["backup", "polici", "backup", "polici", "scope", "server"]
     assert index_terms("", (), "") == ""

@@ -1,4 +1,4 @@
-"""Where sentences, rows and list items end, and which of them may be quoted."""
+"""Sentence splitting: ends of sentences, rows and list items, and which of them may be quoted."""
 
 import pytest
 
@@ -11,20 +11,20 @@ LONG = "the committee met once more in the long hall behind the library and spok
     "short", ["Mr.", "Prof.", "approx.", "dept.", "e.g.", "a.m.", "U.S.", "J.", "Inc.", "etc.", "Fig."]
 )
 def test_an_abbreviation_ends_no_sentence(short: str) -> None:
-    """Shows it behind a long sentence and at the begin of one; a word that only ends like it does."""
+    """After a long sentence and at the start of one; a word that only ends like one does end it."""
     assert len(split_units(f"There {LONG} of {short} Smith again.")) == 1
     assert len(split_units(f"{short} Smith {LONG}.")) == 1
     assert len(split_units(f"There {LONG} of balloons. Smith came.")) == 2
 
 
 def test_a_number_alone_ends_no_sentence_but_one_at_an_end_does() -> None:
-    """Shows the numbers of a list, and a sentence that ends in one."""
+    """A number at the end of a sentence does."""
     assert len(split_units("12. The valve is closed.")) == 1
     assert len(split_units(f"There {LONG} until 12. The valve is closed.")) == 2
 
 
 def test_a_list_is_quoted_with_its_lead_in() -> None:
-    """A short list can be quoted whole, an item with what introduces it, and the bare lead-in never."""
+    """A short list is quotable whole, an item with its lead-in, the lead-in never alone."""
     text = "The plan covers:\n\n•  Gym fees\n•  Yoga classes\n\nCall us."
     assert [" ".join(item.text.split()) for item in quotables(text)] == [
         "The plan covers: • Gym fees • Yoga classes",
@@ -43,12 +43,12 @@ def test_a_list_is_quoted_with_its_lead_in() -> None:
     ],
 )
 def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
-    """Empty fields, running heads and tables of contents say nothing."""
+    """Covers empty form fields, running heads and tables of contents."""
     assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
 
 
 def test_units_are_sentences_items_and_rows() -> None:
-    """Abbreviations, times and soft line ends do not cut; bullets, rows and blocks do."""
+    """Abbreviations, times and soft line breaks do not split; bullets, rows and blocks do."""
     text = (
         "Call Mr. Smith at 2:00 a.m. on Monday. The U.S. office\nopens later.\n\n"
         "Name:  Anna  Room:  12\n• First thing\n• Second thing that\nwraps\n1. Open it. Wait."
@@ -77,7 +77,7 @@ COMMAND = "$ sudo rdiff-backup -r today  \\\n/backup/home /home/user"
     ],
 )
 def test_what_ends_in_a_colon_brings_the_short_paragraph_behind_it(behind: str, expected: str) -> None:
-    """Shows it for a command of two lines, and that a list, a long paragraph and nothing stay."""
+    """Covers a command of two lines; a list and a long paragraph are not included."""
     lead = "To restore a folder, use the command line:"
     quote = with_introduced(lead + behind, Quotable(0, len(lead), lead, is_row=False))
     assert (quote.text, quote.end) == (lead + expected, len(lead + expected))

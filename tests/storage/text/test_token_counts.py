@@ -1,4 +1,4 @@
-"""The counters of tokens and of word pieces, the latter against the tokenizer itself."""
+"""Token and word-piece counters; the latter are checked against the tokenizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD = "\u0301\u0327\u200b\ufeff\t\n\x0b\x0c\x1c\x85\u00a0\u2003\u2028\u3000ßΣ�
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    """The tokenizer as the encoder uses it."""
+    """The tokenizer that the encoder uses."""
     return open_tokenizer(bundled(TOKENIZER).read_bytes())
 
 
@@ -26,27 +26,27 @@ def tokenizer() -> Tokenizer:
 def test_words_counted_one_by_one_make_the_same_sum_as_the_whole_text(
     tokenizer: Tokenizer, parts: list[str]
 ) -> None:
-    """Shows that remembering words changes no count, whatever the text holds."""
+    """Shows that caching words changes no count, whatever the text."""
     text = "".join(parts)
     assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
 
 
 def test_a_real_text_and_an_endless_word_are_counted_exactly(tokenizer: Tokenizer) -> None:
-    """Shows the same for prose, and for a word too long to be remembered."""
+    """Covers prose and a word too long to be cached."""
     prose = (Path(__file__).parents[3] / "LICENSE").read_text()
     for text in (prose, "x" * 10_000, ""):
         assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
 
 
 def test_a_counter_can_be_sent_to_another_process() -> None:
-    """Shows that another process counts as this one does."""
+    """Shows that another process counts alike."""
     counter = PieceCounter(bundled(TOKENIZER))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
         assert elsewhere.submit(counter, "Remote work requests").result() == counter("Remote work requests")
 
 
 def test_tokens_are_counted_as_cl100k_base_does() -> None:
-    """Known counts of that vocabulary, by a process that never downloads it."""
+    """Known counts of that vocabulary, computed without downloading it."""
     assert count_tokens("") == 0
     assert count_tokens("--- Page 12 ---") == 5
     assert count_tokens("tiktoken is great!") == 6
@@ -54,6 +54,6 @@ def test_tokens_are_counted_as_cl100k_base_does() -> None:
 
 @given(st.text(max_size=50))
 def test_any_text_can_be_counted(text: str) -> None:
-    """Marks of models inside a document are plain text, and never raise."""
+    """Special tokens inside a document are plain text and never raise."""
     assert count_tokens(text + "<|endoftext|>") > 1
     assert count_tokens(text) <= len(text.encode()) + 1

@@ -1,4 +1,4 @@
-"""Which words a span of a text touches is found by halving, and is what reading all of them would find."""
+"""Word maps: binary search finds the same words as a linear scan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOX = Box(0.1, 0.2, 0.3, 0.4)
 
 @st.composite
 def word_maps(draw: st.DrawFn) -> WordMap:
-    """Words in order, some side by side and some apart, over lines and pages."""
+    """Generate ordered words, some adjacent and some apart, across lines and pages."""
     edges = sorted(draw(st.sets(st.integers(0, 60), min_size=2, max_size=24)))
     spans = [span for span in pairwise(edges) if draw(st.booleans())]
     return WordMap.of(
@@ -27,7 +27,7 @@ def word_maps(draw: st.DrawFn) -> WordMap:
 
 @given(word_maps(), st.integers(-1, 62), st.integers(-1, 62))
 def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: int, end: int) -> None:
-    """Shows pages, lines and edges of every span, empty and turned round ones among them."""
+    """Covers pages, lines and edges, and empty and reversed spans."""
     touched = [word for word in words if word.start < end and word.end > start]
     lines = groupby(touched, key=lambda word: (word.page, word.line))
     sides = [
@@ -43,7 +43,7 @@ def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: in
 
 @given(word_maps(), st.slices(30))
 def test_a_part_of_a_word_map_is_that_part_of_its_words(words: WordMap, part: slice) -> None:
-    """Shows runs, steps and counting from the end."""
+    """Covers ranges, steps and negative indices."""
     assert list(words[part]) == list(words)[part]
 
 
@@ -58,7 +58,7 @@ WORDS = WordMap.of(
 
 
 def test_a_range_covers_one_box_a_line_on_each_page() -> None:
-    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
+    """Words of a line share a box, lines and pages do not; a partly covered word counts."""
     assert rectangles(WORDS, 3, 20) == {
         1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
         2: [Box(0.1, 0.1, 0.4, 0.12)],
@@ -67,7 +67,7 @@ def test_a_range_covers_one_box_a_line_on_each_page() -> None:
 
 
 def test_the_main_page_holds_most_of_the_range() -> None:
-    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
+    """Decided by characters; of two equal pages the earlier wins; without words there is no page."""
     assert main_page(WORDS, 0, 27) == 1
     assert main_page(WORDS, 13, 27) == 2
     assert main_page(WORDS, 14, 21) == 1

@@ -1,4 +1,4 @@
-"""Which approved web pages a question opens: enough keywords of their domain, or none at all."""
+"""Keyword gate: a question opens the web pages of a domain only with enough of its keywords."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPAIRS = WebDomain("repairs", ("boiler", "heating", "landlord", "repair"), ("ht
 def opened(
     question: str, *synonyms: tuple[Phrase, Phrase], hits: int = 2, most: int = 2
 ) -> dict[str, tuple[str, ...]]:
-    """Domain -> its keywords that hit, in the order in which the domains are opened."""
+    """Return the opened domains in their order, with the keywords that matched."""
     found = opened_domains(question, (TENANCY, REPAIRS), synonyms, hits=hits, most=most)
     return {one.domain.name: one.keywords for one in found}
 
@@ -28,7 +28,7 @@ def opened(
     ],
 )
 def test_two_keywords_open_a_domain(question: str, keywords: tuple[str, ...]) -> None:
-    """Shows that words are compared folded and stemmed, and phrases whole."""
+    """Words are compared folded and stemmed, phrases whole."""
     assert opened(question) == {"tenancy": keywords}
 
 
@@ -44,19 +44,18 @@ def test_two_keywords_open_a_domain(question: str, keywords: tuple[str, ...]) ->
     ],
 )
 def test_fewer_hits_open_nothing(question: str) -> None:
-    """Shows that the same keyword twice, parts of words and parts of phrases are no two hits."""
+    """A repeated keyword, a part of a word or of a phrase is no second hit."""
     assert opened(question) == {}
 
 
 def test_what_the_glossary_says_counts() -> None:
-    """Shows that people may ask in words that the file does not have."""
     entry = (("caution", "money"), ("deposit",))
     assert opened("Can a landlord keep caution money?") == {}
     assert opened("Can a landlord keep caution money?", entry) == {"tenancy": ("deposit", "landlord")}
 
 
 def test_words_hit_once_however_many_keywords_say_them() -> None:
-    """Shows that a keyword and its synonym, or a phrase and its part, open nothing by themselves."""
+    """A keyword and its synonym, or a phrase and its part, are one hit."""
     domain = WebDomain("d", ("rent", "rental", "monthly rent", "lease"), ("https://x.org/",))
     question = "How high is the monthly rent?"
     synonyms = [(("rent",), ("leas",))]
@@ -64,7 +63,7 @@ def test_words_hit_once_however_many_keywords_say_them() -> None:
 
 
 def test_the_domain_with_more_hits_comes_first() -> None:
-    """Shows the order of two domains, and that no more than so many are opened."""
+    """Shows the order of two domains, and the limit of opened domains."""
     question = "Must my landlord repair the heating before I pay rent?"
     assert list(opened(question)) == ["repairs", "tenancy"]
     assert list(opened(question, most=1)) == ["repairs"]

@@ -1,4 +1,4 @@
-"""The index of approved pages: what it reads for a question, and what it holds in memory."""
+"""Index of approved web pages: reads per question and memory limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = ["landlord", "deposit"]
 
 
 class CountingStore(WebPageStore):
-    """Notes how many texts, and how many texts' vectors, were asked for."""
+    """A store that counts the texts, and the texts' vectors, that were read."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -28,12 +28,12 @@ class CountingStore(WebPageStore):
         self.vectors_read: list[int] = []
 
     async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
-        """Read them."""
+        """Count and read texts."""
         self.texts_read.append(len(hashes))
         return await super().texts(hashes)
 
     async def vectors(self, hashes: Collection[str], space: str) -> dict[str, Vectors]:
-        """Read them."""
+        """Count and read vectors."""
         self.vectors_read.append(len(hashes))
         return await super().vectors(hashes, space)
 
@@ -52,12 +52,12 @@ async def store(tmp_path: Path) -> AsyncIterator[CountingStore]:
 
 
 async def find(index: WebPageIndex, store: WebPageStore, vector: Sequence[float] | None = None) -> SearchHits:
-    """What the three pages hold of a question."""
+    """Search the three pages."""
     return await index.find(1, await store.pages(URLS), WORDS, vector, 8)
 
 
 async def embed(store: WebPageStore, url: str) -> None:
-    """Make the vectors of a page, as the renewal does."""
+    """Compute the vectors of a page, as renewal does."""
     (page,) = await store.pages([url])
     text = await store.text(page.sha256 or "")
     assert text is not None
@@ -66,7 +66,7 @@ async def embed(store: WebPageStore, url: str) -> None:
 
 
 async def test_a_text_is_read_once_and_its_vectors_when_they_are_made(store: CountingStore) -> None:
-    """Shows that pages without vectors are not read and analysed anew for each question."""
+    """Shows that pages without vectors are not read and analysed for each question."""
     index = WebPageIndex(store, "terms")
     first = await find(index, store)
     assert (len(first.words), store.texts_read) == (3, [3])
@@ -80,11 +80,11 @@ async def test_a_text_is_read_once_and_its_vectors_when_they_are_made(store: Cou
     store.vectors_read.clear()
     await find(index, store, vector)
     assert sum(store.texts_read) == 0
-    assert sum(store.vectors_read) == 2  # of the two pages that have none yet
+    assert sum(store.vectors_read) == 2  # of the two pages without vectors
 
 
 async def test_memory_is_bounded_and_what_it_holds_is_not_read_again(store: CountingStore) -> None:
-    """Shows that a question that opens more than memory takes reads what is over, and not everything."""
+    """Shows that a question that needs more than the cache holds reads only the rest again."""
     index = WebPageIndex(store, "terms")
     await find(index, store)
     for room, read in ((index.bytes, 0), (index.bytes - 1, 1), (index.bytes // 2, 2), (0, 3)):
@@ -97,7 +97,7 @@ async def test_memory_is_bounded_and_what_it_holds_is_not_read_again(store: Coun
 
 
 async def test_terms_are_counted_whole_and_as_often_as_they_stand(store: CountingStore) -> None:
-    """Shows that neighbours of one kind count each, and that a part of a longer term is none."""
+    """Shows that adjacent repetitions count, and a part of a longer term does not."""
     texts = ["deposit deposit deposit", "deposit", "deposits-deposit-box42"]
     for url, text in zip(URLS, texts, strict=True):
         await store.keep_text(url, WebText("", "", (WebTextChunk(f"{text} landlord tenant rent", 5),)), {})

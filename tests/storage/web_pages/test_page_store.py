@@ -1,4 +1,4 @@
-"""What is kept of approved pages."""
+"""Storage of approved pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = "https://example.org/"
 
 
 async def test_nothing_to_erase_costs_no_writer_its_turn(tmp_path: Path) -> None:
-    """Shows that a job which finds nothing waits for no transaction, and that what is unused is erased."""
+    """Unused texts are deleted."""
     database = await Database.open(make_sqlite(tmp_path))
     store = WebPageStore(database)
     await store.approve([PAGE])

@@ -1,4 +1,4 @@
-"""``web_sources.toml``: what admins may write, how their mistakes are named, and what a line allows."""
+"""``web_sources.toml``: syntax, error messages, and which pages and channels a line covers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ channels = ["housing"]
 
 
 def channel(name: str) -> Channel:
-    """Return a local channel."""
     return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 1)
 
 
 def mistakes(data: bytes) -> list[str]:
-    """What is wrong with a file."""
+    """Return the mistakes in a file."""
     with pytest.raises(InvalidFile) as caught:
         read_web_sources(data)
     return [str(one) for one in caught.value.mistakes]
 
 
 def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
-    """Shows that a page is approved by its own address, or by a sitemap's site and path, and not else."""
+    """A page is approved by its URL, or by a sitemap's site and path."""
     (domain,) = read_web_sources(TENANCY).domains
     assert domain.urls == ("https://www.example.org/renting/deposits",)
     assert read_web_sources(TENANCY).of(channel("housing")) == (domain,)
@@ -48,13 +47,12 @@ def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
 
 
 def test_a_domain_without_channels_serves_all() -> None:
-    """Shows that absent means everybody."""
     sources = read_web_sources(TENANCY.replace(b'channels = ["housing"]', b""))
     assert sources.of(channel("payroll")) == sources.domains
 
 
 def test_a_redirect_brings_no_page_to_other_channels() -> None:
-    """Shows that what is approved for another domain alone does not answer for this one's address."""
+    """Shows that a page approved for another domain only is not used for this one's URL."""
     other = (
         b'[[domain]]\nname = "pay"\nkeywords = ["pay"]\nurls = ["https://x.org/pay"]\nchannels = ["pay"]\n'
     )
@@ -67,7 +65,6 @@ def test_a_redirect_brings_no_page_to_other_channels() -> None:
 
 
 def test_every_mistake_is_named_by_its_line() -> None:
-    """Shows that a person finds each mistake where it stands, all of them at once."""
     found = mistakes(
         b'[[domain]]\nname = "a"\nkeywords = ["!"]\nurls = ["ftp://x/"]\n'
         b'[[domain]]\nname = "b"\nkeywords = ["k"]\nurls = [{ sitemap = "https://x.org/s", under = "r" }]\n'
@@ -96,7 +93,7 @@ def test_every_mistake_is_named_by_its_line() -> None:
     ],
 )
 def test_a_source_is_a_page_or_a_sitemap(source: str, words: str) -> None:
-    """Shows that half an address, a password in one, and a mixture of both are refused with a sentence."""
+    """Half a URL, one with a password, and a mixture of both are refused with a message."""
     text = f'[[domain]]\nname = "a"\nkeywords = ["k"]\nurls = [{source}]\n'
     (found,) = mistakes(text.encode())
     assert found.startswith("web_sources.toml:4: urls, entry 1: ")
@@ -105,13 +102,13 @@ def test_a_source_is_a_page_or_a_sitemap(source: str, words: str) -> None:
 
 
 def test_two_domains_have_two_names() -> None:
-    """Shows that a name says which domain a question opened."""
+    """Shows that a name identifies the domain that a question opened."""
     (found,) = mistakes(TENANCY + TENANCY)
     assert "two domains are called 'tenancy'" in found
 
 
 def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
-    """Shows that sitemaps count with all that they may list."""
+    """Sitemaps count with the maximum that they may list."""
     domains = b"".join(
         b'[[domain]]\nname = "%d"\nkeywords = ["k"]\n' % one
         + b'urls = [{ sitemap = "https://x.org/%d.xml", most = 500 }]\n' % one
@@ -122,7 +119,7 @@ def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
 
 
 def test_a_domain_has_no_more_pages_than_a_question_can_compare() -> None:
-    """Shows that what sitemaps may list counts with the pages, and that the domain is named by its line."""
+    """Sitemap maximums count with the pages, and the message has the domain's line."""
     sitemap = b'urls = ["https://x.org/a", { sitemap = "https://x.org/s.xml", most = %d }]\n'
     domain = b'[[domain]]\nname = "b"\nkeywords = ["k"]\n' + sitemap
     assert len(read_web_sources(TENANCY + domain % 499).domains) == 2
@@ -131,7 +128,7 @@ def test_a_domain_has_no_more_pages_than_a_question_can_compare() -> None:
 
 
 async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
-    """Shows that a file being edited takes no approved page away, and that one that is gone takes all."""
+    """Shows that a file being edited removes no approved page, and that deleting it removes all."""
     path = tmp_path / "web_sources.toml"
     file = WebSourcesFile(tmp_path)
     assert await file.current() == WebSources()
@@ -145,14 +142,13 @@ async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
 
 
 def test_a_channel_that_nobody_has_is_named() -> None:
-    """Shows that a misspelled channel does not stay silent."""
     sources = read_web_sources(TENANCY)
     assert [one.line for one in sources.unknown([channel("payroll")])] == [9]
     assert not [*sources.unknown([channel("housing")])]
 
 
 async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
-    """Shows that a library of folders.toml is named like a channel, follows its file, and is not unknown."""
+    """A library of folders.toml is named like a channel, follows its file, and is not unknown."""
     (tmp_path / "web_sources.toml").write_bytes(TENANCY.replace(b'["housing"]', b'["homes"]'))
     library = '[library.homes]\nchannels = {}\n[[library.homes.folder]]\nlocation = "/srv"\n'
     (tmp_path / "folders.toml").write_text(library.format('["housing", "legal"]'))
@@ -166,7 +162,7 @@ async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
     assert not [*sources.unknown([])]
     (tmp_path / "folders.toml").write_text(library.format('["legal"]'))
     assert not (await file.current()).of(channel("housing"))
-    assert (await file.current()).of(channel("library/homes"))  # what direct chats ask
+    assert (await file.current()).of(channel("library/homes"))  # the channel that direct chats search
     (tmp_path / "folders.toml").write_text("[library.homes]\nchannels = 5\n")
     assert (await file.current()).of(channel("legal"))
     (mistake,) = map(str, file.mistakes)
@@ -174,7 +170,7 @@ async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
 
 
 def test_some_channels_want_web_pages_first() -> None:
-    """Shows the setting, that it may name a library, and that a misspelled channel is named by its line."""
+    """The setting may name a library; an unknown channel is reported with its line."""
     sources = read_web_sources(b'web_first = ["housing", "homes"]\n' + TENANCY)
     assert [sources.is_web_first(channel(name)) for name in ("housing", "legal")] == [True, False]
     assert replace(sources, libraries={"homes": ("legal",)}).is_web_first(channel("legal"))
@@ -182,7 +178,7 @@ def test_some_channels_want_web_pages_first() -> None:
 
 
 def test_an_address_has_one_spelling() -> None:
-    """Shows that what an admin wrote and what a redirect says can be compared."""
+    """Shows that what an admin wrote and a redirect's target can be compared."""
     assert normal_url("HTTP://Example.org") == "http://example.org/"
     assert normal_url("https://bücher.example/straße?q=ä") == normal_url(
         "https://xn--bcher-kva.example/stra%C3%9Fe?q=%C3%A4"

@@ -1,4 +1,4 @@
-"""Several processes on one embedded tenant: what one writes, another finds."""
+"""Several processes share one embedded tenant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def in_another_process(folder: Path, tenant: str, publication: UUID, work: str) -> None:
-    """Write or remove a publication of 50 chunks there."""
+    """Write or remove a publication of 50 chunks in a child process."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OTHER, str(folder), tenant, str(publication), work
     )
@@ -44,7 +44,7 @@ async def in_another_process(folder: Path, tenant: str, publication: UUID, work:
 
 
 async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) -> None:
-    """Shows that concurrent writers wait for each other and that vectors from elsewhere are found."""
+    """Shows that writers wait for each other, and that the other process's vectors are found."""
     index, tenant, ours, theirs = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     other = asyncio.create_task(in_another_process(tmp_path, tenant, theirs, "write"))
@@ -61,7 +61,7 @@ async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) ->
 
 
 async def test_what_another_process_removes_leaves_our_matrix(tmp_path: Path) -> None:
-    """Shows that a matrix in memory is not believed when the file has moved on."""
+    """Shows that the vector matrix in memory is reloaded when the file has changed."""
     index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     await index.write(tenant, [chunk(one, 0, "disk", vector=axis(0)) for one in (kept, gone)])

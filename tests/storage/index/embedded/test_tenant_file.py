@@ -1,4 +1,4 @@
-"""A tenant's file whose bytes were changed or lost is told from a sound one, and never answers."""
+"""A corrupt tenant file is detected and never used for answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = [f"lantern{number}" for number in range(60)]
 
 
 async def filled(folder: Path) -> tuple[TenantName, UUID]:
-    """Return a tenant that is closed, with one publication of sixty chunks."""
+    """Return a closed tenant with one publication of sixty chunks."""
     tenant, publication, index = new_tenant(), uuid4(), EmbeddedIndex(folder)
     await index.ensure_tenant(tenant)
     await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])
@@ -35,23 +35,22 @@ def _chunk(publication: UUID, number: int) -> IndexedChunk:
 
 
 def cut(file: Path) -> None:
-    """Half of it is gone."""
+    """Truncate the file to half its size."""
     with file.open("r+b") as opened:
         opened.truncate(file.stat().st_size // 2)
 
 
 def empty(file: Path) -> None:
-    """Nothing is left of it."""
     file.write_bytes(b"")
 
 
 def overwrite(file: Path) -> None:
-    """It is something else."""
+    """Replace the file with garbage."""
     file.write_bytes(b"no database" * 1000)
 
 
 def flip_text(file: Path) -> None:
-    """One letter is another one wherever a chunk's text stands: no page is broken."""
+    """Change one letter wherever a chunk's text is stored; no database page becomes invalid."""
     file.write_bytes(file.read_bytes().replace(b"lantern7 and", b"lantern8 and"))
 
 
@@ -62,7 +61,7 @@ DAMAGE = [cut, empty, overwrite, flip_text]
 async def test_a_damaged_file_refuses_questions_until_it_is_restored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], None]
 ) -> None:
-    """Shows that no question of a damaged tenant is answered from it, nor from the half-filled new file."""
+    """Shows that no question is answered from it, nor from the half-filled new file."""
     tenant, publication = await filled(tmp_path)
     damage(tmp_path / f"{tenant}.sqlite3")
     index = EmbeddedIndex(tmp_path)
@@ -87,7 +86,7 @@ async def test_a_damaged_file_refuses_questions_until_it_is_restored(
 
 
 async def test_any_flipped_bytes_are_refused_or_found_by_reading_through(tmp_path: Path) -> None:
-    """Shows that wherever bytes of a file are flipped, what lies there is served as written or not at all."""
+    """Shows that a chunk is served as written or not at all, wherever bytes are flipped."""
     tenant, publication = await filled(tmp_path / "sound")
     sound = (tmp_path / "sound" / f"{tenant}.sqlite3").read_bytes()
     index = EmbeddedIndex(tmp_path / "index")
@@ -113,7 +112,7 @@ async def test_any_flipped_bytes_are_refused_or_found_by_reading_through(tmp_pat
 
 
 async def test_damage_while_running_stays_in_its_tenant(tmp_path: Path) -> None:
-    """Shows that another tenant answers on, and that the damaged one is noticed at its next question."""
+    """Shows that other tenants still answer, and that damage is noticed at the next question."""
     index = EmbeddedIndex(tmp_path)
     (one, _), (other, _) = await filled(tmp_path), await filled(tmp_path)
     for tenant in (one, other):
@@ -127,7 +126,7 @@ async def test_damage_while_running_stays_in_its_tenant(tmp_path: Path) -> None:
 
 
 async def test_a_new_file_takes_nothing_from_the_journal_of_an_old_one(tmp_path: Path) -> None:
-    """Shows that a stale journal of a file that is gone does not reach the one that takes its place."""
+    """Shows that the journal of a deleted file is not applied to its replacement."""
     tenant, _ = await filled(tmp_path)
     file = tmp_path / f"{tenant}.sqlite3"
     shutil.copy(file, file.with_name(f"{file.name}-wal"))

@@ -1,4 +1,4 @@
-"""Counts of terms that one process remembers while others write, and the repeated terms that BM25 counts."""
+"""Term frequencies: cached per state of the tenant file; BM25 counts repeated terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.index.embedded.index import EmbeddedIndex
 
 
 async def test_what_another_process_wrote_or_removed_is_counted_at_once(tmp_path: Path) -> None:
-    """Shows that remembered counts hold for the very state of the file they were taken of."""
+    """Shows that cached counts hold only for the state of the file they were taken from."""
     tenant, first, second = new_tenant(), uuid4(), uuid4()
     async with aclosing(EmbeddedIndex(tmp_path)) as one, aclosing(EmbeddedIndex(tmp_path)) as another:
         await one.ensure_tenant(tenant)
@@ -30,7 +30,7 @@ async def test_what_another_process_wrote_or_removed_is_counted_at_once(tmp_path
 
 
 async def test_a_term_counts_as_often_as_it_stands_there(tmp_path: Path) -> None:
-    """Shows that neighbours of the same word, and words within words, are told apart."""
+    """Shows that adjacent repetitions count, and words within words do not."""
     tenant, publication = new_tenant(), uuid4()
     texts = ["tape tape tape rest", "tape rest lamp other", "tapered lamp rest other"]
     async with aclosing(EmbeddedIndex(tmp_path)) as index:

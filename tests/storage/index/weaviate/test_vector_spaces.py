@@ -21,14 +21,14 @@ ALL = Filters()
 
 @pytest.mark.engine("weaviate")
 async def test_spaces_made_by_several_processes_at_once_are_all_there(weaviate: RealWeaviate) -> None:
-    """Shows that adding a named vector never loses the one that somebody else adds meanwhile."""
+    """Shows that adding a named vector never loses a concurrently added one."""
     tenant = new_tenant()
     spaces = [f"made_at_once_{number}" for number in range(4)]
 
     async def publish(index: WeaviateIndex, space: str) -> UUID | None:
         publication = uuid4()
-        # While a vector is being added the server takes nothing, or drops the vector and says nothing:
-        # what is not whole is published anew, as the product does.
+        # While a vector is being added the server rejects writes, or silently drops the vector: incomplete
+        # publications are published again, as in the product.
         with suppress(IndexUnavailable, IncompletePublication):
             await index.write(tenant, [chunk(publication, 0, "tape", vector=axis(0), space=space)])
             await index.seal(tenant, publication, chunks=1, vectors=1, space=space)

@@ -1,4 +1,4 @@
-"""Three real Weaviate nodes: what is written has a copy on each, and one of them may be away."""
+"""Three real Weaviate nodes: each has a replica of everything, and one of them may be down."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine("weaviate"), pytest.mark.long]
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[list[RealWeaviate]]:
-    """A cluster; each node is ready."""
+    """A cluster whose nodes are ready."""
     async with cluster(tmp_path, [f"node{number}" for number in range(NODES)]) as servers:
         yield servers
 
@@ -30,9 +30,9 @@ async def nodes(tmp_path: Path) -> AsyncIterator[list[RealWeaviate]]:
 async def test_a_channel_has_a_copy_on_each_node_and_outlives_the_loss_of_one(
     nodes: list[RealWeaviate],
 ) -> None:
-    """Shows FOOTNOTE_WEAVIATE_REPLICAS=3: with a node killed all is found, and more can be written.
+    """FOOTNOTE_WEAVIATE_REPLICAS=3: with one node killed, reads and writes still work.
 
-    Until the others know that it is gone, calls may be late: those are tried again, as `serve` does.
+    Until the other nodes notice the failure, calls may be late and are retried, as `serve` does.
     """
     index = await nodes[0].connect(replicas=NODES)
     tenant, kept = new_tenant(), uuid4()

@@ -1,4 +1,4 @@
-"""What the index asks of a Weaviate server, and what it makes of one that is late."""
+"""Requests of the index to a Weaviate server, and its handling of a slow one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from storage.index.weaviate.index import COUNT_CONCURRENCY, MAX_COUNTED_TERMS, W
 
 
 class Server:
-    """A client whose server counts one chunk for every term; it answers late, or not at all, on demand."""
+    """A client whose server counts one chunk per term; it answers late or not at all on demand."""
 
     def __init__(self) -> None:
         self.is_late = False
         self.is_away = False
-        # Of terms, so far.
+        # Terms counted.
         self.counts = 0
         self.concurrency = 0
         self.max_concurrency = 0
 
     @property
     def collections(self) -> Any:
-        """One collection, with the same shard for every tenant."""
+        """Return one collection with the same shard for every tenant."""
         shard = SimpleNamespace(aggregate=SimpleNamespace(over_all=self._count))
         return SimpleNamespace(use=lambda _: SimpleNamespace(with_tenant=lambda _: shard))
 
@@ -37,7 +37,7 @@ class Server:
             await asyncio.Event().wait()
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     async def _count(self, *, total_count: bool, filters: object = None) -> Any:
         if self.is_away or (self.is_late and filters is not None):
@@ -58,7 +58,7 @@ def index_on(server: Server) -> WeaviateIndex:
 
 
 async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
-    """Shows that a server which is too slow for one call, and answers the ping, was not away."""
+    """Shows that a server that is too slow for one call but answers the ping was not down."""
     server = Server()
     index, tenant = index_on(server), new_tenant()
     server.is_late = True
@@ -76,7 +76,7 @@ async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
 
 
 async def test_a_failed_call_has_the_server_pinged_at_once() -> None:
-    """Shows that an outage which ends before the next regular ping is noticed all the same."""
+    """Shows that an outage that ends before the next regular ping is noticed."""
     server = Server()
     index = index_on(server)
     server.is_away = True
@@ -89,7 +89,7 @@ async def test_a_failed_call_has_the_server_pinged_at_once() -> None:
 
 
 async def test_a_question_of_a_thousand_words_has_few_terms_counted_and_few_at_once() -> None:
-    """Shows that neither the number of counts nor their concurrency follows the length of a question."""
+    """Shows that neither the number nor the concurrency of counts grows with the question."""
     server = Server()
     index, tenant = index_on(server), new_tenant()
     terms = [f"term{number}" for number in range(1000)]
@@ -104,7 +104,6 @@ async def test_a_question_of_a_thousand_words_has_few_terms_counted_and_few_at_o
 
 
 def test_the_counts_asked_for_last_stay_when_there_are_too_many() -> None:
-    """Shows that a full cache forgets what was not asked for longest, and nothing else."""
     counts, tenant = TermCounts(size=3), new_tenant()
     counts.keep(tenant, 100, {"one": 1, "two": 2, "three": 3})
     assert counts.fresh(tenant, ["one"], 100) == {"one": 1}

@@ -1,4 +1,4 @@
-"""Weaviate as our own child: who starts it, who may use it, and when it ends."""
+"""Weaviate as a child process: start, attach, credentials, shutdown."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(home: Path) -> AsyncIterator[WeaviateServer]:
-    """A server for the tests that only look at it, started while our environment holds a secret."""
+    """A server for read-only tests, started while the environment holds a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "a-secret-of-ours")
         started = await WeaviateServer.start_or_attach(home)
@@ -70,7 +70,7 @@ async def connected(server: WeaviateServer) -> AsyncIterator[WeaviateIndex]:
 
 
 async def start_command(home: Path) -> tuple[asyncio.subprocess.Process, int, bool]:
-    """Another command on the same home: its process, the server's, and whether it owns it."""
+    """Start another command on the home; return its process, the server's pid and whether it is the owner."""
     command = await asyncio.create_subprocess_exec(
         sys.executable, "-c", COMMAND, str(home), stdout=asyncio.subprocess.PIPE
     )
@@ -80,14 +80,14 @@ async def start_command(home: Path) -> tuple[asyncio.subprocess.Process, int, bo
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds that nobody tells us of."""
+    """Poll until a condition holds."""
     async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.02)
 
 
 def is_running(pid: int) -> bool:
-    """True if a process runs; one that only waits to be collected does not."""
+    """True if a process runs and is no zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -96,7 +96,6 @@ def is_running(pid: int) -> bool:
 
 
 def status_of(port: int, path: str, authorization: str | None) -> int:
-    """Return the HTTP status of a GET."""
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Authorization": authorization} if authorization else {})
     status = connection.getresponse().status
@@ -105,7 +104,7 @@ def status_of(port: int, path: str, authorization: str | None) -> int:
 
 
 async def grpc_refusal(port: int, key: str | None) -> str:
-    """What the gRPC port says to a search that names no collection."""
+    """Return the gRPC error message of a search without a collection."""
     metadata = (("authorization", f"Bearer {key}"),) if key else ()
     async with grpc.aio.insecure_channel(f"{HOST}:{port}") as channel:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -116,7 +115,7 @@ async def grpc_refusal(port: int, key: str | None) -> str:
 
 
 def listeners(port: int) -> set[str]:
-    """Return the addresses, as the kernel writes them, on which something listens at a port."""
+    """Return the addresses, as in /proc/net, that listen on a port."""
     lines = [
         line.split()
         for table in ("tcp", "tcp6")
@@ -126,14 +125,14 @@ def listeners(port: int) -> set[str]:
 
 
 def environment_of(pid: int | None) -> str:
-    """What a process was told."""
+    """Return the environment of a process."""
     return Path(f"/proc/{pid}/environ").read_text()
 
 
 @needs_weaviate
 @pytest.mark.asyncio(loop_scope="module")
 async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
-    """Shows REST and gRPC refused without the key and the cluster's data port without its password."""
+    """REST and gRPC refuse calls without the key, the cluster's data port without its password."""
     tenant, ports = new_tenant(), server.identity.ports
     async with connected(server) as index:
         await index.ensure_tenant(tenant)
@@ -152,7 +151,7 @@ async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
 
 @needs_weaviate
 def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
-    """Shows REST, gossip and Raft on 127.0.0.1; gRPC and cluster data are known to bind everywhere."""
+    """REST, gossip and Raft listen on 127.0.0.1; gRPC and cluster data can only bind to all interfaces."""
     ports = server.identity.ports
     for port in (ports.rest, ports.gossip, ports.raft, ports.raft_rpc):
         assert listeners(port) == {"0100007F"}
@@ -161,7 +160,7 @@ def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
 
 @needs_weaviate
 def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, home: Path) -> None:
-    """Shows the key, port and pid kept with mode 0600 in a folder with mode 0700."""
+    """Key, port and pid are stored with mode 0600 in a folder with mode 0700."""
     folder = home / "weaviate"
     assert (folder / "server.json").stat().st_mode & 0o777 == 0o600
     assert (folder / "log.txt").stat().st_mode & 0o777 == 0o600
@@ -171,7 +170,7 @@ def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, home: Pat
 
 @needs_weaviate
 def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
-    """Shows that its environment is made for it alone."""
+    """Shows that it does not inherit our environment."""
     environment = environment_of(server.pid)
     assert "a-secret-of-ours" not in environment
     assert "DISABLE_TELEMETRY=true" in environment
@@ -179,8 +178,9 @@ def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
 
 @needs_weaviate
 async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_path: Path) -> None:
-    """Shows that commands attach; that ``kill -9`` of the owner ends the server; that one of those attached
-    starts it again on the same ports, with the same key and nothing lost; and that stopping is final.
+    """Shows that commands attach, and that ``kill -9`` of the owner ends the server.
+
+    An attached command restarts it on the same ports, with the same key and data; stopping is final.
     """
     command, pid, is_owner = await start_command(tmp_path)
     assert is_owner
@@ -208,8 +208,10 @@ async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_
 @pytest.mark.long
 @needs_weaviate
 async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_path: Path) -> None:
-    """Shows that a server whose owner is gone does not block the next start, which takes over its data,
-    ports and key; that a killed server is named as the problem, is back, and that we are told.
+    """Shows that a server without an owner does not block the next start.
+
+    The new one takes over its data, ports and key. A killed server is reported and restarted, and its
+    callback is called.
     """
     folder = tmp_path / "weaviate"
     folder.mkdir()
@@ -239,7 +241,7 @@ async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_
 
 
 async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
-    """Shows that a pid alone, which the system may have given to somebody else, ends nothing."""
+    """Shows that a pid alone, which the system may have reused, is not enough."""
     stranger = await asyncio.create_subprocess_exec("sleep", "60")
     ours = new_identity().of_process(stranger.pid)
     await end(type(ours)(ours.ports, "", "", stranger.pid, "another birth"), 1)
@@ -249,14 +251,14 @@ async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
 
 
 async def test_a_missing_binary_says_what_to_do(tmp_path: Path) -> None:
-    """Shows the sentence that names the command, and that no lock is kept."""
+    """Shows that no lock is left behind."""
     for _ in range(2):
         with pytest.raises(EngineStartError, match="FOOTNOTE_WEAVIATE_BINARY"):
             await WeaviateServer.start_or_attach(tmp_path, tmp_path / "nowhere")
 
 
 async def test_a_binary_that_ends_at_once_says_so_at_once(tmp_path: Path) -> None:
-    """Shows that a server that cannot start is not waited for, and that its log is named."""
+    """Shows that the error names its log."""
     started = time.monotonic()
     with pytest.raises(EngineStartError, match=r"ended with status 1 .* log"):
         await WeaviateServer.start_or_attach(tmp_path, Path("/bin/false"))

@@ -1,4 +1,4 @@
-"""What pages are read to say where their characters and their ink differ."""
+"""Pages whose characters differ from their ink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CMAP = (
     b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap"
     b" 1 begincodespacerange <00> <FF> endcodespacerange %b endcmap end end"
 )
-LETTERS = b"1 beginbfrange <20> <7D> <0020> endbfrange"  # all but ~ are themselves
+LETTERS = b"1 beginbfrange <20> <7D> <0020> endbfrange"  # all but ~ map to themselves
 
 
 def empty_page() -> pymupdf.Page:
@@ -31,7 +31,7 @@ def empty_page() -> pymupdf.Page:
 
 
 def printed(*lines: str, step: float = 18, size: float = 11) -> pymupdf.Page:
-    """Return a page with these lines in Helvetica, the first at a height of 72 points."""
+    """Return a page with these lines in Helvetica, the first one 72 points from the top."""
     page = empty_page()
     for number, line in enumerate(lines):
         page.insert_text((72, 72 + number * step), line, fontsize=size)
@@ -48,7 +48,7 @@ def put(page: pymupdf.Page, y: float, *parts: tuple[str, float, float], gap: flo
 
 
 def renamed(page: pymupdf.Page, *mappings: bytes) -> pymupdf.Page:
-    """Return the page with codes of its font that stand for other characters."""
+    """Map codes of the page's font to other characters."""
     document = page.document
     cmap = document.get_new_xref()
     document.update_object(cmap, "<<>>")
@@ -69,7 +69,7 @@ def lines(page: pymupdf.Page) -> list[str]:
 
 @pytest.mark.parametrize("code", [b"00AD", b"2011", b"0002", b"FEFF", b"F02D", b"FFFD"])
 def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
-    """Numbers keep their hyphen and words cut at a line's end are joined, whatever the font calls it."""
+    """Numbers keep their hyphens, and hyphenated words are joined, whatever character the font declares."""
     page = printed(
         "Take 5-10 ml at -20 C until 2026-11-30, part SS-25-M, docu-", "mentation of 2019-", "2020.", step=13
     )
@@ -83,7 +83,7 @@ def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
 
 
 def test_a_soft_hyphen_without_ink_is_none() -> None:
-    """One that the font prints as a blank leaves its word whole."""
+    """A soft hyphen printed as a blank does not split its word."""
     page = printed("Over~time pay")
     hyphen = b"1 beginbfchar <7E> <00AD> endbfchar"
     page.document.xref_set_key(page.get_fonts()[0][0], "Encoding", "<</Differences [126 /space]>>")
@@ -97,7 +97,7 @@ def test_a_word_cut_at_a_line_end_is_whole_however_wide_the_lines_are_spaced() -
 
 @pytest.mark.parametrize("below", [72, 250])
 def test_a_word_cut_in_a_cell_goes_on_below_it(below: float) -> None:
-    """Under the start of its cell, or under the row where wide spaces of a narrow column look like cells."""
+    """Below the start of its cell, or of the row if wide spaces in a narrow column look like cells."""
     page = empty_page()
     for x, text in ((72, "Lyme disease"), (250, "Tick check in suspected re-")):
         page.insert_text((x, 72), text)
@@ -116,7 +116,7 @@ def test_a_word_cut_in_the_right_column_does_not_go_on_in_the_left_one() -> None
 
 @pytest.mark.parametrize("up", [4, 5])
 def test_raised_and_lowered_digits_stay_what_they_are(up: float) -> None:
-    """A footnote's mark, an exponent and an index are no digits of the number beside them."""
+    """Footnote marks, exponents and indices are not joined to the number before them."""
     fee = ("The fee is 500", 0, 11), ("2", up, 7), (" EUR after 14", 0, 11), ("1", up, 6), (" days", 0, 11)
     amount = (" for 10", 0, 11), ("-", up, 7), ("5", up, 7.5), (" m", 0, 11), ("3", up, 7)
     page = put(empty_page(), 72, *fee, *amount, (" of H", 0, 11), ("2", -2, 7), ("O.", 0, 11))
@@ -129,14 +129,14 @@ def test_a_digit_beside_a_large_initial_is_not_raised() -> None:
 
 
 def test_superscripts_and_fractions_are_kept_as_printed() -> None:
-    """Folded they would be digits: 105 cells, 21 hours."""
+    """NFKC would turn them into digits: 105 cells, 21 hours."""
     page = empty_page()
     page.insert_htmlbox((60, 60, 500, 200), "2½ hours, 10⁵ cells, 320¹ EUR, 20 m²")
     assert lines(page) == ["2½ hours, 10⁵ cells, 320¹ EUR, 20 m²"]
 
 
 def test_what_is_struck_out_is_left_out_and_counted() -> None:
-    """By a line, a thin rectangle or a note, in words or in a part of one; rules of tables strike nothing."""
+    """Struck by a line, thin rectangle or annotation, even in part of a word; table rules strike nothing."""
     page = printed(
         "at least eight fourteen", "the fine is 4050 EUR", "old sentence", "noted words", "A 10", step=12
     )
@@ -154,7 +154,7 @@ def test_what_is_struck_out_is_left_out_and_counted() -> None:
 
 
 def test_drawings_of_a_plan_are_not_looked_at() -> None:
-    """Each path takes a kilobyte of memory: a page with very many is read without them, strikes and all."""
+    """A path takes a kilobyte of memory: above the limit, drawings and strikethroughs are ignored."""
     page = printed("at least eight fourteen")
     x0, y0, x1, y1 = page.search_for("eight")[0]
     page.draw_line((x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2))
@@ -211,7 +211,7 @@ def fill_in(page: pymupdf.Page, fields: Sequence[tuple[object, tuple[float, floa
 
 
 def test_values_of_a_form_stand_beside_their_labels() -> None:
-    """Behind their labels or below them; a tick stands before what it agrees to, as a tick and not as a 4."""
+    """After or below their labels; a ticked box precedes its label, as a tick and not as a 4."""
     page = printed("Policy number:", "Telephone:", "First name            Last name", "", "I agree")
     fill_in(page, [
         ("ZK-448", (220, 60, 460, 76)), ("010 555", (220, 78, 460, 94)),
@@ -240,7 +240,7 @@ def test_values_of_a_form_stand_beside_their_labels() -> None:
 def test_digits_that_stand_above_a_scanned_line_are_raised(
     parts: Sequence[tuple[str, float, float]], read_as: str, meant: str
 ) -> None:
-    """OCR's models write them as digits of the number before them; smaller words are no marks."""
+    """OCR models read them as digits of the preceding number; smaller words are no superscripts."""
     page = put(empty_page(), 100, *parts)
     words = page.get_text("words")
     right = words[-1][2] + 10
@@ -274,7 +274,7 @@ def test_words_set_letter_by_letter_are_whole_and_choices_are_not() -> None:
 
 
 def test_lam_stands_before_alef() -> None:
-    """Letters of one Arabic ligature keep their order when text is turned from right to left."""
+    """The letters of an Arabic ligature keep their order when text is reversed from right to left."""
     page = printed("waL")  # drawn from left to right; L is the ligature
     names = b"3 beginbfchar <77> <0648> <61> <0627> <4C> <06440623> endbfchar"
     assert lines(renamed(page, names)) == ["\u0644\u0623\u0627\u0648"]
@@ -298,7 +298,7 @@ def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
 
 @pytest.mark.parametrize("code", ["−", "℃", "\u2126", "⇒", "\uf0b7", "क", "ệ", "한", "ジ"])
 def test_a_printed_gap_is_a_space_whatever_stands_before_it(code: str) -> None:
-    """MuPDF sees none behind symbols and many scripts: a list's dash became the sign of a number."""
+    """MuPDF detects none after symbols and many scripts, so that a list's dash became a minus sign."""
     page = empty_page()
     put(page, 72, ("~", 0, 11), ("12 apart", 0, 11), gap=3)
     put(page, 96, ("~12 close", 0, 11))
@@ -314,7 +314,7 @@ def test_a_gap_is_measured_by_the_smaller_print(gap: float, meant: str) -> None:
 
 
 def test_a_point_without_width_parts_no_number() -> None:
-    """MuPDF takes a point for a gap where the font gives it no width."""
+    """MuPDF takes a point for a gap if the font gives it no width."""
     page = printed("Sum")
     for y, gap in ((90, 0.0), (108, 5.0)):
         put(page, y, ("11,062.", 0, 11), ("6 tons", 0, 11), gap=gap)
@@ -342,7 +342,7 @@ def test_an_equals_sign_that_a_slash_is_printed_over_is_unequal(order: str) -> N
 
 
 def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() -> None:
-    """TeX prints it before its letter in the file and over it on the page; apart it is a minute or a foot."""
+    """TeX writes it before its letter and prints it over it; elsewhere it is a minute or a foot sign."""
     page = printed("Depth 5´, Algal¯DNA¯v03")
     for number, (accent, letter) in enumerate(("¨o", "´e", "`a")):
         y, left = 100 + 20 * number, 72 + pymupdf.get_text_length("Sch", fontsize=11)
@@ -352,7 +352,7 @@ def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() 
 
 
 def test_small_pale_digits_under_a_veil_are_read() -> None:
-    """A page drawn small does not show them, and a bar that lets them through hides nothing."""
+    """A low-resolution rendering does not show them; a translucent bar redacts nothing."""
     page = empty_page()
     x = 72.0
     for text, down, size, grey in (("C", 0, 7, 0), ("3", 1, 3.5, 0.8), ("H", 0, 7, 0), ("8", 1, 3.5, 0.8)):

@@ -1,4 +1,4 @@
-"""Where the layout program sees the parts of a page that lies on its side."""
+"""Layout of pages that are rotated by 90 degrees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = [
 
 
 def save_table(path: Path, rotate: int, page_rotation: int) -> None:
-    """A page with a table whose text runs up (90) or down (270) on the page as stored."""
+    """Save a page with a table whose text runs up (90) or down (270) on the page as stored."""
     document = pymupdf.open()
     page = document.new_page()
     page.insert_text((72, 50), "Annual report", fontsize=11)
@@ -39,7 +39,7 @@ def save_table(path: Path, rotate: int, page_rotation: int) -> None:
 async def test_a_table_on_its_side_is_read_upright(
     tmp_path: Path, rotate: int, page_rotation: int, turn: int
 ) -> None:
-    """Shows its rows as rows, and each word where it is printed on the page as displayed."""
+    """Rows are in order, and word boxes are those of the page as displayed."""
     path, process = tmp_path / "side.pdf", LastingPdf(StorageSettings())
     save_table(path, rotate, page_rotation)
     layout = protocol.layout(await process.lay_out(path, 1, 1))

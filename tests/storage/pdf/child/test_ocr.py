@@ -1,4 +1,4 @@
-"""What OCR reads in scanned pages, however they lie, and what it costs."""
+"""OCR of scanned pages in any orientation, and its cost."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class Word(NamedTuple):
 
 @dataclass
 class Seen:
-    """What came of all scans, read once for all tests of this module."""
+    """Results of all scans, read once for all tests of this module."""
 
     pages: dict[str, OcrPage] = field(default_factory=dict)
     faults: dict[str, DocumentError] = field(default_factory=dict)
-    # What the kernel says of the program that forks the children.
+    # /proc/PID/status of the program that forks the children.
     status: dict[str, str] = field(default_factory=dict)
     has_network: bool = True
     niceness: int = 0
-    # Most memory that a child held.
+    # Peak memory of a child.
     peak_mb: int = 0
 
 
 @pytest.fixture(scope="module")
 def scans(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every PDF that ``make_scans.py`` makes."""
+    """A folder with every PDF of ``make_scans.py``."""
     folder = tmp_path_factory.mktemp("scans")
     subprocess.run([sys.executable, str(SAMPLES / "make_scans.py"), str(folder)], check=True)
     return folder
@@ -70,18 +70,18 @@ def truth(scans: Path) -> dict[str, list[Word]]:
 
 @pytest.fixture(scope="module")
 def seen(scans: Path, pdfs: Path, pytestconfig: pytest.Config) -> Seen:
-    """One scan, or under --all every scan, read one after the other by one program."""
+    """A scan, or all with --all, read one after the other by one program."""
     names = (*SCANS, "blank") if pytestconfig.option.all else (SCANS[0], "blank")
     return asyncio.run(read_all([*(scans / f"{name}.pdf" for name in names), pdfs / "forms.pdf"]))
 
 
 async def read_all(paths: list[Path]) -> Seen:
-    """The first page of each, with little memory: the sooner a bomb has none left, the less it computes."""
+    """Read the first page of each with little memory: a bomb that runs out sooner computes less."""
     process, seen = LastingPdf(StorageSettings(ocr_seconds=60, ocr_memory_mb=1024)), Seen()
     watching = asyncio.create_task(watch_memory(seen))
     for path in paths:
         try:
-            clip = Box(0, 0, 1, 0.25) if path.stem == "blank" else None  # white is white
+            clip = Box(0, 0, 1, 0.25) if path.stem == "blank" else None  # a part is enough: the page is white
             seen.pages[path.stem] = protocol.ocr_page(await process.fetch_ocr(path, 1, clip))
         except DocumentError as error:
             seen.faults[path.stem] = error
@@ -96,12 +96,12 @@ async def read_all(paths: list[Path]) -> Seen:
 
 
 def programs() -> list[int]:
-    """Return the programs of this process that fork children for OCR."""
+    """Return the child processes that fork OCR workers."""
     return children(os.getpid(), "storage.pdf.fork_server", "ocr")
 
 
 def is_shut_off(pid: int) -> bool:
-    """True if a process has a network of its own, or one more filter of system calls than we have."""
+    """True if a process has a network namespace of its own, or more seccomp filters than this one."""
     if (Path(f"/proc/{pid}/ns/net")).stat().st_ino != Path("/proc/self/ns/net").stat().st_ino:
         return True
     return int(status(pid)["Seccomp_filters"]) > int(status("self")["Seccomp_filters"])
@@ -116,7 +116,7 @@ async def watch_memory(seen: Seen) -> None:
 
 
 def recorded(name: str) -> OcrPage:
-    """Return a page of the lines that OCR saw once."""
+    """Return a page made from recorded OCR lines."""
     scan = RECORDED[name]
     lines = [
         SeenLine(tuple((text, corners(quad)) for text, quad in words), corners(quad), score)
@@ -133,19 +133,19 @@ def corners(numbers: list[int]) -> Quad:
     "name", [SCANS[0], *(pytest.param(one, marks=pytest.mark.long) for one in SCANS[1:])]
 )
 def test_a_scan_is_read_however_it_lies(seen: Seen, truth: dict[str, list[Word]], name: str) -> None:
-    """Straight, skewed, on its side, on its head, and in columns: every word in its place."""
+    """Straight, skewed, rotated, upside down and in columns: every word is in its place."""
     assert faults(seen.pages[name], truth[name]) == []
 
 
 def test_what_was_seen_is_put_in_order_however_it_lies(truth: dict[str, list[Word]]) -> None:
-    """The same of recorded lines, which were seen in no order."""
     assert {name: found for name in SCANS if (found := faults(recorded(name), truth[name]))} == {}
 
 
 def faults(page: OcrPage, truth: list[Word]) -> list[str]:
-    """What is wrong with a page: 97 of 100 words are there, hardly one is made up, and the order is theirs.
+    """Return what is wrong with a page.
 
-    For each word a box with the same text covers most of where it is printed, and little around it.
+    At least 97 of 100 words must be there, hardly any invented, in the right order. For each word a box with
+    the same text must cover most of its printed area and little around it.
     """
     words, read = [word.text for word in truth], page.text.split()
     hits = sum((Counter(words) & Counter(read)).values())
@@ -168,7 +168,7 @@ def faults(page: OcrPage, truth: list[Word]) -> list[str]:
 
 @pytest.mark.long
 def test_what_was_recorded_is_what_is_seen(scans: Path, tmp_path: Path) -> None:
-    """``record_scans.py`` sees the same lines now; one in a hundred may differ on another processor."""
+    """``record_scans.py`` gives the same lines; one in a hundred may differ between processors."""
     place = tmp_path / "scans.json"
     subprocess.run(
         [sys.executable, SAMPLES / "record_scans.py", scans, place], check=True, env={"PYTHONPATH": "."}
@@ -184,7 +184,7 @@ def test_what_was_recorded_is_what_is_seen(scans: Path, tmp_path: Path) -> None:
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Shared area, as a share of what both cover together."""
+    """Return the intersection over union of two boxes."""
     across = min(one.x1, other.x1) - max(one.x0, other.x0)
     down = min(one.y1, other.y1) - max(one.y0, other.y0)
     shared = max(0.0, across) * max(0.0, down)
@@ -196,7 +196,7 @@ def area(box: Box) -> float:
 
 
 def test_lines_hold_their_words_and_headings_are_larger() -> None:
-    """A page that OCR read is made like any other: each word in its line, cells side by side in one."""
+    """A page read by OCR is built like any other: words in their lines, cells of a row in one line."""
     page = recorded("straight")
     for word in page.words:
         line = page.lines[word.line]
@@ -212,19 +212,18 @@ def test_lines_hold_their_words_and_headings_are_larger() -> None:
 
 
 def test_a_blank_page_has_no_words(seen: Seen) -> None:
-    """White paper is read as nothing."""
     assert (seen.pages["blank"].text, seen.pages["blank"].score) == ("", 0)
 
 
 def test_the_program_has_one_thread_no_network_and_no_files(seen: Seen) -> None:
-    """The models run in children that may start nothing, at the lowest priority."""
+    """The models run at the lowest priority in children that may start nothing."""
     assert seen.status["Threads"] == "1"
     assert not seen.has_network
     assert seen.niceness >= 15
 
 
 def test_a_page_and_a_bomb_stay_within_a_gigabyte(seen: Seen) -> None:
-    """A picture that unpacks to more than is allowed ends with a sentence."""
+    """Shows that an image that unpacks to more than the limit ends with a message."""
     assert isinstance(seen.faults["forms"], ReaderKilled)
     assert "more memory than is allowed" in str(seen.faults["forms"])
     assert 200 < seen.peak_mb < 1024
@@ -232,14 +231,13 @@ def test_a_page_and_a_bomb_stay_within_a_gigabyte(seen: Seen) -> None:
 
 @pytest.mark.long
 async def test_neither_a_page_of_five_metres_nor_a_picture_of_a_gigabyte_counts(scans: Path) -> None:
-    """Both are drawn small: the page is read as nothing, within the memory that is the preset."""
+    """Read as empty, within the default memory limit."""
     process = LastingPdf(StorageSettings(ocr_seconds=600))
     page = protocol.ocr_page(await process.fetch_ocr(scans / "huge.pdf", 1))
     assert page.text == ""
 
 
 async def test_a_page_that_does_not_exist_and_a_file_that_is_none(scans: Path) -> None:
-    """Both are refused with a sentence."""
     process = LastingPdf(StorageSettings())
     with pytest.raises(NoPages, match="2 pages and no page 3"):
         await process.fetch_ocr(scans / "blank.pdf", 3)
@@ -252,7 +250,7 @@ async def read(path: Path) -> ReadPdf:
 
 
 async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_not(scans: Path) -> None:
-    """A white page, an empty one and sound text need none."""
+    """Covers stamped pages; an empty page and intact text need no OCR."""
     needs = {
         name: pages_for_ocr(await read(scans / f"{name}.pdf")) for name in ("straight", "stamped", "garbled")
     }
@@ -262,7 +260,7 @@ async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_
 
 @pytest.mark.parametrize("name", ["side", pytest.param("straight", marks=pytest.mark.long)])
 async def test_a_part_of_a_page_is_read_alone_and_keeps_its_place(scans: Path, name: str) -> None:
-    """Upright or turned: the words of the upper half, where the whole page has them, and no other."""
+    """Upright or rotated: the words of the upper half, at their position on the page, and no others."""
     process, clip = LastingPdf(StorageSettings(ocr_seconds=60)), Box(0, 0, 1, 0.5)
     part = protocol.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
     whole = recorded(name)

@@ -1,4 +1,4 @@
-"""How lines that OCR saw become rows and columns, and how finely their page is drawn for it."""
+"""OCR lines are grouped into rows and columns; page resolution for OCR."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from storage.pdf.child.ocr_layout import WHOLE, Quad, SeenLine, page_of
 from storage.text.word_boxes import SCALE
 
 SIZE = 1000
-LETTER = 5  # pixels a letter is wide
+LETTER = 5  # letter width in pixels
 HEIGHT = 14
 
 Printed = tuple[float, float, str]  # left, middle, text
 
 
 def quad(x: float, y: float, width: float, height: float, degrees: float) -> Quad:
-    """Return a box from the middle of its left edge, turned round it."""
+    """Return a box from the middle of its left edge, rotated around it."""
     turn = np.exp(1j * math.radians(degrees))
     corners = np.array([-1j, width / height * 2 - 1j, width / height * 2 + 1j, 1j]) * height / 2 * turn
     return np.stack((corners.real + x, corners.imag + y), axis=1).astype(np.float32)
 
 
 def seen(printed: Iterable[Printed], degrees: float = 0, height: float = HEIGHT) -> list[SeenLine]:
-    """Lines of a page that is turned round its middle."""
+    """Return the lines of a page that is rotated around its centre."""
     turn, middle = np.exp(1j * math.radians(degrees)), complex(SIZE / 2, SIZE / 2)
     lines = []
     for x, y, text in printed:
@@ -77,7 +77,7 @@ FAULTS, CURES = FAULTS[:3] * 2 + FAULTS[3:], CURES[:3] * 2 + CURES[3:]
 
 @pytest.mark.parametrize("degrees", [0, -5, 30, 90, 180])
 def test_columns_between_full_width_parts_are_read_one_after_the_other(degrees: float) -> None:
-    """Shows that columns are looked for between what crosses them, however the page is turned."""
+    """Shows that columns are searched between full-width lines, at any page rotation."""
     printed = [
         *column(100, 100, WIDE),
         *column(100, 250, PUMP),
@@ -89,14 +89,14 @@ def test_columns_between_full_width_parts_are_read_one_after_the_other(degrees: 
 
 
 def test_the_long_cells_of_a_table_stay_in_their_rows() -> None:
-    """Shows that cells side by side, none of which goes on below, are rows and no columns."""
+    """Shows that adjacent cells that do not continue below are rows, not columns."""
     printed = [*column(100, 250, FAULTS), *column(420, 250, CURES)]
     rows = [f"{fault}  {cure}" for fault, cure in zip(FAULTS, CURES, strict=True)]
     assert text_of(*seen(printed)) == "\n".join(rows)
 
 
 def test_lines_that_are_not_level_are_columns_whatever_they_say() -> None:
-    """Shows that lists side by side which are no rows are read one after the other."""
+    """Shows that lists next to each other which form no rows are read one after the other."""
     printed = [*column(100, 250, FAULTS), *column(420, 260, CURES, step=21)]
     assert text_of(*seen(printed)) == "\n".join(FAULTS) + "\n\n" + "\n".join(CURES)
 
@@ -118,21 +118,21 @@ TABLE = [
     ("x", "degrees", "height"), [(950, 90, 40), (30, -90, 40), (500, -40, 60)], ids=["down", "up", "stamp"]
 )
 def test_print_along_an_edge_or_a_stamp_moves_no_row(x: float, degrees: float, height: float) -> None:
-    """Shows that large print at another angle neither tilts the page nor gets into a row."""
+    """Shows that large text at another angle neither tilts the page nor gets into a row."""
     edge = quad(x, 500, 700, height, degrees)
     rows = "\n".join("  ".join(row) for row in PARTS)
     assert text_of(SeenLine((("REGISTER", edge),), edge, 0.99), *seen(TABLE)) == f"{rows}\n\nREGISTER"
 
 
 def test_a_table_on_its_side_is_read_in_its_own_rows() -> None:
-    """Shows that what runs another way is put in order by itself."""
+    """Shows that text in another direction is ordered separately."""
     upright = column(100, 600, WIDE)
     rows = "\n".join("  ".join(row) for row in PARTS)
     assert text_of(*seen(TABLE, 90), *seen(upright)) == "\n".join(WIDE) + "\n\n" + rows
 
 
 def page_with(box: pymupdf.Rect, pixels: int) -> pymupdf.Document:
-    """Return a sheet of 600 points with a picture in a part of it."""
+    """Return a page of 600 points with an image in a part of it."""
     document = pymupdf.open()
     picture = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, pixels, pixels), False)
     picture.clear_with(90)
@@ -142,7 +142,7 @@ def page_with(box: pymupdf.Rect, pixels: int) -> pymupdf.Document:
 
 @pytest.mark.parametrize("turn", [0, 90])
 def test_a_picture_is_drawn_at_its_own_resolution_and_without_the_paper_around_it(turn: int) -> None:
-    """Shows that a receipt on a large sheet is drawn as it was scanned."""
+    """Shows that a receipt on a large sheet is rendered as it was scanned."""
     document = page_with(pymupdf.Rect(400, 100, 500, 200), 1000)
     document[0].set_rotation(turn)
     part = printed_part(document, 1)
@@ -154,7 +154,7 @@ def test_a_picture_is_drawn_at_its_own_resolution_and_without_the_paper_around_i
 
 
 def test_no_picture_is_drawn_coarser_or_much_larger_than_models_need() -> None:
-    """Shows that coarse pictures are drawn at a least resolution, and fine ones within a limit of pixels."""
+    """Low-resolution images are rendered at the minimum, large ones within a limit of pixels."""
     whole = pymupdf.Rect(0, 0, 600, 600)
     assert draw(page_with(whole, 100), 1, WHOLE)[1] == MIN_DPI
     assert max(draw(page_with(whole, 5000), 1, WHOLE)[0].shape) <= 3001

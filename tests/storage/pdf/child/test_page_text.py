@@ -1,4 +1,4 @@
-"""Text from characters, for any page that hypothesis can think of."""
+"""Page text from characters, for any page that hypothesis generates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WhitePaper:
 
 
 class Printed:
-    """A page as MuPDF reads it, from its characters; by words only if ``has_words``."""
+    """A page as MuPDF reads it, by characters; by words only if ``has_words``."""
 
     def __init__(self, raw: dict[str, Any], *, has_words: bool) -> None:
         self._raw, self._has_words = raw, has_words
@@ -69,7 +69,7 @@ class Printed:
 
 @st.composite
 def spans(draw: st.DrawFn) -> dict[str, Any]:
-    """One span as MuPDF gives it, with a box per character, some without width."""
+    """Generate a span as MuPDF returns it, with a box per character, some without width."""
     text = draw(st.text(CHARACTERS, max_size=12))
     left, top = draw(st.floats(-50, 700)), draw(st.floats(-50, 900))
     chars = []
@@ -107,7 +107,7 @@ def read(raw: dict[str, Any], *, has_words: bool = True) -> PageText:
 
 @given(PAGES)
 def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
-    """Words follow each other, hold no white space, cover the whole text and have boxes on the page."""
+    """Words are in order, without white space, cover the whole text and have boxes on the page."""
     page = read(raw)
     position = 0
     for start, end, _, line, box in page.words:
@@ -124,7 +124,7 @@ def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
 
 @given(PAGES)
 def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
-    """No NUL, no half of a surrogate pair and no turn of direction: every text is encodable."""
+    """No NUL, lone surrogate or direction override: every text can be encoded."""
     text = read(raw).text
     text.encode()
     assert not set(text) & {"\x00", "\u202e", "\u200b", "\ufb01"}
@@ -132,7 +132,7 @@ def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
 
 @given(PAGES)
 def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
-    """What is tiny, transparent or white on white leaves no word behind."""
+    """Tiny, transparent and white-on-white text yields no words."""
     for block in raw["blocks"]:
         for line in block["lines"]:
             for span in line["spans"]:
@@ -142,7 +142,7 @@ def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
 
 @given(PAGES)
 def test_words_and_characters_say_the_same(raw: dict[str, Any]) -> None:
-    """A page that is read by its words has the text, the places and the lines of its characters."""
+    """Reading by words gives the same text, boxes and lines as reading by characters."""
     by_words, by_characters = read(raw), read(raw, has_words=False)
     assert by_words.text == by_characters.text
     assert by_words.lines == by_characters.lines

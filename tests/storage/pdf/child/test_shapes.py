@@ -1,4 +1,4 @@
-"""What a chart is drawn with, by plain geometry; rules, tables, frames and arrows are none of it."""
+"""Chart shapes are counted by geometry; rules, tables, frames and arrows do not count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stroked(*points: tuple[float, float]) -> dict[str, Any]:
 
 
 def sector(start: float, end: float) -> dict[str, Any]:
-    """Return a slice of a pie between two shares of the circle."""
+    """Return a pie slice between two shares of the circle."""
     ends = [(150 + 50 * cos(2 * pi * share), 100 + 50 * sin(2 * pi * share)) for share in (start, end)]
     curve = ("c", ends[0], ends[0], ends[1], ends[1])
     items = [("l", (150.0, 100.0), ends[0]), curve, ("l", ends[1], (150.0, 100.0))]
@@ -33,7 +33,7 @@ def sector(start: float, end: float) -> dict[str, Any]:
 
 
 def test_bars_share_a_base_and_a_width() -> None:
-    """Standing or lying; a row of equal boxes, a table's shading and white patches are none."""
+    """Vertical or horizontal; a row of equal boxes, table shading and white patches are no bars."""
     standing = [filled(10 + 30 * at, 180 - 20 * (at + 1), 30 + 30 * at, 180) for at in range(4)]
     lying = [filled(10, 10 + 30 * at, 40 + 20 * at, 30 + 30 * at) for at in range(5)]
     assert count_shapes(standing, FIGURE) == Shapes(bars=4)
@@ -44,7 +44,7 @@ def test_bars_share_a_base_and_a_width() -> None:
 
 
 def test_a_bar_may_be_a_polygon() -> None:
-    """Four upright and level sides, as office programs draw them."""
+    """A polygon of four vertical and horizontal sides, as office programs draw it."""
     bars = []
     for at in range(3):
         x0, y0, x1, y1 = 10.0 + 30 * at, 100.0 + 20 * at, 30.0 + 30 * at, 180.0
@@ -54,7 +54,7 @@ def test_a_bar_may_be_a_polygon() -> None:
 
 
 def test_a_line_goes_on_from_one_side_to_the_other() -> None:
-    """In one path or a path a step; an axis, a frame, a circle and a short arrow are none."""
+    """In one path or one path per segment; an axis, a frame, a circle and a short arrow are no lines."""
     points = [(10.0 + 40 * at, 100.0 + 30 * (at % 2)) for at in range(7)]
     steps = [stroked(*pair) for pair in pairwise(points)]
     assert count_shapes([stroked(*points)], FIGURE) == count_shapes(steps, FIGURE) == Shapes(lines=1)
@@ -65,7 +65,7 @@ def test_a_line_goes_on_from_one_side_to_the_other() -> None:
 
 
 def test_slices_meet_in_one_point() -> None:
-    """Five of a pie; sectors strewn about are none."""
+    """The five slices of a pie count, scattered sectors do not."""
     pie = [sector(at / 5, (at + 1) / 5) for at in range(5)]
     assert count_shapes(pie, FIGURE) == Shapes(slices=5)
     assert count_shapes(pie[:1], FIGURE).slices == 1
