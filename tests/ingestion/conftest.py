@@ -1,4 +1,4 @@
-"""Fixtures of the ingestion room's tests."""
+"""Fixtures of the ingestion tests."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def embedder() -> Iterator[BundledEmbedder]:
 
 @pytest.fixture
 async def home(tmp_path: Path, embedder: BundledEmbedder) -> AsyncIterator[Home]:
-    """A fresh home with real engines."""
+    """A new home with real engines."""
     path = tmp_path / "home"
     async with open_home(path, embedder, EmbeddedIndex(path / "index")) as made:
         yield made

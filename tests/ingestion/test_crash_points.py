@@ -1,4 +1,4 @@
-"""The named places to die at: all are passed by an ordinary life, and death there is a real kill -9."""
+"""Crash points: each is passed by an ordinary ingestion, and crashing there is a real kill -9."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ARMED = (
 
 
 def environment(where: str) -> dict[str, str]:
-    """Of a program that dies at a point, and finds the tests' modules."""
+    """Return the environment of a program that crashes at a point and can import the test modules."""
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), VARIABLE: where}
 
 
 async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(home: Home) -> None:
-    """Shows that no name is dead: each stands where the journey of a PDF really goes by."""
+    """Covers adding, replacing, renaming and deleting a file."""
     passed.clear()
     serving = await home.serve(delete_grace_seconds=0, ask_before_deleting_share=1, layout=True)
     place = home.drop("hr/leave.pdf", pdf("Leave\nEmployees get twenty five days of marzipan leave."))
@@ -62,7 +62,7 @@ async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(h
 
 @pytest.mark.parametrize("where", ["after-seal", "after-seal:1", "after-seal:3"])
 def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
-    """Shows that no handler and no ``finally`` runs, and that the n-th pass can be meant."""
+    """Shows that no handler and no ``finally`` runs, and that the n-th pass can be chosen."""
     program = (
         f"{ARMED}try:\n    for number in range(1, 5):\n"
         "        print(number, flush=True)\n        reach('after-seal')\n"
@@ -80,7 +80,7 @@ def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
 
 
 def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
-    """Shows that a machine which hangs can be played as well as one that dies."""
+    """Shows that a hung machine can be simulated as well as a crashed one."""
     program = f"{ARMED}reach('after-seal')\nprint('awake')"
     halted = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -96,13 +96,12 @@ def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
 
 @pytest.mark.parametrize("where", ["after-lunch", "~after-lunch", "after-seal:soon", "after-seal:-1"])
 def test_a_point_that_does_not_exist_is_refused(where: str) -> None:
-    """Shows that a misspelt name is an error, not a run in which nothing dies."""
+    """Shows that a misspelt name is an error, not a run without a crash."""
     with pytest.raises(ValueError, match="after-adopt"):
         arm(where)
 
 
 def test_the_program_refuses_the_variable_that_tests_kill_it_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that nothing in the environment makes the product end itself: it knows no such setting."""
     program = "from storage.crash_points import reach\nreach('after-seal')\nprint('alive')"
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -118,6 +117,6 @@ def test_the_program_refuses_the_variable_that_tests_kill_it_with(monkeypatch: p
 
 
 def test_every_point_is_explained() -> None:
-    """Shows that the page on reliability names every place."""
+    """Shows that the page on reliability names every point."""
     page = RELIABILITY.read_text()
     assert [point for point in POINTS + ANSWER_POINTS if f"`{point}`" not in page] == []

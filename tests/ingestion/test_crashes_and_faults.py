@@ -1,4 +1,4 @@
-"""Dead workers, engines that are down, half publications, several ingestions on one home."""
+"""Dead workers, failing engines, partial publications, several ingestions on one home."""
 
 import asyncio
 from functools import partial
@@ -25,7 +25,7 @@ LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 
 @pytest.fixture(autouse=True)
 def short_pauses(home: Home) -> None:
-    """What failed is tried again at once, and whoever stops waits for no reader that hangs."""
+    """Retry failures at once; stopping waits for no hanging reader."""
     home.given = {"max_pause_seconds": 0.2, "make_worker": partial(Worker, drain_seconds=0.5)}
 
 
@@ -46,12 +46,12 @@ class StubbornReader:
 
 
 def generations(home: Home) -> Generations:
-    """Return the generations that this home's ingestions want."""
+    """Return the generations of this home's ingestions."""
     return home.ingestion(stop_at="quick").generations
 
 
 async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
-    """Shows that an abandoned lease runs out, and that the lost try counts."""
+    """Shows that its lease expires, and that the attempt counts."""
     await home.store("hr", "leave.pdf", LEAVE)
     dead = ReadingQueue(home.database, Leases(home.database, "dead", 0.5), generations(home))
     assert await dead.claim(Rung.QUICK) is not None
@@ -62,7 +62,7 @@ async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
 
 
 async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home: Home) -> None:
-    """Shows that nobody trusts what a dead worker left in the index, and that it is cleaned away."""
+    """Shows that its partial data in the index is not used and is cleaned up."""
     await home.store("hr", "leave.pdf", LEAVE)
     home.index.is_down = True
     serving = await home.serve(stop_at="quick")
@@ -83,7 +83,7 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
 
 
 async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home: Home) -> None:
-    """Shows that tries are counted before the file is opened."""
+    """Shows that attempts are counted before the file is opened."""
     await home.store("hr", "leave.pdf", LEAVE)
     dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
     for _ in range(MAX_CRASHES):
@@ -96,7 +96,7 @@ async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home:
 
 
 async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) -> None:
-    """Shows that a PDF process which cannot start five times costs time and nothing else."""
+    """Covers a PDF process that fails to start five times."""
     reader = StubbornReader(home, [EngineStartError("no memory")] * 5)
     serving = home.ingestion(stop_at="quick", pdf=reader)
     await serving.start(home.inbox)
@@ -107,7 +107,7 @@ async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) ->
 
 
 async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
-    """Shows that a child killed twice by chance is forgiven, and a third time is not."""
+    """Shows that two failures are retried and the third is final."""
     forgiven = StubbornReader(home, [ReaderKilled("It needs more memory than the limit.")] * 2)
     serving = home.ingestion(stop_at="quick", pdf=forgiven)
     await serving.start(home.inbox)
@@ -120,7 +120,7 @@ async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
 
 
 async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> None:
-    """Shows that a machine which went down while it read a file does not use up what faults are forgiven."""
+    """Shows that a power loss during a reading does not count as a failure of the file."""
     await home.store("hr", "leave.pdf", LEAVE)
     dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
     for _ in range(MAX_ATTEMPTS):
@@ -132,7 +132,7 @@ async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> N
 
 
 async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
-    """Shows that nothing is written, retired or counted while the index does not answer."""
+    """Shows that no attempt is counted and no publication retired during the outage."""
     home.index.is_down = True
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -146,7 +146,7 @@ async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
 
 
 async def test_an_unknown_outcome_or_a_loss_is_published_under_a_new_id(home: Home) -> None:
-    """Shows that an id which the index may hold in part is retired, removed, and never shown."""
+    """Shows that an id which the index may hold in part is retired, removed and never shown."""
     home.index.fails_while_writing = 1
     home.index.loses = 1
     await home.serve(stop_at="quick")
@@ -164,7 +164,6 @@ async def test_an_unknown_outcome_or_a_loss_is_published_under_a_new_id(home: Ho
 
 
 async def test_two_ingestions_on_one_home_do_each_piece_once(home: Home) -> None:
-    """Shows that leases, not luck, keep two processes from doing the same work."""
     readers = [StubbornReader(home, []), StubbornReader(home, [])]
     for reader in readers:
         await home.ingestion(pdf=reader).start(home.inbox)
@@ -178,7 +177,7 @@ async def test_two_ingestions_on_one_home_do_each_piece_once(home: Home) -> None
 
 
 async def test_stopping_gives_unfinished_steps_back_at_once(home: Home) -> None:
-    """Shows that the next start need not wait for leases to run out, and that no try is lost."""
+    """Shows that the next start need not wait for leases, and that no attempt is lost."""
     reader = HangingReader()
     first = home.ingestion(stop_at="quick", lease_seconds=600, pdf=reader)
     await first.start(home.inbox)
@@ -192,7 +191,7 @@ async def test_stopping_gives_unfinished_steps_back_at_once(home: Home) -> None:
 
 
 class HangingReader:
-    """A PDF reader that never ends."""
+    """A PDF reader that hangs."""
 
     def __init__(self) -> None:
         self.is_reading = asyncio.Event()
@@ -205,7 +204,7 @@ class HangingReader:
 
 
 async def test_a_lost_lease_ends_the_step(home: Home) -> None:
-    """Shows that a worker whose row was taken by another stops and changes nothing."""
+    """Shows that a worker whose row was taken over stops and changes nothing."""
     reader = HangingReader()
     slow = home.ingestion(stop_at="quick", pdf=reader)
     await slow.start(home.inbox)
@@ -222,7 +221,7 @@ async def test_a_lost_lease_ends_the_step(home: Home) -> None:
 
 
 async def test_a_plan_fills_the_gaps_that_a_crash_left(home: Home) -> None:
-    """Shows that missing rows are found from what there is, and that a second plan adds nothing."""
+    """Missing rows are derived from existing ones; a second plan adds nothing."""
     ingestion: Ingestion = home.ingestion()
     await home.store("hr", "leave.pdf", LEAVE)
     async with home.database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Hundreds of hostile files in one drop: each ends live or in a sentence, and the service takes no notice."""
+"""Hundreds of hostile files at once: each ends live or with a message, and the service is unaffected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GIGABYTE = 1 << 30
 async def test_many_hostile_files_end_live_or_with_a_sentence_and_the_service_lives_on(
     tmp_path: Path, embedder: BundledEmbedder, seed: int
 ) -> None:
-    """Shows that no file stays, breaks or blinds the service, hides a word or takes a child over 1 GB."""
+    """Shows that no file hangs, hides its text or takes a child over 1 GB."""
     folder = tmp_path / "files"
     await make_files(folder, seed=seed, first=0, count=FILES)
     contents = {hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.pdf")}

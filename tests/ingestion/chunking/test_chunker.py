@@ -1,4 +1,4 @@
-"""Chunks: never too large, never astray, and every word where its map says."""
+"""Chunker: size limits, sections, and exact word maps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.text.token_counts import count_tokens
 
 
 def pieces(text: str) -> int:
-    """Word pieces as a tokenizer with two special ones counts them: four letters each."""
+    """Count word pieces like a tokenizer with two special tokens: one per four letters."""
     return 2 + sum(-(-len(word) // 4) for word in text.split())
 
 
@@ -34,7 +34,7 @@ DOCUMENT = st.lists(st.lists(ROW, max_size=12), max_size=4)
 
 @given(DOCUMENT, st.integers(20, 120), st.integers(20, 80))
 def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
-    """Tokens and word pieces both hold for any text, endless words included, and are counted rightly."""
+    """Tokens and word pieces are within limits and counted correctly for any text, endless words included."""
     document = chunk_document(read_pdf(pages), limit=limit, pieces=pieces, window=window)
     for ordinal, chunk in enumerate(document.chunks):
         assert chunk.ordinal == ordinal
@@ -44,7 +44,7 @@ def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int
 
 @given(DOCUMENT.map(lambda pages: pages[:2]), st.integers(20, 120))
 def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: int) -> None:
-    """Each word's range holds that word, each page's start is right, and all text is in some chunk."""
+    """Each word's range holds that word, page starts are right, and all text is in some chunk."""
     pdf = read_pdf(pages)
     document = chunk_document(pdf, limit=limit, pieces=pieces, window=256)
     found = ""
@@ -63,7 +63,7 @@ def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: in
 def cut(
     pages: Sequence[Sequence[Row]], limit: int = 100, **options: str
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Heading path and text of every chunk."""
+    """Return the heading path and text of every chunk."""
     document = chunk_document(read_pdf(pages, **options), limit=limit, pieces=pieces, window=256)
     return [(chunk.heading_path, chunk.text) for chunk in document.chunks]
 
@@ -72,7 +72,7 @@ SENTENCE = "The backup of every server runs daily at two in the morning and is c
 
 
 def test_a_chunk_never_mixes_two_top_level_sections() -> None:
-    """Short sections stay apart, each under its own heading."""
+    """Short sections stay separate, each under its heading."""
     chunks = cut([[heading("1. Scope"), body(SENTENCE), heading("2. Restore"), body(SENTENCE)]], title="Plan")
     assert chunks == [
         (("1. Scope",), f"1. Scope\n{SENTENCE}"),
@@ -81,7 +81,7 @@ def test_a_chunk_never_mixes_two_top_level_sections() -> None:
 
 
 def test_small_subsections_share_a_chunk_that_knows_where_each_begins() -> None:
-    """Headings nest by size, and every text of the chunk has its own path."""
+    """Headings are nested by size, and every position of the chunk has its own path."""
     rows = [heading("Plan"), ("Daily", 14.0, True), body("One."), ("Weekly", 14.0, True), body("Two.")]
     (chunk,) = chunk_document(read_pdf([rows], title="Other"), limit=100, pieces=pieces, window=256).chunks
     assert chunk.text == "Plan\nDaily\nOne.\nWeekly\nTwo."
@@ -92,7 +92,7 @@ def test_small_subsections_share_a_chunk_that_knows_where_each_begins() -> None:
 
 @given(DOCUMENT, st.integers(20, 120))
 def test_every_text_stands_under_the_headings_printed_before_it(pages: list[list[Row]], limit: int) -> None:
-    """The path at a word does not depend on how the document is cut: it is the path in one large chunk."""
+    """The path at a word does not depend on chunk boundaries: it is the path in one large chunk."""
     pdf = read_pdf(pages)
     found = []
     for most in (limit, 100_000):
@@ -103,7 +103,7 @@ def test_every_text_stands_under_the_headings_printed_before_it(pages: list[list
 
 
 def test_a_row_that_is_repeated_keeps_the_section_of_its_table() -> None:
-    """A list that is cut begins with its lead again, under the same heading."""
+    """A split list begins with its lead-in again, under the same heading."""
     rows = [
         heading("Cover"),
         body(LEAD),
@@ -115,7 +115,7 @@ def test_a_row_that_is_repeated_keeps_the_section_of_its_table() -> None:
 
 
 def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
-    """The cut sentence is whole in one chunk that knows where its second page begins."""
+    """The sentence is whole in one chunk, which has the start of its second page."""
     first = [body("Intro ends here."), body(""), body("The restore takes")]
     second = [body("two hours."), body(""), body("Then it is checked.")]
     document = chunk_document(read_pdf([first, second]), limit=100, pieces=pieces, window=256)
@@ -128,7 +128,7 @@ def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
 
 
 def test_steps_and_rows_are_not_torn() -> None:
-    """However small the chunks, a numbered step and a table row that fit stay whole."""
+    """However small the chunks, a numbered step or a table row that fits stays whole."""
     steps = [
         body(f"{number}. Open valve {number}. Wait. Close it again and note the time.")
         for number in range(1, 9)
@@ -141,7 +141,7 @@ LEAD = "The following services are not covered by the plan:"
 
 
 def test_a_list_that_is_cut_begins_with_its_lead_again() -> None:
-    """Nobody reads "Cosmetic surgery" without the words that exclude it, be it on the next page."""
+    """Shows that "Cosmetic surgery" is never without the words that exclude it, even on the next page."""
     items = [body(f"• Service number {n} and everything that belongs to it") for n in range(12)]
     found = cut([[body(LEAD), *items[:9]], [*items[9:], body("Other services are covered.")]], limit=60)
     lists = [text for _, text in found if "•" in text]
@@ -150,7 +150,7 @@ def test_a_list_that_is_cut_begins_with_its_lead_again() -> None:
 
 
 def test_a_lead_belongs_to_the_items_of_its_own_list() -> None:
-    """One that is an item itself introduces those below it; what follows the list has none."""
+    """A lead-in that is an item introduces those below it; text after the list has none."""
     inner = [body(f"– part {n} of the first choice, with a few words more") for n in range(6)]
     first = [body(LEAD), body("• First choice:"), *inner, body("• Second choice with many words to say")]
     after = [body("This closes the list for good."), body("• An item of no list, with a few words")]
@@ -161,7 +161,6 @@ def test_a_lead_belongs_to_the_items_of_its_own_list() -> None:
 
 
 def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
-    """Nobody is shown half a sentence of it."""
     step = "3. " + " ".join(
         f"Valve {number} is turned until its pointer stands at zero." for number in range(60)
     )
@@ -172,7 +171,7 @@ def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
 
 
 def test_parts_of_a_long_section_are_about_equal() -> None:
-    """A section slightly over the limit does not leave a crumb behind."""
+    """A section slightly over the limit leaves no tiny remainder."""
     chunks = cut([[body(SENTENCE) for _ in range(6)]], limit=90)
     sizes = [count_tokens(text) for _, text in chunks]
     assert len(sizes) == 2
@@ -180,7 +179,7 @@ def test_parts_of_a_long_section_are_about_equal() -> None:
 
 
 def test_running_lines_stay_where_they_stand_first() -> None:
-    """A header that returns on every page is in the first page's chunk alone."""
+    """A header repeated on every page is in the first page's chunk only."""
     pages = [[body(f"SOP-IT-04 Page {n} of 4"), body(""), *[body(f"Text {n}.")] * 40] for n in range(1, 5)]
     texts = [text for _, text in cut(pages, limit=400)]
     assert "SOP-IT-04 Page 1" in texts[0]
@@ -188,7 +187,7 @@ def test_running_lines_stay_where_they_stand_first() -> None:
 
 
 def test_the_title_is_the_largest_print_then_the_files_own() -> None:
-    """Decided in that order, running line or not; the title is not a heading of its sections."""
+    """In that order, running lines included; the title is no heading of its sections."""
 
     def title(pages: list[list[Row]], own: str = "") -> str:
         return chunk_document(read_pdf(pages, own), limit=99, pieces=pieces, window=99).title
@@ -214,12 +213,11 @@ def test_the_title_is_the_largest_print_then_the_files_own() -> None:
 
 
 def test_a_page_without_text_gives_no_chunk() -> None:
-    """Nothing is made up for a scan that was not read yet."""
     assert cut([[], [body("")]]) == []
 
 
 def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
-    """It is the document's own text here, and moves no page number."""
+    """Document text before markers are added has no effect on page numbers."""
     document = chunk_document(
         read_pdf([[body("--- Page 99 ---"), body("Text.")]]), limit=99, pieces=pieces, window=99
     )
@@ -228,7 +226,7 @@ def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
 
 
 def test_sentences_end_where_people_end_them() -> None:
-    """Abbreviations, numbers and versions do not end one."""
+    """Nor do versions."""
     text = 'See e.g. Fig. 3 of version 2.1. It costs 1,204.5 dollars. Ask Dr. Smith! "Really?" Yes'
     assert [text[start:end] for start, end in sentences(text, 0, len(text))] == [
         "See e.g. Fig. 3 of version 2.1.",
@@ -240,7 +238,7 @@ def test_sentences_end_where_people_end_them() -> None:
 
 
 def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> None:
-    """The load on each sheet of a catalogue stays, the page number below it goes."""
+    """The load on each sheet of a catalogue stays, the page number below it is dropped."""
     sheets = [
         [
             body(f"Rack {40 - 3 * number} carries {7 * number} kg"),
@@ -255,7 +253,7 @@ def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> N
 
 
 def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() -> None:
-    """A page of thousands of chunks is cut, each letter measured a few times and not once per chunk."""
+    """Each letter of a page with thousands of chunks is measured a few times, not once per chunk."""
     measured = 0
 
     def measuring(text: str) -> int:
@@ -270,7 +268,7 @@ def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() 
 
 
 def test_a_box_stays_with_what_it_warns_of_and_in_its_section() -> None:
-    """Its name opens no section, and is never the end of a chunk."""
+    """The label opens no section and never ends a chunk."""
     steps = [body(f"{number}. Open valve number {number} slowly and wait a while.") for number in range(1, 5)]
     rows = [heading("1. Valves"), *steps, body(""), heading("WARNING"), body(""), body(SENTENCE), *steps]
     document = chunk_document(read_pdf([rows], title="Plant manual"), limit=50, pieces=pieces, window=256)

@@ -1,6 +1,6 @@
-"""The chunks of the samples, byte for byte: making them faster must not make other ones.
+"""Golden chunks of the samples, byte for byte: optimizations must not change them.
 
-A digest that should change changes together with ``CHUNKER`` or ``PARSER`` in ``generations.py``.
+A digest may change only together with ``CHUNKER`` or ``PARSER`` in ``generations.py``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
 async def test_a_sample_gives_the_same_pages_and_chunks_as_ever(
     file: str, limit: int, window: int, chunks: int, digest: str
 ) -> None:
-    """Shows that texts, boxes, headings and borders of a known document stand where they stood."""
+    """Covers texts, boxes, headings and boundaries."""
     process = PdfProcess(StorageSettings())
     try:
         pdf = await process.read(SAMPLES / file)

@@ -1,4 +1,4 @@
-"""Figures with their captions, words and chunks: of made pages, of any layout, and of a drawn report."""
+"""Figures with captions, text and chunks: of generated pages, of any layout, and of a drawn report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def body(*texts: str) -> list[Row]:
 
 
 def band(pdf: ReadPdf, first: int, last: int) -> Box:
-    """Return the box around some lines of the first page."""
+    """Return the bounding box of some lines of the first page."""
     lines = pdf.lines[0]
     return Box(0.08, lines[first].box.y0 - 0.002, 0.92, lines[last].box.y1 + 0.002)
 
@@ -38,7 +38,7 @@ def band(pdf: ReadPdf, first: int, last: int) -> Box:
 def figures_of(
     pdf: ReadPdf, *regions: Region, crops: Sequence[OcrPage] = ()
 ) -> tuple[tuple[Figure, ...], Sequence[Chunk]]:
-    """Return the figures of a PDF whose first page has these parts, and its chunks."""
+    """Return the figures of a PDF with these regions on its first page, and its chunks."""
     arranged = arrange(pdf, Layout({1: regions}))
     chunks = chunk_document(
         arranged.pdf, limit=400, pieces=count_tokens, window=512, blocks=arranged.blocks
@@ -47,7 +47,7 @@ def figures_of(
 
 
 def test_a_figure_has_its_caption_its_words_and_the_sentence_that_names_it() -> None:
-    """The caption may be ordinary text to the layout; a sentence about the figure is none."""
+    """The layout may see the caption as ordinary text; a sentence about the figure is no caption."""
     page = [*PROSE, "2019", "2020", "2021", "2022", "Figure 1. Emissions by year", *PROSE * 3]
     pdf = read_pdf([body(*page)])
     box = band(pdf, 3, 6)
@@ -72,7 +72,7 @@ def test_a_figure_has_its_caption_its_words_and_the_sentence_that_names_it() -> 
 
 
 def test_parts_that_nearly_touch_are_one_figure_unless_each_has_a_caption() -> None:
-    """An organisation chart in three boxes is one; two charts side by side, each with its name, are two."""
+    """An organisation chart in three boxes is one figure, two captioned charts next to each other are two."""
     pdf = read_pdf([body(*PROSE * 10)])
     halves = [Box(0.1, 0.4, 0.5, 0.6), Box(0.505, 0.4, 0.9, 0.6)]
     regions = [Region(BlockKind.FIGURE, box) for box in halves]
@@ -91,7 +91,7 @@ def test_parts_that_nearly_touch_are_one_figure_unless_each_has_a_caption() -> N
 
 
 def test_a_tables_caption_is_no_figures() -> None:
-    """However near the figure stands."""
+    """However close the figure is."""
     pdf = read_pdf([body(*["Ink."] * 20, "Table 3. Prices", *["Ink."] * 20)])
     line = pdf.lines[0][20].box
     box = Box(0.1, line.y1 + 0.002, 0.9, line.y1 + 0.15)
@@ -100,7 +100,7 @@ def test_a_tables_caption_is_no_figures() -> None:
 
 
 def test_what_ocr_reads_in_a_figure_stays_with_it() -> None:
-    """It gives the figure its words, its few printed ones among them, and its name where a line is one."""
+    """The few printed words are included, and a line of OCR text may be the caption."""
     pdf = read_pdf([body(*PROSE), []])
     region = Region(BlockKind.FIGURE, Box(0.1, 0.5, 0.9, 0.6))
     assert crops_for_ocr(arrange(pdf, Layout({1: (region,)}))) == [(1, region.box)]
@@ -111,7 +111,7 @@ def test_what_ocr_reads_in_a_figure_stays_with_it() -> None:
 
 
 def test_a_figure_of_which_nothing_is_said_is_left_out() -> None:
-    """A page of one picture, no word on it and none in it."""
+    """Covers a page that is a single image."""
     figures, _ = figures_of(read_pdf([[]]), Region(BlockKind.FIGURE, Box(0.1, 0.1, 0.9, 0.9)))
     assert figures == ()
 
@@ -134,12 +134,12 @@ def test_a_figure_of_which_nothing_is_said_is_left_out() -> None:
 def test_a_kind_is_said_only_when_one_thing_points_to_it(
     caption: str, text: str, shapes: Shapes, kind: FigureKind
 ) -> None:
-    """Words first, then shapes, and nothing where two kinds are named."""
+    """Words take precedence over shapes; two kinds named yield none."""
     assert kind_of(caption, text, shapes) is kind
 
 
 def test_several_numbers_among_the_labels_are_data() -> None:
-    """Whatever the kind; a chart of a known kind has data without any."""
+    """Applies to any kind; charts of a known kind always hold data."""
     assert holds_data(FigureKind.UNKNOWN, "0 20 40.5 60%")
     assert not holds_data(FigureKind.UNKNOWN, "Step 1, Step 2, A4")
     assert holds_data(FigureKind.LINE, "")
@@ -159,7 +159,7 @@ LINES = st.lists(st.sampled_from(["Figure 1. Ink", "Fig. 2", "Ink and water.", "
 
 @given(st.lists(LINES, min_size=1, max_size=2), st.lists(REGIONS, max_size=6))
 def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regions: list[Region]) -> None:
-    """Any layout, sense or nonsense: the chunk is on the page, the box in it, and something is said."""
+    """For any layout: the chunk is on the page, the box within it, and the figure has text."""
     figures, chunks = figures_of(read_pdf([body(*page) for page in pages]), *regions)
     for figure in figures:
         assert figure.said
@@ -172,7 +172,7 @@ def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regi
 
 
 async def test_a_drawn_report_has_its_figures_read_counted_and_published(home: Home, tmp_path: Path) -> None:
-    """Shows kinds, words of pixels, chunks and places; the logo on every page is none of them."""
+    """Covers kinds, OCR text, chunks and places; the logo on every page is no figure."""
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
     await home.serve(layout=True)

@@ -1,4 +1,4 @@
-"""Metadata is printed somewhere, verbatim, or it is not said: labels, tables, running lines."""
+"""Metadata is extracted verbatim from labels, tables and running lines, or not at all."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BLOCK = ("Standard Operating Procedure", "Backup of servers")
 
 
 def fields(*pages: Sequence[str]) -> dict[str, MetadataField]:
-    """What is found in pages of these lines."""
+    """Return the metadata of pages with these lines."""
     return read_metadata(read_pdf([[(line, BODY, False) for line in page] for page in pages]))
 
 
 def read(*lines: str) -> dict[str, str]:
-    """Return the values that a first page of these lines gives."""
+    """Return the metadata values of a first page with these lines."""
     return {name: field.value for name, field in fields([*lines, "1. Purpose", "Text."]).items()}
 
 
@@ -51,12 +51,12 @@ def read(*lines: str) -> dict[str, str]:
     ],
 )
 def test_the_sop_id_is_whole_or_not_at_all(line: str, sop_id: str | None) -> None:
-    """Shows every form met in real procedures, and words that only begin like one."""
+    """Covers forms found in real procedures, and words that only begin like one."""
     assert read(*BLOCK, line).get("sop_id") == sop_id
 
 
 def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
-    """Shows that other documents' numbers are not taken for one."""
+    """Shows that other documents' numbers are not mistaken for one."""
     assert "sop_id" not in read("Accident Report", "Number: NYC08CA055")
 
 
@@ -78,7 +78,7 @@ def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
     ],
 )
 def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) -> None:
-    """Shows that dates, other products' versions and words that end so are none."""
+    """Shows that dates, versions of other products and words with that ending are none."""
     assert read(*BLOCK, line).get("version") == version
 
 
@@ -112,7 +112,7 @@ def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) 
     ],
 )
 def test_a_label_needs_no_colon(line: str, found: dict[str, str]) -> None:
-    """Shows labels with a dash or nothing at all, in any case, several on one line."""
+    """Labels with a dash or without punctuation, in any case, several on one line."""
     asked = ("sop_id", "version", "effective", "last_updated", "department")
     said = read("Backup of servers", line)
     assert {name: said[name] for name in asked if name in said} == found
@@ -140,7 +140,7 @@ def test_a_label_needs_no_colon(line: str, found: dict[str, str]) -> None:
     ],
 )
 def test_a_sentence_is_no_label(line: str) -> None:
-    """Shows that words of a text, at the beginning of its lines, too, say nothing of the document."""
+    """Shows that words of running text, even at the start of a line, are no labels."""
     assert not {"version", "effective", "last_updated", "department"} & read("Backup of servers", line).keys()
 
 
@@ -159,7 +159,7 @@ def test_a_sentence_is_no_label(line: str) -> None:
     ],
 )
 def test_labels_are_known_in_seven_languages(lines: Sequence[str], effective: str, day: str | None) -> None:
-    """Shows a department and the day of effect, as it is printed."""
+    """Covers department and effective date, as printed."""
     found = fields(["Beschaffung von Waren", *lines, "1. Zweck", "Text."])
     assert (found["effective"].value, found["effective"].day) == (effective, day)
     assert found["department"].value in ("Einkauf", "Achats", "Compras", "Acquisti", "Inkoop")
@@ -192,7 +192,7 @@ def test_labels_are_known_in_seven_languages(lines: Sequence[str], effective: st
     ],
 )
 def test_further_labels_are_known_in_seven_languages(line: str, name: str, value: str | None) -> None:
-    """Shows days of change, versions, numbers and authors."""
+    """Covers change dates, versions, numbers and authors."""
     assert read("Beschaffung von Waren", line).get(name) == value
 
 
@@ -210,12 +210,12 @@ def test_further_labels_are_known_in_seven_languages(line: str, name: str, value
     ],
 )
 def test_a_department_stands_behind_its_label_or_before_its_word(line: str, department: str | None) -> None:
-    """Shows both ways to print it, two fields on one line, and sentences that only mention one."""
+    """Covers both forms, two fields on one line, and sentences that only mention a department."""
     assert read(*BLOCK, line).get("department") == department
 
 
 def test_a_labelled_title_looks_like_one() -> None:
-    """Shows that a template's leftover behind the label is no title."""
+    """Shows that a template leftover after the label is no title."""
     assert read("Title: Using Balances")["title"] == "Using Balances"
     assert "title" not in read("Title: Document1")
 
@@ -227,7 +227,6 @@ def test_two_fields_on_one_line_are_two_values() -> None:
 
 
 def test_a_table_names_its_fields_in_its_first_row() -> None:
-    """Shows values under their labels."""
     found = read(*BLOCK, "Document ID  Version  Effective Date", "SOP-IT-04  3.2  2024-03-01")
     assert (found["sop_id"], found["version"], found["effective"]) == ("SOP-IT-04", "3.2", "2024-03-01")
 
@@ -249,12 +248,12 @@ def test_a_table_names_its_fields_in_its_first_row() -> None:
     ],
 )
 def test_dates_and_authors_keep_their_kinds_apart(line: str, name: str, value: str | None) -> None:
-    """Shows that an issue, a review and an effect are different days."""
+    """Issue, review and effective dates are different fields."""
     assert read(*BLOCK, line).get(name) == value
 
 
 def test_running_lines_speak_for_the_document_and_a_body_does_not() -> None:
-    """Shows that a header of the further pages is found, and what other procedures are called is not."""
+    """Shows that a header of later pages counts, and a reference to another procedure does not."""
     further = ["SOP: SOP-QA-7 v1.1 (Revised: 2023-05-04)", *["See SOP-IT-04 for backups."] * 40]
     found = fields([*BLOCK, "1. Purpose"], further, further)
     assert {name: (one.value, one.page) for name, one in found.items() if name != "document_type"} == {
@@ -265,12 +264,11 @@ def test_running_lines_speak_for_the_document_and_a_body_does_not() -> None:
 
 
 def test_what_two_places_say_differently_is_not_said() -> None:
-    """Shows that nothing is guessed."""
     assert "version" not in read(*BLOCK, "Version: 1.0", "Version: 2.0")
 
 
 def test_every_value_knows_its_place() -> None:
-    """Shows that the boxes are those of the value, not of its label."""
+    """Shows that they are the value's boxes, not the label's."""
     (box,) = fields([*BLOCK, "Department: IT"])["department"].boxes
     (label,) = fields([*BLOCK, "IT Department"])["department"].boxes
     assert box.x0 > label.x0
@@ -292,14 +290,13 @@ def test_every_value_knows_its_place() -> None:
     ],
 )
 def test_a_date_is_a_day_only_when_it_can_be_read_in_one_way(text: str, day: str | None) -> None:
-    """Shows that nothing is made of a date that could be two days."""
     found = find_date(text)
     assert found is not None
     assert (found.day.isoformat() if found.day else None) == day
 
 
 def test_one_clear_date_settles_the_order_of_a_document() -> None:
-    """Shows that a part above 12 anywhere decides for the others."""
+    """Shows that a part above 12 anywhere decides for all dates of the document."""
     assert order(["5/10/23", "24/2/2018"]) is True
     assert order(["5/10/23", "2/24/2018"]) is False
     assert order(["5/10/23"]) is None
@@ -311,7 +308,7 @@ def test_one_clear_date_settles_the_order_of_a_document() -> None:
     "run", ["SOP-" * 5_000, "SOP" + "a" * 20_000, "SOP-a" * 4_000 + "_", "SOP/1" * 4_000 + "-"]
 )
 def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -> None:
-    """Shows that no text makes the search for document numbers try every way to cut it."""
+    """Guards against catastrophic backtracking in the pattern of document numbers."""
     started = time.process_time()
     assert len(shaped_ids(run)) <= 1
     assert time.process_time() - started < 1
@@ -333,6 +330,6 @@ def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -
     ],
 )
 def test_the_language_is_told_from_a_page_of_words(text: str, language: str | None) -> None:
-    """The first page with enough words is its evidence; numbers and a few words say nothing."""
+    """The first page with enough words decides; numbers and a few words do not."""
     found = fields(["Cover"], [text, text]).get("language")
     assert (found and (found.value, found.page)) == (language and (language, 2))

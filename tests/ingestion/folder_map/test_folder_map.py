@@ -1,4 +1,4 @@
-"""``folders.toml``: what it says, every mistake by its line, and live changes."""
+"""``folders.toml``: schema, mistakes by line, and live reload."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[3] / "deploy" / "folders.example.toml"
 
 
 def mistakes(home: Path, text: str) -> list[str]:
-    """What is wrong with a map of this text, as ``line: sentence``."""
+    """Return the mistakes in a map, as ``line: message``."""
     home.mkdir(exist_ok=True)
     path = home / "folders.toml"
     path.write_text(text)
@@ -30,19 +30,18 @@ def mistakes(home: Path, text: str) -> list[str]:
 
 
 def entry_with(passwords: str) -> str:
-    """Return a folder with these passwords."""
+    """Return a folder entry with these passwords."""
     return f'[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\npasswords = {passwords}\n'
 
 
 def test_the_example_that_is_shipped_is_valid() -> None:
-    """Shows that an admin can begin with it."""
     wishes = read_map(EXAMPLE.read_bytes(), Path("/var/lib/footnote"), Path("/var/lib/footnote/inbox"))
     assert len(wishes) > 4
     assert len({wish.location for wish in wishes}) < len(wishes)  # one of them is a library
 
 
 def test_a_map_says_which_folder_feeds_which_channel_and_how(tmp_path: Path) -> None:
-    """Shows every key, and that a library is one place for several channels."""
+    """Covers every key; a library is one location for several channels."""
     text = f"""
 [names]
 sl_T012_C034 = "#hr-questions"
@@ -72,7 +71,7 @@ location = "docs"
 
 
 def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) -> None:
-    """Shows one entry more for it, whether or not it has channels, and none while it is not named."""
+    """Adds one entry, with or without channels, and none unless it is configured."""
     home, text = tmp_path / "home", LIBRARY.replace('channels = ["a"]\n', "")
     (own,) = read_map(f'{text}[direct_chats]\nlibrary = "policies"\n'.encode(), home, home / "inbox")
     assert (own.location, own.channel, own.library) == ("/policies", "library/policies", "policies")
@@ -142,7 +141,7 @@ def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) 
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
-    """Shows every kind of mistake, and that no password is repeated."""
+    """Covers every kind of mistake; no password is quoted."""
     found = mistakes(tmp_path, text)
     assert len(found) == 1, found
     assert found[0].startswith(f"{line}: ")
@@ -151,19 +150,18 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, line: int, 
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
-    """Shows that an admin need not mend them one by one."""
     text = '[[folder]]\nlocation = "gopher://x"\nchannel = "#x"\n[[folder]]\nlocation = "."\nchannel = "y"\n'
     assert [one.split(":")[0] for one in mistakes(tmp_path, text)] == ["2", "3", "5"]
 
 
 def test_a_neighbour_with_a_longer_name_is_not_inside(tmp_path: Path) -> None:
-    """Shows that paths are compared name by name."""
+    """Shows that paths are compared component by component."""
     text = entry(Path("/srv/hr"), "a") + entry(Path("/srv/hr-old"), "b")
     assert mistakes(tmp_path, text) == []
 
 
 def test_a_link_into_another_folder_is_found_out(tmp_path: Path) -> None:
-    """Shows that places are compared where they really lie."""
+    """Shows that resolved paths are compared."""
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real" / "sub")
     text = (
@@ -176,18 +174,18 @@ def test_a_link_into_another_folder_is_found_out(tmp_path: Path) -> None:
 
 
 def test_a_place_that_is_away_is_no_mistake(tmp_path: Path) -> None:
-    """Shows that an unmounted share does not spoil the map."""
+    """Shows that an unmounted share does not invalidate the map."""
     assert mistakes(tmp_path, '[[folder]]\nlocation = "/nowhere/at/all"\nchannel = "hr"\n') == []
 
 
 def test_a_text_that_only_looks_like_a_table_moves_no_line(tmp_path: Path) -> None:
-    """Shows that strings of several lines are passed over."""
+    """Shows that text in it that looks like a table header is ignored."""
     text = '[names]\nsl_T012_C034 = """\n[[folder]]\n"""\n[[folder]]\nlocation = "/x"\nchannel = "#a"\n'
     assert mistakes(tmp_path, text)[0].startswith("7: ")
 
 
 async def serve(home: Home, text: str, **settings: object) -> Ingestion:
-    """Return an ingestion that follows a map of this text."""
+    """Start an ingestion that follows a map of this text."""
     write(home, text)
     serving = home.ingestion(stop_at="quick", **settings)
     await serving.start(home.inbox, home.path / "folders.toml")
@@ -195,20 +193,20 @@ async def serve(home: Home, text: str, **settings: object) -> Ingestion:
 
 
 def write(home: Home, text: str) -> None:
-    """Put a map into the home."""
+    """Write the map into the home."""
     home.path.mkdir(exist_ok=True)
     (home.path / "folders.toml").write_text(text)
 
 
 def entry(location: Path, channel: str, more: str = "") -> str:
-    """One folder of a map."""
+    """Return a folder entry of a map."""
     return f'[[folder]]\nlocation = "{location}"\nchannel = "{channel}"\n{more}\n'
 
 
 async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that the file is followed, that unmapping deletes, and that mapping again undoes it unread."""
+    """Shows that unmapping deletes, and that mapping again restores without reading again."""
     place = tmp_path / "share"
     place.mkdir()
     (place / "leave.pdf").write_bytes(LEAVE)
@@ -235,7 +233,7 @@ async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
 async def test_a_mistake_leaves_the_old_mapping_in_force(
     home: Home, tmp_path: Path, caplog: pytest.LogCaptureFixture, broken: str | None
 ) -> None:
-    """Shows that a broken, emptied or vanished file unmaps nothing, also over a restart."""
+    """Covers a broken, an empty and a missing file, even across a restart."""
     caplog.set_level(logging.WARNING)
     place = tmp_path / "share"
     place.mkdir()
@@ -259,7 +257,7 @@ async def test_a_mistake_leaves_the_old_mapping_in_force(
 
 
 async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, tmp_path: Path) -> None:
-    """Shows that pausing stops arrivals and deletions, and that going on catches up."""
+    """Shows that pausing stops arrivals and deletions, and that resuming catches up."""
     place, witness = tmp_path / "share", tmp_path / "witness"
     for one in (place, witness):
         one.mkdir()
@@ -268,7 +266,7 @@ async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, 
     await home.until_found("hr", "marzipan", "leave.pdf")
     write(home, entry(place, "hr", "pause = true") + entry(witness, "it"))
     (witness / "leave.pdf").write_bytes(LEAVE)
-    await home.until_found("it", "marzipan", "leave.pdf")  # now the new map is in force
+    await home.until_found("it", "marzipan", "leave.pdf")  # the new map is in force now
     (place / "travel.pdf").write_bytes(TRAVEL)
     (witness / "travel.pdf").write_bytes(TRAVEL)
     await home.until_found("it", "zeppelin", "travel.pdf")
@@ -278,7 +276,7 @@ async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, 
 
 
 async def test_a_mistake_that_is_there_at_the_start_ends_no_pause(home: Home, tmp_path: Path) -> None:
-    """Shows that what was in force stays so through a restart, with how its folders are watched."""
+    """Shows that the last valid map stays in force across a restart."""
     place, witness = tmp_path / "share", tmp_path / "witness"
     for one in (place, witness):
         one.mkdir()
@@ -295,7 +293,7 @@ async def test_a_mistake_that_is_there_at_the_start_ends_no_pause(home: Home, tm
 
 
 async def test_a_friendly_name_is_taken_over_to_the_channel(home: Home, tmp_path: Path) -> None:
-    """Shows that people see the name, and that the id stays what counts."""
+    """Shows that the id still identifies it."""
     await serve(home, entry(tmp_path / "share", "sl_T012_C034", 'name = "#hr-questions"'))
     (channel,) = await home.channels.all()
     assert (channel.tenant, channel.name) == ("sl_T012_C034", "#hr-questions")
@@ -304,7 +302,7 @@ async def test_a_friendly_name_is_taken_over_to_the_channel(home: Home, tmp_path
 
 
 async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: Home, tmp_path: Path) -> None:
-    """Shows one blob and one reading, documents of their own, and a channel attached and detached later."""
+    """A single blob and reading, a document per channel; channels are attached and detached later."""
     place = tmp_path / "policies"
     place.mkdir()
     (place / "leave.pdf").write_bytes(LEAVE)
@@ -327,7 +325,7 @@ async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: 
 
 @pytest.mark.long
 async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, tmp_path: Path) -> None:
-    """Shows that it is named and taken back live, read once, and kept by a map with a mistake."""
+    """The library is set and cleared live, read once, and kept when the map has a mistake."""
     place = tmp_path / "policies"
     place.mkdir()
     (place / "leave.pdf").write_bytes(LEAVE)
@@ -358,7 +356,7 @@ async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, 
 async def test_two_ingestions_on_one_home_share_the_places_and_lose_nothing(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that one of them scans a place, and that the other takes over when it stops."""
+    """Shows that one of them scans a location, and that the other takes over when it stops."""
     place = tmp_path / "share"
     place.mkdir()
     first = await serve(home, entry(place, "hr"))

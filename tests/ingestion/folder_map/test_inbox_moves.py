@@ -1,4 +1,4 @@
-"""An inbox that lies elsewhere from now on: its documents go along, or stay with who still watches them."""
+"""Moving the inbox: its documents move along, or stay with the process that still watches them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ TRAVEL = pdf("Travel\nThe zeppelin is booked in spring.")
 
 
 async def documents(home: Home) -> set[tuple[str, str]]:
-    """Return the id and file of each document that is there."""
+    """Return id and file of each live document."""
     return {(str(row.id), row.file) for row in await home.rows(DocumentRow) if row.state != "deleted"}
 
 
 async def locations(home: Home) -> set[str]:
-    """Where the home's folders lie."""
+    """Return the locations of the home's folders."""
     return {row.location for row in await home.rows(FolderRow)}
 
 
 async def test_the_documents_of_a_moved_inbox_stay_themselves(home: Home) -> None:
-    """Shows that a home which was moved has each document once, as it was, and goes on watching."""
+    """Shows that a moved home has each document once and continues watching."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -40,7 +40,7 @@ async def test_the_documents_of_a_moved_inbox_stay_themselves(home: Home) -> Non
 
 
 async def test_an_inbox_without_the_old_files_deletes_none(home: Home) -> None:
-    """Shows that starting with another inbox by mistake costs nothing, and that the old one comes back."""
+    """Shows that a wrong inbox deletes no document, and that the old inbox can be restored."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -65,7 +65,7 @@ async def test_an_inbox_without_the_old_files_deletes_none(home: Home) -> None:
 
 
 async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> None:
-    """Shows that a second process with an inbox of its own takes no folder away."""
+    """Shows that a second process with another inbox takes no folder over."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -78,7 +78,7 @@ async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> N
 
 
 async def test_a_folder_that_is_in_both_inboxes_is_named(home: Home) -> None:
-    """Shows that nothing is merged by guess: the folder left behind says what to do."""
+    """Shows that they are not merged: the old folder reports what to do."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")

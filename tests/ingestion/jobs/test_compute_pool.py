@@ -1,4 +1,4 @@
-"""The processes that cut and analyse beside the service: what they give back, and how they end."""
+"""Compute processes that chunk and analyse next to the service: results, errors, shutdown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ asyncio.run(main())
 
 @pytest.fixture
 async def side() -> AsyncIterator[ComputePool]:
-    """One side process at most."""
+    """A pool of one process."""
     made = ComputePool(1)
     yield made
     await made.aclose()
@@ -54,7 +54,7 @@ async def side() -> AsyncIterator[ComputePool]:
 
 @pytest.fixture
 def started() -> Callable[[], int]:
-    """``started()``: the side process that this test has started; other ones may last from test to test."""
+    """``started()`` returns the pid of this test's process; others may be left from earlier tests."""
     before = children(os.getpid(), PROGRAM)
 
     def find() -> int:
@@ -65,7 +65,7 @@ def started() -> Callable[[], int]:
 
 
 async def pages_of(path: Path, *pages: str) -> bytes:
-    """What the limited child tells of a PDF with these pages."""
+    """Return what the confined child reads from a PDF with these pages."""
     path.write_bytes(pdf(*pages))
     process = PdfProcess(StorageSettings())
     try:
@@ -75,7 +75,7 @@ async def pages_of(path: Path, *pages: str) -> bytes:
 
 
 def cut(root: Path) -> dict[str, Any]:
-    """Return the job of making a reading below ``root``."""
+    """Return a job that makes a reading below ``root``."""
     tokenizer = str(bundled(TOKENIZER))
     reading = str(uuid4())
     return {
@@ -92,13 +92,13 @@ def cut(root: Path) -> dict[str, Any]:
 
 
 def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
-    """Return the job of analysing what ``job`` made."""
+    """Return a job that analyses the reading of ``job``."""
     made = {"root": job["root"], "reading": job["reading"]}
     return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
 
 
 async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: Path) -> None:
-    """Shows the whole way of a document through a side process, its chunks found on the disk."""
+    """Covers the whole path of a document through a compute process."""
     job = cut(tmp_path)
     made = await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.", ""))
     assert (made["pages"], made["chunks"], made["details"]["pages_without_text"]) == (2, 1, [2])
@@ -109,7 +109,7 @@ async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: P
 
 
 async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_path: Path) -> None:
-    """Shows that a batch may hold chunks, figures or both, and that a figure is found by name and labels."""
+    """A batch may hold chunks, figures or both; a figure is found by name and labels."""
     job = cut(tmp_path)
     await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave."))
     files, reading = ReadingFiles(tmp_path), UUID(job["reading"])
@@ -128,7 +128,7 @@ async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_pat
 
 
 async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Path) -> None:
-    """Shows that a fault of the file, and files that are gone, are told apart on this side, too."""
+    """Covers a bad file and missing files."""
     with pytest.raises(NoPages, match="Export the file again"):
         await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
     with pytest.raises(LostReading):
@@ -152,7 +152,7 @@ async def test_a_killed_process_costs_its_job_only(
 async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
     side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
-    """Shows that a flood of text ends in a sentence about the file, not in a machine without memory."""
+    """Shows that too much text ends with a message about the file, and the process survives."""
     job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
     await side.run(job, data)
     pid = started()
@@ -166,7 +166,7 @@ async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_
 
 
 async def test_a_process_that_cannot_start_blames_no_file() -> None:
-    """Shows that the service's own fault is an engine's, which is retried for ever."""
+    """Shows that it counts as an engine outage, which is retried without limit."""
     with pytest.raises(EngineStartError):
         await ComputePool(1, program="ingestion.no_such_program").run({"do": "cut"})
 
@@ -174,7 +174,7 @@ async def test_a_process_that_cannot_start_blames_no_file() -> None:
 async def test_it_comes_last_and_knows_no_secret(
     side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
-    """Shows a low priority, and none of our environment but what programs need."""
+    """Only PATH, LANG and TMPDIR are inherited."""
     with pytest.raises(LostReading):
         await side.run(analyse(cut(tmp_path)))
     pid = started()
@@ -184,7 +184,6 @@ async def test_it_comes_last_and_knows_no_secret(
 
 
 def test_it_ends_with_its_owner() -> None:
-    """Shows that a kill of the service leaves no process behind."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     assert owner.stdout.readline() == "idle\n"
@@ -205,7 +204,7 @@ def test_it_ends_with_its_owner() -> None:
 async def test_a_silent_file_is_named_with_what_to_do(
     side: ComputePool, tmp_path: Path, pages: tuple[str, ...], said: str
 ) -> None:
-    """Shows that one page and several are spoken of as such."""
+    """Covers singular and plural."""
     read = await pages_of(tmp_path / "silent.pdf", *pages)
     with pytest.raises(NoPages, match=f"{said}.* Export the file again"):
         await side.run(cut(tmp_path), read)
@@ -217,7 +216,7 @@ async def test_a_silent_file_is_named_with_what_to_do(
 async def test_a_scan_is_named_with_what_to_do(
     side: ComputePool, tmp_path: Path, pictures: str, advice: str
 ) -> None:
-    """Shows that the advice is another one before OCR and after it found nothing."""
+    """Shows that the advice differs before OCR and after OCR found no text."""
     path = tmp_path / "scan.pdf"
     path.write_bytes(picture_pdf("A picture of words."))
     async with aclosing(PdfProcess(StorageSettings())) as process:

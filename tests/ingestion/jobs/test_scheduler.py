@@ -1,4 +1,4 @@
-"""The ticker: it follows its rhythm whatever becomes of the clock, and never piles up."""
+"""Scheduler: keeps its interval through clock changes and never overlaps ticks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from storage.clock import clock_ahead
 
 
 class Ticks:
-    """Counts ticks."""
+    """Records the times of its ticks."""
 
     def __init__(self) -> None:
         self.at: list[float] = []
 
     async def tick(self) -> None:
-        """One more."""
+        """Record a tick."""
         self.at.append(time.monotonic())
 
     async def until(self, number: int, seconds: float = PATIENCE) -> None:
-        """Wait for so many, and fail when they do not come."""
+        """Wait for a number of ticks; fail when they do not occur in time."""
         end = time.monotonic() + seconds
         while len(self.at) < number:
             assert time.monotonic() < end, "it did not tick"
@@ -34,7 +34,7 @@ class Ticks:
 
 @pytest.fixture
 async def schedule() -> AsyncIterator[Scheduler]:
-    """A ticker that ticks."""
+    """A running scheduler."""
     started = Scheduler()
     started.start()
     yield started
@@ -42,7 +42,7 @@ async def schedule() -> AsyncIterator[Scheduler]:
 
 
 async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> None:
-    """Shows that ticks planned by a clock which ran ahead by an hour do not wait for that hour."""
+    """Shows that ticks scheduled by a clock an hour ahead do not wait for an hour."""
     ticks = Ticks()
     with clock_ahead(timedelta(hours=1)):
         schedule.every(0.1, "a", ticks.tick)
@@ -50,7 +50,7 @@ async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> No
 
 
 def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
-    """Shows that the next tick is counted from now, not in a billion steps from the last one."""
+    """Shows that the next tick is counted from now, not stepped from the last one."""
     rhythm = JitteredInterval(1.0)
     then = datetime(1970, 1, 1, tzinfo=UTC)
     now = then + timedelta(days=20_000)
@@ -60,7 +60,7 @@ def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
 
 
 async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedule: Scheduler) -> None:
-    """Shows that slow ticks are left out instead of piling up."""
+    """Shows that missed ticks are skipped."""
     running = most = ended = 0
 
     async def tick() -> None:
@@ -80,7 +80,6 @@ async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedul
 
 
 async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Scheduler) -> None:
-    """Shows that what cannot wait for a slow rhythm is looked at soon."""
     ticks = Ticks()
     schedule.every(3600, "rare", ticks.tick)
     await ticks.until(1)
@@ -93,7 +92,7 @@ async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Schedule
 async def test_a_tick_that_fails_is_followed_by_the_next(
     schedule: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that no error ends a rhythm, and that its place is logged and its words are not."""
+    """Shows that the error's location is logged and its message is not."""
     ticks = Ticks()
 
     async def tick() -> None:

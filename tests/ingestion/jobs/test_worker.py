@@ -1,4 +1,4 @@
-"""The worker: how leases are kept while steps run, and what it says when something unforeseen happens."""
+"""Worker: lease renewal during steps, and logging of unexpected errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.sql.tables import ReadingRow
 
 
 class SlowLeases(Leases):
-    """Renews at once, and for long; says when a renewal has really ended."""
+    """Leases whose renewals hang; records when a renewal has ended."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database, "worker", 0.03)
@@ -25,29 +25,29 @@ class SlowLeases(Leases):
         self.has_ended = False
 
     async def renew(self, lease: Lease) -> bool:
-        """Take as long as there is."""
+        """Hang until cancelled."""
         self.is_renewing.set()
         try:
             await asyncio.sleep(60)
         finally:
-            await asyncio.sleep(0.05)  # as a statement that is on its way when it is cancelled
+            await asyncio.sleep(0.05)  # like a statement in flight when it is cancelled
             self.has_ended = True
         return True
 
 
 @dataclass
 class Step:
-    """Something that is ours to do."""
+    """A claimed step."""
 
     lease: Lease = field(default_factory=lambda: Lease(ReadingRow, "1", "waiting", 1))
 
 
 async def ignore(*_: object) -> None:
-    """Write nothing down."""
+    """Do nothing."""
 
 
 async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> None:
-    """Shows that the heartbeat of a lease is awaited, so that it never overlaps what comes after the step."""
+    """Shows that the heartbeat of a lease is awaited, so that it never overlaps the next statement."""
     leases, steps = SlowLeases(home.database), [Step()]
 
     async def claim() -> Step | None:
@@ -66,7 +66,7 @@ async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> Non
 async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that an unforeseen error can be found in the code, and that its text stays out of the log."""
+    """Shows that its location is in the log, and document text is not."""
     caplog.set_level(logging.ERROR)
 
     async def claim() -> Step | None:
@@ -84,7 +84,7 @@ async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
 
 
 async def test_whoever_is_cancelled_while_a_worker_stops_is_cancelled(home: Home) -> None:
-    """Shows that waiting for the worker's end does not swallow the cancellation of the task that waits."""
+    """Shows that waiting for the worker's end does not swallow the caller's cancellation."""
     is_claiming, is_ending = asyncio.Event(), asyncio.Event()
 
     async def claim() -> Step | None:
@@ -93,7 +93,7 @@ async def test_whoever_is_cancelled_while_a_worker_stops_is_cancelled(home: Home
             await asyncio.Event().wait()
         finally:
             is_ending.set()
-            await asyncio.sleep(0.05)  # as a statement that is on its way when it is cancelled
+            await asyncio.sleep(0.05)  # like a statement in flight when it is cancelled
         return None
 
     lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)

@@ -1,4 +1,4 @@
-"""Headings are what a reader takes for them; running lines, boxes, labels and large paragraphs are none."""
+"""Heading detection; running lines, boxes, labels and large paragraphs are no headings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT: list[Row] = [(f"Line {number} of the text, as long as lines are.", BODY, F
 
 
 def headings(pages: Sequence[Sequence[Row]]) -> list[tuple[int, str]]:
-    """(page, text) of every heading."""
+    """Return page and text of every heading."""
     pdf = read_pdf(pages)
     detector = HeadingDetector(pdf)
     return [
@@ -35,7 +35,7 @@ def headings(pages: Sequence[Sequence[Row]]) -> list[tuple[int, str]]:
     ],
 )
 def test_a_heading_may_count_like_pages(line: str, size: float, foot: str, *, is_bold: bool) -> None:
-    """A chapter on each page is a chapter; a number that is no page's is told by the one that is."""
+    """A chapter per page is a heading if another line has the page number."""
     pages = [
         [(line.format(number), size, is_bold), *TEXT, (foot.format(number), BODY, False)]
         for number in range(1, 40)
@@ -54,13 +54,13 @@ def test_a_heading_may_count_like_pages(line: str, size: float, foot: str, *, is
     ],
 )
 def test_a_running_line_heads_nothing(row: Row) -> None:
-    """Whatever its print: a counter of pages, or the same words on each of them."""
+    """In any print: a page counter, or the same words on every page."""
     text, size, is_bold = row
     assert headings([[(text.format(number), size, is_bold), *TEXT] for number in range(1, 40)]) == []
 
 
 def test_a_chapter_whose_name_runs_on_is_a_heading_once() -> None:
-    """Small print that repeats the chapter heads nothing, be it on few pages; the chapter itself does."""
+    """Small print that repeats the chapter on few pages is no heading either."""
     pages = []
     for chapter in range(1, 6):
         name = f"{chapter} Duties of the {chapter * 11} wardens"
@@ -73,7 +73,7 @@ def test_a_chapter_whose_name_runs_on_is_a_heading_once() -> None:
     "stamp", ["10/25/24, 9:29 PM", "25.10.2024, 21:29", "https://intranet.example.com/travel"]
 )
 def test_what_a_browser_prints_above_a_page_heads_nothing(stamp: str) -> None:
-    """On a single page, too: neither the day or the address nor the name of the page beside it."""
+    """Even on a single page: neither date and address nor the page name next to them."""
     pdf = read_pdf([[("Travel Expense Policy » Home", HEADING, True), (stamp, BODY, False), *TEXT]])
     (name, other, *rest) = pdf.lines[0]
     beside = (name, type(other)(other.start, other.end, other.size, other.is_bold, name.box), *rest)
@@ -85,26 +85,26 @@ def test_what_a_browser_prints_above_a_page_heads_nothing(stamp: str) -> None:
     "text", ["WARNING", "Caution!", "Achtung", "ATTENTION :", "Nota", "NOTE: Keep the valve shut"]
 )
 def test_a_box_heads_nothing(text: str) -> None:
-    """What warns or notes stands in the section around it."""
+    """Warnings and notes belong to the section around them."""
     rows = [*TEXT, (text, HEADING, True), *TEXT]
     assert headings([rows]) == []
 
 
 def test_what_begins_like_a_box_may_be_a_heading() -> None:
-    """``Important dates`` names a section."""
+    """Such as ``Important dates``."""
     for text in ("Important dates", "Notice period", "7. Warnings and cautions"):
         assert headings([[*TEXT, (text, HEADING, True), *TEXT]]) == [(1, text)]
 
 
 def test_a_paragraph_in_large_print_is_none_and_neither_are_its_neighbours() -> None:
-    """A report may print its story larger than its tables: names and addresses in that print head nothing."""
+    """A report may print its text larger than its tables: names and addresses in that size are none."""
     story: list[Row] = [("The pilot landed on the grass beside the runway.", 13.0, False)] * 5
     rows = [("Analysis", HEADING, True), *story, ("Bureau d'Enquêtes", 13.0, False), *TEXT, *TEXT]
     assert headings([rows]) == [(1, "Analysis")]
 
 
 def test_a_label_without_its_value_heads_nothing() -> None:
-    """Next to rows of labels with values; elsewhere a bold line with a colon is a heading."""
+    """Applies next to rows of labels with values; elsewhere a bold line with a colon is a heading."""
     label: Row = ("Held:", BODY, True)
     assert headings([[*TEXT, ("Operator:  W. Forman  Rating:  none", BODY, False), label, *TEXT]]) == []
     assert headings([[*TEXT, label, *TEXT]]) == [(1, "Held:")]

@@ -1,4 +1,4 @@
-"""Which pages OCR has to read, and when its text is taken."""
+"""Selection of pages for OCR, and when its text replaces the page's."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SENTENCES = {
 
 @for_each("name", SENTENCES)
 def test_no_language_and_no_list_is_taken_for_garbled(name: str) -> None:
-    """Accents, other alphabets, abbreviations and figures are what they are."""
+    """Covers accents, other alphabets, abbreviations and figures."""
     assert not is_garbled(" ".join([SENTENCES[name]] * 6), 0)
 
 
 async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
-    """Real PDFs with text have no page whose text is missing or garbled, one page of symbols included."""
+    """Real PDFs with text need none, a page of symbols included."""
     files = [
         *(ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf"),
         *(ROOT / "tests" / "pdfs").glob("*.pdf"),
@@ -59,12 +59,12 @@ async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
 
 @pytest.mark.parametrize("shift", [29, -1, -3, 3])
 def test_text_whose_letters_stand_for_others_is_garbled(shift: int) -> None:
-    """A font that was cut down to its own numbering gives such text."""
+    """A subset font with its own encoding yields such text."""
     assert is_garbled("".join(char if char == " " else chr(ord(char) - shift) for char in ENGLISH * 2), 0)
 
 
 def test_text_without_names_is_garbled_and_a_few_bullets_are_not() -> None:
-    """What counts is the share of characters that nobody can read."""
+    """The share of unreadable characters decides."""
     assert is_garbled("", 400)
     assert is_garbled("\ue041\ue042 " * 100, 200)
     assert not is_garbled(ENGLISH, 29)
@@ -89,14 +89,14 @@ def read_by_ocr(number: int, text: str) -> OcrPage:
 
 
 def test_pages_with_ink_or_unreadable_text_need_ocr() -> None:
-    """In the order of the document; a page that is simply empty does not."""
+    """In page order; an empty page does not."""
     pdf = pdf_of("", ENGLISH, "", "x", ink=(1,), unmapped=(0, 0, 0, 90))
     assert pages_for_ocr(pdf) == (1, 4)
     assert pages_for_ocr(replace(pdf, unmapped=())) == (1,)
 
 
 def test_ocr_takes_the_place_of_nothing_of_garbage_and_of_a_stamp() -> None:
-    """Sound words stay when OCR sees hardly more of them, and so does a page in which it sees none."""
+    """Intact text stays unless OCR finds clearly more, and so does a page in which OCR finds none."""
     pdf = pdf_of("", "Exhibit 12", "A title over a photograph", "y", "", unmapped=(0, 0, 0, 80, 0))
     read = [
         read_by_ocr(1, "one"),

@@ -1,4 +1,4 @@
-"""Layouts joined with words: nothing is lost, tables become Markdown, and what belongs together stays so."""
+"""Reading order: layout regions joined with words; no word is lost, tables become Markdown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def band(page: int, lines: Sequence[Line], first: int, last: int) -> Box:
 
 
 def laid(pdf: ReadPdf, *parts: tuple[BlockKind, int, int]) -> ArrangedPdf:
-    """Return a PDF of one page with regions over ranges of its lines, in this order."""
+    """Return a PDF of one page with regions over these ranges of its lines, in this order."""
     regions = tuple(Region(kind, band(1, pdf.lines[0], first, last)) for kind, first, last in parts)
     return arrange(pdf, Layout({1: regions}))
 
@@ -45,7 +45,7 @@ def cut(arranged: ArrangedPdf, limit: int = 400) -> ChunkedDocument:
 
 
 def table_page(rows: Sequence[Sequence[str]], top: float = 0.1, number: int = 1) -> tuple[Page, Region]:
-    """Return a page with a table of these cells, its grid as a layout would see it; the first row is bold."""
+    """Return a page with a table, its grid as a layout would detect it; the first row is bold."""
     text, words, lines, cells = "", [], [], []
     width = 0.8 / len(rows[0])
     for at, row in enumerate(rows):
@@ -92,7 +92,7 @@ ROWS = st.lists(
 def test_no_word_is_lost_or_moved_whatever_the_layout_says(
     rows: list[list[Row]], regions: list[Region]
 ) -> None:
-    """Any layout, sense or nonsense: the same words with the same places, and sound offsets everywhere."""
+    """Same words, same places and valid offsets for any layout."""
     pdf = read_pdf(rows)
     arranged = arrange(pdf, Layout({1: tuple(regions), 2: ()}))
     for before, after, lines in zip(pdf.pages, arranged.pdf.pages, arranged.pdf.lines, strict=True):
@@ -106,14 +106,14 @@ def test_no_word_is_lost_or_moved_whatever_the_layout_says(
 
 
 def test_columns_are_read_in_the_order_of_the_layout() -> None:
-    """What the file holds last and the page shows first is read first."""
+    """Text that is last in the file and first on the page is read first."""
     pdf = read_pdf([[body("Second it says."), body("First it says.")]])
     arranged = laid(pdf, (BlockKind.TEXT, 1, 1), (BlockKind.TEXT, 0, 0))
     assert arranged.pdf.pages[0].text == "First it says.\n\nSecond it says."
 
 
 def test_items_that_have_no_marker_stay_with_what_introduces_them() -> None:
-    """Items known by their place alone are one list, as in the quick reading; marked ones are blocks."""
+    """Items known by position only form one list, as in the quick reading; marked ones are blocks."""
     items = ["Refunded for meals:", "Up to $25 for breakfast", "Up to $35 for lunch", "7.2 Drinks are not."]
     parts = [(BlockKind.ITEM, row, row) for row in range(len(items))]
     text = laid(read_pdf([[body(item) for item in items]]), *parts).pdf.pages[0].text
@@ -122,7 +122,7 @@ def test_items_that_have_no_marker_stay_with_what_introduces_them() -> None:
 
 
 def test_a_table_is_markdown_and_its_header_is_repeated_where_it_is_cut() -> None:
-    """Every chunk of a long table says what its columns are, on the page where that is printed."""
+    """Every chunk of a long table has the column names, placed where they are printed."""
     rows = [["Model", "Weight"], *([f"Engine-{number}", f"{number} kg"] for number in range(60))]
     document = cut(of_tables(table_page(rows, top=0)), 100)
     assert len(document.chunks) > 3
@@ -134,11 +134,11 @@ def test_a_table_is_markdown_and_its_header_is_repeated_where_it_is_cut() -> Non
 
 
 def test_a_table_goes_on_over_a_page_with_its_header() -> None:
-    """The second page's rows come under the first page's header, and each word keeps its own page."""
+    """Rows of the second page come under the header of the first; each word keeps its own page."""
     first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
     second = table_page([["Engine-2", "9 kg"], ["Engine-3", "4 kg"]], top=0, number=2)
     arranged = of_tables(first, second)
-    assert arranged.tables == 2  # by page
+    assert arranged.tables == 2  # one per page
     chunks = cut(arranged).chunks
     assert chunks[1].text.startswith("| Model | Weight |\n| --- | --- |\n| Engine-2 | 9 kg |")
     pages = {chunks[1].text[word.start : word.end]: word.page for word in chunks[1].words}
@@ -158,7 +158,7 @@ BILL = [["Item", "Count", "Sum"], ["Rope", "2", "40"], ["Tar", "1", "9"], ["", "
 
 
 def test_the_name_of_a_group_goes_with_each_of_its_rows() -> None:
-    """Every chunk that begins in a group begins with its name, and the name is a cell over all columns."""
+    """Every chunk that begins inside a group begins with its name, a cell across all columns."""
     arranged = of_tables(table_page(BERTHS))
     assert "| North quay |||\n| A1 | 8 m | 640 |" in arranged.pdf.pages[0].text
     head = "| Berth | Length | Fee |\n| --- | --- | --- |\n"
@@ -169,7 +169,7 @@ def test_the_name_of_a_group_goes_with_each_of_its_rows() -> None:
 
 
 def test_a_label_printed_once_is_repeated_and_a_total_has_none() -> None:
-    """Blank cells under two labels repeat them; the blank cell before a total stays blank."""
+    """Needs two labels; the blank cell before a total stays blank."""
     rows = of_tables(table_page(LOCKS)).pdf.pages[0].text.splitlines()
     assert rows[2:4] == ["| Lek | Summer | 6-22 |", "| ^^ | Winter | 8-18 |"]
     assert rows[5] == "| ^^ | Winter | 9-17 |"
@@ -182,7 +182,7 @@ def test_a_label_printed_once_is_repeated_and_a_total_has_none() -> None:
 
 
 def test_a_row_with_a_gap_names_no_group() -> None:
-    """In two columns, or below rows of no group, a cell alone is a row without a value."""
+    """In two columns, or below ungrouped rows, a single cell is a row without a value."""
     staff = [["Name", "Room"], ["Ada", "12"], ["Bob", ""], ["Cyd", "14"]]
     parts = [["Part", "Size", "Sum"], ["Rope", "9", "40"], ["Tar", "", ""], ["Oil", "3", "8"]]
     assert "| Bob | |" in of_tables(table_page(staff)).pdf.pages[0].text
@@ -190,7 +190,7 @@ def test_a_row_with_a_gap_names_no_group() -> None:
 
 
 def test_tables_that_lie_near_each_other_stay_two() -> None:
-    """A further row in bold print that names columns begins a table of its own."""
+    """Another bold row of column names starts a new table."""
     near = [["Line", "First"], ["N1", "23:10"], ["N2", "23:25"], ["Station", "Phone"], ["Kai", "0177"]]
     page, region = table_page(near)
     lines = tuple(Line(0, 1, BODY, row in (0, 3), WHOLE) for row in range(5) for _ in range(2))
@@ -201,7 +201,6 @@ def test_tables_that_lie_near_each_other_stay_two() -> None:
 
 
 def test_another_header_overleaf_begins_another_table() -> None:
-    """A table on the next page with names of its own does not go on with those before."""
     first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
     second = table_page([["Depot", "Trams"], ["Harbour", "40"]], top=0, number=2)
     chunks = cut(of_tables(first, second, bold=(1, 2))).chunks
@@ -209,13 +208,13 @@ def test_another_header_overleaf_begins_another_table() -> None:
 
 
 def test_a_form_has_no_header() -> None:
-    """Its first row is a row like the others."""
+    """The first row is a row like the others."""
     form = of_tables(table_page([["Age:", "32", "Seat:", "Left"], ["Class:", "3", "Exam:", "2006"]]), bold=())
     assert form.pdf.pages[0].text == "| Age: | 32 | Seat: | Left |\n| Class: | 3 | Exam: | 2006 |"
 
 
 def test_two_columns_that_the_layout_took_for_one_are_parted() -> None:
-    """The white strip between them gives them away."""
+    """Split at the white gap between them."""
     page, region = table_page([["Oslo", "mild", "7"], ["Bergen", "wet", "9"], ["Narvik", "cold", "1"]])
     merged = [(Box(row[0].x0, row[0].y0, row[1].x1, row[1].y1), row[2]) for row in region.cells if row[0]]
     arranged = of_tables((page, Region(region.kind, region.box, tuple(merged))), bold=())
@@ -253,7 +252,7 @@ ROWS = [
     ],
 )
 def test_lines_that_a_word_or_bracket_parts_are_one_row(printed: list[list[str]], rows: list[str]) -> None:
-    """Shows that a cell wrapped into the next line stays one, and that dashes and numbering join nothing."""
+    """Shows that dashes and numbering do not join lines."""
     assert of_tables(table_page(printed)).pdf.pages[0].text.splitlines()[2:] == rows
 
 
@@ -287,7 +286,7 @@ def test_a_caption_stays_with_what_it_names() -> None:
 
 
 def test_a_warning_stays_with_its_step() -> None:
-    """A chunk that has room for the step alone begins with the step, not with its warning."""
+    """A chunk with room for the step only begins with the step, not with its warning."""
     steps = [
         row
         for number in range(1, 9)
@@ -305,7 +304,7 @@ def test_a_warning_stays_with_its_step() -> None:
 
 
 def test_a_sentence_goes_on_after_a_footnote_and_a_page_number_is_dropped() -> None:
-    """What stands at the foot of a page does not cut the sentence that the page's end cuts."""
+    """Text at the foot of a page does not interrupt a sentence across pages; the page number is dropped."""
     pdf = read_pdf(
         [
             [body("The pump must be"), body("1 See the maker's manual."), body("Page 1 of 2")],
@@ -321,7 +320,7 @@ def test_a_sentence_goes_on_after_a_footnote_and_a_page_number_is_dropped() -> N
 
 
 def test_a_heading_inside_a_table_parts_it() -> None:
-    """Two tables with a heading between them are two tables under two headings."""
+    """The result is two tables under two headings."""
     page, region = table_page([["Age:", "32"], ["Aircraft", ""], ["Make:", "Cessna"]])
     lines = [Line(0, 1, BODY, False, WHOLE)] * 6
     for at, box in enumerate(box for row in region.cells for box in row if box):

@@ -1,4 +1,4 @@
-"""Which first rows name the columns, and which are rows like the others."""
+"""Table header detection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows_of(table: str) -> list[list[str]]:
 
 
 def looks_like_header(table: str, bold: int = 0, larger: int = 0) -> bool:
-    """Among rows of which the first ones are bold, or larger."""
+    """True if the table's first row counts as a header; its first rows are `bold` or `larger`."""
     rows = rows_of(table)
     sizes = [12.0 if number < larger else 10.0 for number in range(len(rows))]
     return is_header(rows, bold=[number < bold for number in range(len(rows))], sizes=sizes)
@@ -46,18 +46,17 @@ def looks_like_header(table: str, bold: int = 0, larger: int = 0) -> bool:
 
 @pytest.mark.parametrize("table", HEADERS.values(), ids=HEADERS)
 def test_a_row_that_differs_in_kind_is_a_header(table: str) -> None:
-    """Shows that a header is known without bold print by what the rows are."""
+    """Shows that a header is detected without bold print, by the kinds of cells."""
     assert looks_like_header(table)
 
 
 @pytest.mark.parametrize("table", ROWS.values(), ids=ROWS)
 def test_a_row_of_the_same_kind_is_none(table: str) -> None:
-    """Shows that the first of many like rows names nothing."""
     assert not looks_like_header(table)
 
 
 def test_print_makes_a_header_of_words_and_none_of_a_value() -> None:
-    """Shows that a row that alone is bold or large is a header, unless it is a value like the others."""
+    """Applies to a first row that alone is bold or large."""
     assert looks_like_header(ROWS["words"], bold=1)
     assert looks_like_header(ROWS["words"], larger=1)
     assert not looks_like_header(ROWS["words"], bold=3)

@@ -1,4 +1,4 @@
-"""A title is what people would call the document; what a program or a template left behind is none."""
+"""Document titles; leftovers of programs and templates are no titles."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ Important Dates
 
 @pytest.mark.parametrize("text", LEFTOVERS.split("\n")[1:-1])
 def test_what_nobody_calls_a_document_is_no_title(text: str) -> None:
-    """Leftovers of programs and templates in seven languages, dates, addresses, parts, scraps."""
+    """Covers programs and templates in seven languages, dates, addresses and fragments."""
     assert not looks_like_title(text)
     assert choose_title([text, "Fire Safety Plan"], "") == "Fire Safety Plan"
     assert choose_title([], text) == ""
@@ -104,7 +104,7 @@ def test_what_nobody_calls_a_document_is_no_title(text: str) -> None:
 
 @pytest.mark.parametrize("text", TITLES.split("\n")[1:-1])
 def test_a_title_may_hold_the_words_of_a_leftover(text: str) -> None:
-    """Numbers, months, streets and kinds of document are words of titles, too."""
+    """Titles, too, contain numbers, months, streets and kinds of document."""
     assert choose_title([text], "10811.exe") == text
 
 
@@ -123,5 +123,5 @@ def test_a_title_may_hold_the_words_of_a_leftover(text: str) -> None:
     ],
 )
 def test_the_page_comes_before_the_file(printed: list[str], own: str, title: str) -> None:
-    """One short word says too little; letters that are set apart are words again."""
+    """A single short word is not enough; letter-spaced words are joined."""
     assert choose_title(printed, own) == title

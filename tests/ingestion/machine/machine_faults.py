@@ -1,4 +1,4 @@
-"""Engines that fail on demand around the real ones: each fault is one that the real engine has, too."""
+"""Fault injection around the real engines: every fault is one that the real engine can have."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from storage.pdf.pdf_process import PdfProcess
 
 @dataclass
 class Faults:
-    """What fails now; nothing to begin with."""
+    """Active faults; none initially."""
 
     index_is_down: bool = False
-    # Writes that still end without anybody knowing what was kept.
+    # Remaining writes with an unknown outcome.
     unknown_writes: int = 0
-    # Publications that still turn out to lack a chunk.
+    # Remaining publications that lack a chunk when sealed.
     incomplete_seals: int = 0
     embedder_is_away: bool = False
     reader_does_not_start: bool = False
     disk_is_full: bool = False
 
     def heal(self) -> None:
-        """All works again."""
+        """Clear all faults."""
         vars(self).update(vars(Faults()))
 
 
 class FailingIndex:
-    """The ``Index`` contract with faults; it remembers what was written, so that it can bring it back."""
+    """An index with faults; it records what was written in order to resurrect it."""
 
     def __init__(self, real: Index, faults: Faults) -> None:
         self.real = real
@@ -61,7 +61,7 @@ class FailingIndex:
             self.written.setdefault((tenant, chunk.publication), {})[chunk.ordinal] = chunk
 
     async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
-        """Seal, or find that something is missing."""
+        """Seal, or fail as incomplete."""
         self._require_up()
         if self._faults.incomplete_seals:
             self._faults.incomplete_seals -= 1
@@ -69,7 +69,7 @@ class FailingIndex:
         await self.real.seal(tenant, publication, **counts)
 
     async def lose(self, tenant: TenantName, publication: UUID, what: str) -> None:
-        """Forget a whole publication, its last chunk or its vectors, as a server that is killed may."""
+        """Lose a whole publication, its last chunk or its vectors, as a killed server may."""
         kept = self.written[tenant, publication]
         await self.real.remove(tenant, publication, len(kept))
         rest = [kept[number] for number in sorted(kept)]
@@ -79,7 +79,7 @@ class FailingIndex:
             await self.real.write(tenant, [_without_vector(one) for one in rest])
 
     async def resurrect(self, tenant: TenantName, publication: UUID) -> None:
-        """Hold again what was removed long ago."""
+        """Restore what was removed earlier."""
         await self.real.ensure_tenant(tenant)
         await self.real.write(tenant, list(self.written[tenant, publication].values()))
 
@@ -101,14 +101,14 @@ def _without_vector(chunk: IndexedChunk) -> IndexedChunk:
 
 
 class FailingBlobs(Blobs):
-    """Blobs on a disk that may be full: the kernel itself refuses every byte of a copy then."""
+    """Blobs on a disk that may be full: the kernel itself refuses every byte then."""
 
     def __init__(self, root: Path, faults: Faults) -> None:
         super().__init__(root)
         self._faults = faults
 
     def new_temporary(self) -> Path:
-        """Return a path whose file lies on the disk as it is now."""
+        """Return a temporary path, on a full disk if that fault is active."""
         path = super().new_temporary()
         if self._faults.disk_is_full:
             path.symlink_to("/dev/full")
@@ -116,28 +116,28 @@ class FailingBlobs(Blobs):
 
 
 class FailingReader:
-    """The limited child, whose parent program cannot be started for a while."""
+    """A confined reader whose parent program may fail to start."""
 
     def __init__(self, real: PdfProcess, faults: Faults) -> None:
         self._real = real
         self._faults = faults
 
     async def fetch(self, path: Path) -> bytes:
-        """Read, or fail for want of an engine."""
+        """Read, or fail to start."""
         if self._faults.reader_does_not_start:
             raise EngineStartError("no memory")
         return await self._real.fetch(path)
 
 
 class FailingEmbedder(TermEmbedder):
-    """An embedder whose provider may be away."""
+    """An embedder whose provider may be down."""
 
     def __init__(self, name: str, faults: Faults) -> None:
         super().__init__(name)
         self._faults = faults
 
     async def aembed(self, texts: Sequence[str]) -> Any:
-        """Vectors by terms."""
+        """Embed by terms, or fail."""
         if self._faults.embedder_is_away:
             raise EmbedderUnavailable("the embeddings endpoint does not answer")
         return await super().aembed(texts)

@@ -1,4 +1,4 @@
-"""The wish: papers that lie in places on a real disk, changed in every way that people change folders."""
+"""Desired state: papers in folders on a real disk, changed in every way that users change folders."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ CONSONANTS = "bcdfghjklm"
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One content."""
+    """A content of the model."""
 
-    # In each of its chunks and in no other paper's; None when the content cannot be read.
+    # In each of its chunks and in no other paper; None if the content is unreadable.
     word: str | None
     data: bytes
 
     @property
     def sha256(self) -> str:
-        """Name of the content."""
+        """SHA-256 of the content."""
         return hashlib.sha256(self.data).hexdigest()
 
     @property
     def cut_off(self) -> Paper:
-        """What an upload leaves that broke off before the first page."""
+        """Return a truncated copy, as left by an upload that broke off before the first page."""
         return Paper(None, self.data[:200])
 
 
 def _paper(number: int) -> Paper:
-    """Return a paper of one to three pages; a few have the same size."""
+    """Return a paper of one to three pages; some papers have equal sizes."""
     word = f"zq{CONSONANTS[number]}{CONSONANTS[-number]}zq"
     pages = [f"Rule\nThe rule {word} on {'this ' * (number // 4)}page." for _ in range(1 + number % 3)]
     return Paper(word, pdf(*pages))
@@ -46,28 +46,28 @@ BY_SHA256 = {paper.sha256: paper for paper in PAPERS}
 
 @dataclass
 class Place:
-    """A folder that people change, and that may be away."""
+    """A folder that users change, and that may be unavailable."""
 
     root: Path
-    # Where it is while it is away.
+    # Path while it is unavailable.
     aside: Path
-    # What lies in it, also while it is away.
+    # Its files, even while it is unavailable.
     papers: dict[str, Paper] = field(default_factory=dict)
-    # ``missing``, ``unreadable`` (a file stands in its place) or ``empty``; None while all is well.
+    # ``missing``, ``unreadable`` (replaced by a file) or ``empty``; None while available.
     outage: str | None = None
 
     @property
     def is_healthy(self) -> bool:
-        """True if a look at it is complete; an empty mount point looks like any folder."""
+        """True if a scan of it is complete; an empty mount point looks like any folder."""
         return self.outage in (None, "empty")
 
     @property
     def visible(self) -> dict[str, Paper]:
-        """What a complete look sees."""
+        """Files that a complete scan sees."""
         return {} if self.outage else self.papers
 
     def write(self, file: str, paper: Paper) -> None:
-        """Put a file there in one step, as a move into the folder is; what has the name is replaced."""
+        """Put a file atomically, like a move into the folder, replacing a file of that name."""
         draft = self.aside.with_name("draft")
         draft.write_bytes(paper.data)
         (self.root / file).parent.mkdir(exist_ok=True)
@@ -75,19 +75,19 @@ class Place:
         self.papers[file] = paper
 
     def overwrite(self, file: str, paper: Paper) -> None:
-        """Write into a file that is there: it keeps its inode."""
+        """Write into an existing file: it keeps its inode."""
         (self.root / file).write_bytes(paper.data)
         self.papers[file] = paper
 
     def rename(self, file: str, new: str, to: Place | None = None) -> None:
-        """Give a file another name or folder; what has that name already is replaced."""
+        """Rename or move a file, replacing one of that name."""
         target = to or self
         (target.root / new).parent.mkdir(exist_ok=True)
         (self.root / file).replace(target.root / new)
         target.papers[new] = self.papers.pop(file)
 
     def swap(self, one: str, other: str) -> None:
-        """Let two files exchange their names."""
+        """Exchange the names of two files."""
         between = self.aside.with_name("between")
         (self.root / one).replace(between)
         (self.root / other).replace(self.root / one)
@@ -100,7 +100,7 @@ class Place:
         return self.papers.pop(file)
 
     def go_away(self, how: str) -> None:
-        """Be missing, unreadable or an empty mount point from now on."""
+        """Become missing, unreadable or an empty mount point."""
         self.root.rename(self.aside)
         if how == "empty":
             self.root.mkdir()
@@ -109,7 +109,7 @@ class Place:
         self.outage = how
 
     def come_back(self) -> None:
-        """Be there again, with everything in it."""
+        """Become available again, with all files."""
         if self.outage == "empty":
             self.root.rmdir()
         elif self.outage == "unreadable":
@@ -119,10 +119,10 @@ class Place:
 
 
 class Wish:
-    """Two channels' folders in an inbox, and a library that is attached to some of them."""
+    """Two channels' folders in an inbox, and a library attached to some channels."""
 
     def __init__(self, base: Path, map_file: Path, suffix: str) -> None:
-        """Make the folders below ``base``; channels are called by their place and ``suffix``."""
+        """Create the folders below ``base``; channels are named by place and ``suffix``."""
         self.inbox = base / "inbox"
         self._map_file = map_file
         self.channels = tuple(f"{name}{suffix}" for name in (ALPHA, BETA))
@@ -135,7 +135,7 @@ class Wish:
         self.attach(0)
 
     def attach(self, channels: int) -> None:
-        """Attach the library to exactly these channels: the bits of a number."""
+        """Attach the library to exactly these channels, given as a bit mask."""
         self.attached = {name for bit, name in enumerate(self.channels) if channels >> bit & 1}
         text = "# nothing is mapped\n"
         if self.attached:
@@ -144,13 +144,13 @@ class Wish:
         self._map_file.write_text(text)
 
     def place_at(self, location: str) -> Place:
-        """Return the place of a folder's row."""
+        """Return the place at a folder row's location."""
         return next(place for place in self.places.values() if str(place.root) == location)
 
     def name_of(self, location: str) -> str:
-        """Return the name of that place."""
+        """Return the name of the place at a location."""
         return next(name for name, place in self.places.items() if str(place.root) == location)
 
     def feeds(self, name: str) -> set[str]:
-        """Return the channels that a place should answer in."""
+        """Return the channels that a place should be live in."""
         return set(self.attached) if name == LIBRARY else {self.channels[(ALPHA, BETA).index(name)]}

@@ -1,4 +1,4 @@
-"""Homes of the machine: engines that all of its examples share, and a fresh home for each of them."""
+"""Homes of the state machine: engines shared by all examples, and a new home for each."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ T = TypeVar("T")
 
 
 class Databases(Protocol):
-    """Makes fresh databases with today's tables, quickly."""
+    """Factory of databases with current tables."""
 
     def make(self, home: Path) -> str:
-        """URL of a new one, which may lie in the home."""
+        """Create a database, which may be inside the home; return its URL."""
 
     def drop(self, url: str) -> None:
-        """Nobody needs it any more."""
+        """Drop a database."""
 
 
 class SqliteFiles:
-    """A file in each home."""
+    """An SQLite file in each home."""
 
     def make(self, home: Path) -> str:
-        """Return a copy in the home."""
+        """Copy a prepared database into the home."""
         return make_sqlite(home)
 
     def drop(self, url: str) -> None:
-        """It goes with its home."""
+        """Do nothing: the file is deleted with its home."""
 
 
 class PostgresCopies:
-    """A database of a server for each home."""
+    """A PostgreSQL database for each home."""
 
     def __init__(self, server: RealPostgres) -> None:
         self._server = server
 
     def make(self, home: Path) -> str:
-        """Return a copy on the server."""
+        """Copy a prepared database on the server."""
         return self._server.make_home()
 
     def drop(self, url: str) -> None:
-        """Its connections are closed already."""
+        """Drop the database; its connections are closed already."""
         self._server.drop(url)
 
 
 @dataclass
 class Bench:
-    """What is slow to start and serves every example: an event loop and the limited child."""
+    """Slow-starting parts shared by all examples: an event loop and the confined reader."""
 
     databases: Databases
-    # Connects to the index that all examples share; None: each home has an embedded one.
+    # Connects to an index shared by all examples; None: each home has an embedded one.
     connect: Awaitable[Index] | None = None
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     examples: int = 0
@@ -77,10 +77,10 @@ class Bench:
     def __post_init__(self) -> None:
         self.pdf = LastingPdf(StorageSettings())
         self.shared = self.run(self.connect) if self.connect else None
-        self._homes = Path(tempfile.mkdtemp(dir=memory()))  # no example is about losing power
+        self._homes = Path(tempfile.mkdtemp(dir=memory()))  # in memory: no example tests power loss
 
     def run(self, work: Awaitable[T]) -> T:
-        """Wait for something."""
+        """Run an awaitable to its end."""
 
         async def wait() -> T:
             return await work
@@ -88,7 +88,7 @@ class Bench:
         return self.runner.run(wait())
 
     def make_home(self) -> MachineHome:
-        """Return a fresh home; to be closed."""
+        """Return a new home, which the caller closes."""
         self.examples += 1
         path = self._homes / str(self.examples)
         path.mkdir()
@@ -97,7 +97,7 @@ class Bench:
         return MachineHome(self, path, url, self.run(Database.open(url)), index)
 
     def close(self) -> None:
-        """End everything."""
+        """Close all shared parts."""
         self.run(self.pdf.aclose())
         if self.shared:
             self.run(self.shared.aclose())
@@ -107,7 +107,7 @@ class Bench:
 
 @dataclass
 class MachineHome:
-    """One example's home, with faults around its engines."""
+    """Home of an example, with fault injection around its engines."""
 
     bench: Bench
     path: Path
@@ -126,7 +126,7 @@ class MachineHome:
         self.folders = Folders(self.database)
 
     async def aclose(self) -> None:
-        """Let go of the engines and forget everything."""
+        """Close the engines and delete all data."""
         for tenant in {tenant for tenant, _ in self.index.written}:
             await self.real_index.drop_tenant(tenant)
         if self.real_index is not self.bench.shared:

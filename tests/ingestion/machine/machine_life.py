@@ -1,4 +1,4 @@
-"""One life of the ingestion: the real facade, whose ticks and steps are called one by one."""
+"""A run of the ingestion: the real facade, with ticks and steps called one by one."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ from storage.folders.folder_passwords import FolderPasswords
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
-# Most tokens of a chunk and the embedder of each generation.
+# Chunk limit in tokens and embedder of each generation.
 GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
 
 
 class Crash(BaseException):
-    """The end of a life: no handler of ours may stop it, and nobody tidies up behind it."""
+    """A simulated crash: no handler may stop it, and no cleanup follows."""
 
 
 class HandSchedule:
-    """A schedule that ticks when it is told to; it forgives a tick what the real one forgives."""
+    """A scheduler that ticks on demand and ignores the same errors as the real one."""
 
     def __init__(self) -> None:
         self._ticks: dict[str, Callable[[], Awaitable[object]]] = {}
 
     def start(self) -> None:
-        """Wait for ``tick``."""
+        """Do nothing: see ``tick``."""
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
-        """Remember a tick."""
+        """Register a tick."""
         self._ticks[name] = tick
 
     def bring_forward(self, name: str, seconds: float) -> None:
-        """Whoever holds the clock decides when it is time."""
+        """Ignore: the test decides when a tick runs."""
 
     def drop(self, name: str) -> None:
-        """Forget a tick."""
+        """Remove a tick."""
         del self._ticks[name]
 
     async def stop(self) -> None:
-        """Tick no more."""
+        """Remove all ticks."""
         self._ticks.clear()
 
     async def tick(self, prefix: str) -> None:
-        """Call every tick whose name begins like this, once."""
+        """Run every tick whose name has this prefix once."""
         for name in [name for name in self._ticks if name.startswith(prefix)]:
             with suppress(StorageError, IngestionError):
                 await self._ticks[name]()
 
 
 class HandWorker(Worker[Any]):
-    """A worker that does nothing by itself."""
+    """A worker that works on demand only."""
 
     def start(self) -> None:
-        """Wait for ``drain``."""
+        """Do nothing: see ``drain``."""
 
 
 class Life:
-    """An ingestion from its start to its end, whichever way it ends."""
+    """A run of an ingestion from start to stop or crash."""
 
     def __init__(self, home: MachineHome, wish: Wish, generation: int) -> None:
         """Read in one of ``GENERATIONS``."""
         self.generation = generation
-        # Folder -> files that its last complete look did not see.
+        # Folder -> files that its last complete scan did not see.
         self.missed: dict[int, set[str]] = {}
         self._home = home
         self._wish = wish
@@ -110,37 +110,37 @@ class Life:
         return self._worker
 
     async def begin(self) -> None:
-        """Start; nothing is looked at yet."""
+        """Start without scanning."""
         await self._ingestion.start(self._wish.inbox, self._home.map_file)
 
     async def end(self) -> None:
-        """Stop in good order."""
+        """Stop cleanly."""
         await self._ingestion.stop()
 
     async def tick(self) -> None:
-        """Follow the map and look at every place."""
+        """Follow the map and scan every place."""
         for name in ("folder leases", "inbox", "folder "):
             await self._schedule.tick(name)
 
     async def work(self) -> None:
-        """Do every step that is due."""
+        """Run every step that is due."""
         await self._schedule.tick("plan")
         if self._worker is not None:
             with suppress(StorageError):
                 await self._worker.drain()
 
     async def tend(self) -> None:
-        """Purge, verify and reconcile, each as far as it is due."""
+        """Purge, verify and reconcile what is due."""
         for name in ("purge", "verify", "reconcile"):
             await self._schedule.tick(name)
 
     async def reconcile(self) -> None:
-        """Compare everything now."""
+        """Reconcile now."""
         with suppress(StorageError):
             await self._ingestion.reconcile()
 
     async def die_at(self, where: str) -> bool:
-        """Go on until a crash point is reached; returns whether it was."""
+        """Go on until a crash point is reached; return whether it was."""
         arm(where, _crash)
         try:
             await self.tick()

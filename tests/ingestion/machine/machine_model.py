@@ -1,4 +1,4 @@
-"""What may happen and what must: a second, plain opinion on deletions, answers and identities."""
+"""Reference model: an independent, simple check of deletions, live documents and identities."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from machine_folders import BY_SHA256, Paper, Place, Wish
 from machine_life import Life
 from machine_witness import Answer, Folder
 
-# Less than a deleted document can be brought back for.
+# Shorter than the time within which a deleted document can be restored.
 GRACE_HOURS = 20.0
-# Of a channel's documents: more may not vanish from a folder at once without a word.
+# Share of a channel's documents; more may not vanish from a folder without approval.
 SHARE = 0.5
 
 # (name of a place, file in it).
@@ -21,36 +21,36 @@ Key = tuple[str, str]
 
 @dataclass
 class Taken:
-    """A settled file that is taken away."""
+    """A settled file that was deleted."""
 
     paper: Paper
     # Folder -> document.
     documents: dict[int, UUID]
-    # How much longer it surely can be brought back, wherever the clocks go.
+    # Remaining time in which it can be restored, whatever the clocks do.
     hours: float = GRACE_HOURS
 
 
 class Model:
-    """What is known of the wish and of every answer that was ever seen."""
+    """State of the desired folders and of every answer that was seen."""
 
     def __init__(self, wish: Wish) -> None:
         self._wish = wish
-        # What answered when somebody last asked.
+        # Live documents at the last observation.
         self.answers: dict[UUID, Answer] = {}
-        # The last answers of documents that were rightly deleted.
+        # Last answers of documents that were rightly deleted.
         self.ended: dict[UUID, Answer] = {}
-        # Publications of which the index has lost something that is not mended yet.
+        # Publications whose loss in the index is not repaired yet.
         self.damaged: set[UUID] = set()
-        # Files that nothing but a rename has touched since all was settled: folder -> document.
+        # Files only renamed since the last settled state: folder -> document.
         self.identities: dict[Key, dict[int, UUID]] = {}
-        # Those of them that were taken away, and may come back as the documents they were.
+        # Those of them that were deleted and may be restored as the same documents.
         self._away: dict[Key, Taken] = {}
-        # Those of them that have exchanged names: who loses the other looks as if it had replaced it.
+        # Those of them that exchanged names: a file whose partner is deleted looks like its replacement.
         self._swapped: set[Key] = set()
         self._ever: set[tuple[str, str]] = set()
 
     def note_wish(self) -> None:
-        """Remember which contents have ever been wanted in which channel."""
+        """Record which contents were ever wanted in which channel."""
         for name, place in self._wish.places.items():
             self._ever |= {
                 (channel, paper.sha256)
@@ -59,7 +59,7 @@ class Model:
             }
 
     def observe(self, now: Mapping[UUID, Answer], may_end: Iterable[UUID] = ()) -> None:
-        """Compare what answers now with what answered before; ``may_end`` was rightly deleted meanwhile."""
+        """Compare the live documents with the previous ones; those in ``may_end`` were rightly deleted."""
         may_end = set(may_end)
         for document, old in list(self.answers.items()):
             if document in may_end:
@@ -89,7 +89,7 @@ class Model:
         }
 
     def touch(self, place: str, file: str, paper: Paper | None = None) -> None:
-        """More than a rename befell a file; whatever else has its bytes now may be mistaken for it."""
+        """Drop a file's identity after more than a rename; copies of its bytes may now be mistaken for it."""
         self.identities.pop((place, file), None)
         self._away.pop((place, file), None)
         for key in [key for key in self._swapped if key[0] == place]:
@@ -101,19 +101,19 @@ class Model:
             self._away = {key: one for key, one in self._away.items() if one.paper != paper}
 
     def take(self, place: str, file: str, paper: Paper) -> None:
-        """A file was taken away."""
+        """Record the deletion of a file."""
         is_plain, documents = (place, file) not in self._swapped, self.identities.get((place, file))
         self.touch(place, file)
         if is_plain and documents:
             self._away[place, file] = Taken(paper, documents)
 
     def put_back(self, was: Key, new: str, paper: Paper, *, known: Iterable[str], holders: set[UUID]) -> None:
-        """A paper is back under its old name, or under one that none of the known documents has.
+        """Record that a paper is back under its old name, or under a name that no known document has.
 
         Args:
-            was, new, paper: where it was, what it is called now, and what it is.
-            known: the names of all documents.
-            holders: all documents that ever had its bytes: there may be others to be mistaken for it.
+            was, new, paper: previous place and file, current file name, content.
+            known: names of all documents.
+            holders: all documents that ever had these bytes, and might be mistaken for it.
         """
         (place, file), taken = was, self._away.get(was)
         self.touch(place, new, paper)
@@ -122,13 +122,13 @@ class Model:
                 self.identities[place, new] = taken.documents
 
     def let_pass(self, hours: float) -> None:
-        """A clock has gone so far, wherever to."""
+        """Advance the time."""
         for one in self._away.values():
             one.hours -= hours
         self._away = {key: one for key, one in self._away.items() if one.hours > 0}
 
     def rename(self, place: str, file: str, new: str, known: Iterable[str]) -> None:
-        """A file has another name now, which none of the known documents had."""
+        """Record that a file has a new name, which no known document had."""
         self._away.pop((place, new), None)
         documents = self.identities.pop((place, file), None)
         if self.identities.pop((place, new), None) is None and documents and new not in known:
@@ -137,19 +137,19 @@ class Model:
             self._swapped.add((place, new))
 
     def swap(self, place: str, one: str, other: str) -> None:
-        """Two files have exchanged their names."""
+        """Record that two files exchanged names."""
         first, second = self.identities.pop((place, one), None), self.identities.pop((place, other), None)
         if first and second:
             self.identities |= {(place, one): second, (place, other): first}
         self._swapped |= {(place, one), (place, other)}
 
     def forget_identities(self, place: str) -> None:
-        """Its documents may go, and come back as others."""
+        """Drop all identities of a place: its documents may be deleted and added as others."""
         self.identities = {key: value for key, value in self.identities.items() if key[0] != place}
         self._away = {key: value for key, value in self._away.items() if key[0] != place}
 
     def recognise(self, folders: Mapping[int, Folder]) -> list[str]:
-        """Renamed files that are not the documents they were; from now on all are what they are now."""
+        """Return renamed files whose document changed; then take the current identities as the reference."""
         faults = [
             f"{file} in {place} is another document than before it was renamed"
             for (place, file), documents in self.identities.items()
@@ -166,13 +166,13 @@ class Model:
         return faults
 
     def _once(self, name: str) -> set[str]:
-        """Return the files of a place whose bytes lie nowhere else."""
+        """Return the files of a place whose bytes exist nowhere else."""
         everything = [paper for place in self._wish.places.values() for paper in place.papers.values()]
         place = self._wish.places[name]
         return {file for file, paper in place.visible.items() if paper.word and everything.count(paper) == 1}
 
     def judge(self, life: Life, before: Mapping[int, Folder], after: Mapping[int, Folder]) -> set[UUID]:
-        """Return the documents that a life's look deleted, if it might."""
+        """Return the documents that a run deleted, after checking that it was allowed to."""
         still = {document for folder in after.values() for document in folder.documents.values()}
         deleted: set[UUID] = set()
         for folder in before.values():
@@ -189,7 +189,7 @@ class Model:
         place = self._wish.place_at(folder.location)
         files = {document: file for file, document in folder.documents.items()}
         if place.outage == "missing" and files.keys() <= folder.approved:
-            return  # an admin was asked about all of it, and said that it is gone for good
+            return  # an admin approved the deletion of all of it
         assert place.is_healthy, "something was deleted while its folder was away"
         for document in gone:
             assert files[document] not in place.visible, "a file that is there was deleted"
@@ -198,7 +198,7 @@ class Model:
         in_channel = [one for one in after.values() if one.channel_id == folder.channel_id]
         settled = folder.approved | folder.asked
         if not (gone & after[folder.id].answered) - settled:
-            return  # nobody ever had an answer from what went
+            return  # none of the deleted documents was ever live
         known = {**after[folder.id].documents, **{files[one]: one for one in gone}}
         answered = frozenset().union(*(one.answered for one in in_channel))
         present = {document for one in in_channel for document in one.documents.values()} | gone
@@ -209,7 +209,7 @@ class Model:
         assert len(missing) < len(rest), "a whole folder was deleted unasked"
 
     def _missing(self, life: Life, folder: Folder, place: Place, known: Mapping[str, UUID]) -> set[UUID]:
-        """What two complete looks missed, but for what an arriving file may be the new name of."""
+        """Return documents missed by two complete scans and not possibly renamed to an arriving file."""
         arriving = {
             len(paper.data) for file, paper in place.visible.items() if not self._is_known(known, file, paper)
         }
@@ -237,7 +237,7 @@ class Model:
                 life.missed[folder.id] = {file for file in known if file not in place.visible}
 
     def expect(self, after: Mapping[int, Folder]) -> list[str]:
-        """Where the folders, all of them settled, differ from what answers."""
+        """Return the differences between the settled folders and the live documents."""
         faults = self._unwatched([folder.location for folder in after.values() if folder.watched])
         for folder in after.values():
             place = self._wish.place_at(folder.location)
@@ -255,7 +255,7 @@ class Model:
         return faults
 
     def _unwatched(self, watched: Sequence[str]) -> list[str]:
-        """Places with files that feed fewer channels, or more, than they should."""
+        """Return places whose number of channels is wrong."""
         return [
             f"{name} feeds {watched.count(str(place.root))} channels, and not {self._wish.feeds(name)}"
             for name, place in self._wish.places.items()

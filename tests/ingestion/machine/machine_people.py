@@ -1,4 +1,4 @@
-"""What people do to folders: the rules of the machine that change the wish, and an admin's word."""
+"""User actions: rules of the state machine that change the folders, and an admin's approval."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 PLACES = st.sampled_from((ALPHA, BETA, LIBRARY))
 FILES = st.sampled_from(NAMES)
-# Chooses among whatever there is at the moment.
+# Index into the items that exist at the moment.
 ANY = st.integers(0, 11)
 
 
 class People(RuleBasedStateMachine):
-    """One home, the folders it watches, and everybody who changes them."""
+    """A home, its watched folders, and the users who change them."""
 
     bench: ClassVar[Bench]
 
@@ -37,42 +37,42 @@ class People(RuleBasedStateMachine):
         self.clocks = ExitStack()
         self.lives: list[Life] = []
         self.crashes = 0
-        # By which clocks were set back since everything settled.
+        # Hours that clocks were set back since the last settled state.
         self.hours_back = 0
         self.taken: list[tuple[str, str, Paper]] = []
         self.may_end: set[UUID] = set()
 
     @rule(place=PLACES, file=FILES, paper=ANY)
     def write(self, place: str, file: str, paper: int) -> None:
-        """A new file, or another in the place of an old one; now and then one that nobody can read."""
+        """Create or replace a file; now and then by an unreadable one."""
         if self.wish.places[place].outage is None:
             contents = (*PAPERS, *UNREADABLE)
             self._put(place, file, contents[paper % len(contents)])
 
     @rule(place=PLACES, file=ANY, paper=ANY)
     def overwrite(self, place: str, file: int, paper: int) -> None:
-        """Other bytes in the same file."""
+        """Overwrite a file with other bytes."""
         if name := self._file(place, file):
             self.model.touch(place, name, PAPERS[paper % len(PAPERS)])
             self.wish.places[place].overwrite(name, PAPERS[paper % len(PAPERS)])
 
     @rule(place=PLACES, file=ANY)
     def cut_off(self, place: str, file: int) -> None:
-        """A file loses all but its beginning."""
+        """Truncate a file."""
         if name := self._file(place, file):
             self.model.touch(place, name)
             self.wish.places[place].overwrite(name, self.wish.places[place].papers[name].cut_off)
 
     @rule(place=PLACES, file=ANY, new=FILES)
     def rename(self, place: str, file: int, new: str) -> None:
-        """Another name, which another file may have had."""
+        """Rename a file, possibly to another file's former name."""
         if (name := self._file(place, file)) and name != new:
             self.model.rename(place, name, new, self._known())
             self.wish.places[place].rename(name, new)
 
     @rule(place=PLACES, file=ANY, new=FILES, to=PLACES)
     def move(self, place: str, file: int, new: str, to: str) -> None:
-        """To another folder, of the same channel or not."""
+        """Move a file to another folder, of the same channel or not."""
         if place != to and self.wish.places[to].outage is None and (name := self._file(place, file)):
             self.model.touch(place, name)
             self.model.touch(to, new)
@@ -80,7 +80,7 @@ class People(RuleBasedStateMachine):
 
     @rule(place=PLACES, one=ANY, other=ANY)
     def swap(self, place: str, one: int, other: int) -> None:
-        """Two files exchange their names."""
+        """Exchange the names of two files."""
         first, second = self._file(place, one), self._file(place, other)
         if first and second and first != second:
             self.model.swap(place, first, second)
@@ -88,13 +88,13 @@ class People(RuleBasedStateMachine):
 
     @rule(place=PLACES, file=ANY)
     def take(self, place: str, file: int) -> None:
-        """A file is deleted."""
+        """Delete a file."""
         if name := self._file(place, file):
             self._take(place, name)
 
     @rule(place=PLACES, spared=ANY)
     def take_many(self, place: str, spared: int) -> None:
-        """All files of a folder are deleted, but for one at most."""
+        """Delete all files of a folder but at most one."""
         spare = self._file(place, spared) if spared % 2 else None
         for name in [name for name in self._here(place) if name != spare]:
             self._take(place, name)
@@ -102,7 +102,7 @@ class People(RuleBasedStateMachine):
     @precondition(lambda self: self.taken)
     @rule(which=ANY, new=st.none() | FILES)
     def put_back(self, which: int, new: str | None) -> None:
-        """The same bytes come back, under their old name or another."""
+        """Put the same bytes back, under their old name or another."""
         place, name, paper = self.taken.pop(which % len(self.taken))
         if self.wish.places[place].outage is None:
             holders = self._run(self.witness.holders(paper.sha256))
@@ -112,27 +112,27 @@ class People(RuleBasedStateMachine):
 
     @rule(place=PLACES, how=st.sampled_from(("missing", "unreadable", "empty")))
     def unmount(self, place: str, how: str) -> None:
-        """A folder goes away with all that is in it."""
+        """Make a folder unavailable."""
         if self.wish.places[place].outage is None:
             self.wish.places[place].go_away(how)
 
     @precondition(lambda self: any(place.outage for place in self.wish.places.values()))
     @rule()
     def mount(self) -> None:
-        """What was away is there again."""
+        """Make all unavailable folders available again."""
         for place in self.wish.places.values():
             if place.outage:
                 place.come_back()
 
     @rule(attached=st.integers(0, 3))
     def attach(self, attached: int) -> None:
-        """The library is attached to other channels."""
+        """Attach the library to other channels."""
         self.model.forget_identities(LIBRARY)
         self.wish.attach(attached)
 
     @rule()
     def approve(self) -> None:
-        """An admin lets go whatever is asked about."""
+        """Approve all pending deletions as an admin."""
         for name, place in self.wish.places.items():
             if place.outage:
                 self.model.forget_identities(name)

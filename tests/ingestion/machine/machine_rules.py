@@ -1,4 +1,4 @@
-"""The machine: everything that can happen to a home, in any order, and what must hold at every step."""
+"""State machine over a home: every event in any order, with invariants checked after each step."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from storage.models import TenantName
 
 T = TypeVar("T")
 
-# A reading that is met by ten deaths is given up, which is right and not what is tested here.
+# A reading interrupted by ten crashes fails for good, which is right and not tested here.
 MOST_CRASHES = 8
-# Looks at everything, 40 s apart, until all must be as the folders say.
+# Scans of all places, 40 s apart, until the state must match the folders.
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 15
 
 
 class FolderMachine(People):
-    """People, at most two ingestions on the home, engines that fail and clocks that jump."""
+    """Users, at most two ingestions on the home, failing engines and clock jumps."""
 
     @initialize(files=st.lists(st.tuples(PLACES, FILES, ANY), max_size=6), attached=st.integers(0, 3))
     def begin(self, files: list[tuple[str, str, int]], attached: int) -> None:
-        """Some files are there before the first life begins."""
+        """Create some files before the first run starts."""
         self.wish.attach(attached)
         for place, file, paper in files:
             self.wish.places[place].write(file, PAPERS[paper % len(PAPERS)])
@@ -40,7 +40,7 @@ class FolderMachine(People):
 
     @rule(which=ANY, seconds=st.sampled_from((0, 2, 12, 40)))
     def look(self, which: int, seconds: int) -> None:
-        """Some time goes by, then every place is looked at."""
+        """Let time pass, then scan every place."""
         self._pass(seconds=seconds)
         if self.lives:
             life = self._life(which)
@@ -48,13 +48,13 @@ class FolderMachine(People):
 
     @rule(which=ANY)
     def work(self, which: int) -> None:
-        """What is due is done."""
+        """Run the steps that are due."""
         if self.lives:
             self._run(self._life(which).work())
 
     @rule(which=ANY)
     def look_and_work(self, which: int) -> None:
-        """As much as happens in a few seconds of peace."""
+        """Run as much as happens in a few undisturbed seconds."""
         if self.lives:
             self._go_on(self._life(which), 2)
             self._go_on(self._life(which), 2)
@@ -69,7 +69,7 @@ class FolderMachine(People):
     @precondition(lambda self: self.crashes < MOST_CRASHES)
     @rule(which=ANY, point=st.sampled_from(POINTS), nth=st.integers(1, 3))
     def crash(self, which: int, point: str, nth: int) -> None:
-        """A life ends as by kill -9, and another begins."""
+        """Crash a run as by kill -9 and start another."""
         if self.lives:
             life = self._life(which)
             if self._judged(life, life.die_at(f"{point}:{nth}")):
@@ -79,7 +79,7 @@ class FolderMachine(People):
 
     @rule(which=ANY, generation=st.integers(0, len(GENERATIONS) - 1))
     def restart(self, which: int, generation: int) -> None:
-        """A life ends in good order, and another begins, perhaps with other settings."""
+        """Stop a run cleanly and start another, perhaps with other settings."""
         if self.lives:
             life = self._life(which)
             self._run(life.end())
@@ -89,40 +89,40 @@ class FolderMachine(People):
     @precondition(lambda self: len(self.lives) < 2)
     @rule()
     def start_another(self) -> None:
-        """A second process on the same home."""
+        """Start a second process on the same home."""
         self._start(self.lives[0].generation if self.lives else 0)
 
     @precondition(lambda self: len(self.lives) == 2)
     @rule(which=ANY)
     def leave(self, which: int) -> None:
-        """One of two processes ends in good order, and the other goes on alone."""
+        """Stop one of two processes cleanly."""
         life = self._life(which)
         self._run(life.end())
         self.lives.remove(life)
 
-    # The engines and the clocks
+    # Engines and clocks
 
     @rule(
         fault=st.sampled_from(("index_is_down", "embedder_is_away", "reader_does_not_start", "disk_is_full"))
     )
     def fail(self, fault: str) -> None:
-        """An engine is away until it is healed."""
+        """Make an engine fail until it is healed."""
         setattr(self.home.faults, fault, True)
 
     @rule(fault=st.sampled_from(("unknown_writes", "incomplete_seals")), times=st.integers(1, 3))
     def fail_halfway(self, fault: str, times: int) -> None:
-        """The next writes, or counts, go wrong."""
+        """Make the next writes, or seals, fail."""
         setattr(self.home.faults, fault, times)
 
     @rule()
     def heal(self) -> None:
-        """Every engine works again."""
+        """Heal every engine."""
         self.home.faults.heal()
 
     @precondition(lambda self: self.home.index.written)
     @rule(which=ANY, what=st.sampled_from(("all", "chunk", "vectors")))
     def lose(self, which: int, what: str) -> None:
-        """The index loses what it had acknowledged."""
+        """Let the index lose acknowledged data."""
         tenant, publication = self._written(which)
         if self._run(self.witness.is_in_index(tenant, publication)):
             self._run(self.home.index.lose(tenant, publication, what))
@@ -131,30 +131,30 @@ class FolderMachine(People):
     @precondition(lambda self: self.home.index.written)
     @rule(which=ANY)
     def resurrect(self, which: int) -> None:
-        """The index holds again what was removed from it."""
+        """Let the index resurrect removed data."""
         tenant, publication = self._written(which)
         if not self._run(self.witness.is_known(publication)):
             self._run(self.home.index.resurrect(tenant, publication))
 
     @rule(hours=st.sampled_from((-2, 1, 3)))
     def turn_clock(self, hours: int) -> None:
-        """Somebody sets the machine's clock; time itself goes on as ever."""
+        """Change the machine's clock; monotonic time is unaffected."""
         self.model.let_pass(abs(hours))
         self.hours_back += max(0, -hours)
         self.clocks.enter_context(clock_ahead(timedelta(hours=hours)))
 
     @rule()
     def let_grace_pass(self) -> None:
-        """Two days go by: what was deleted cannot be brought back any more."""
+        """Let two days pass, so that deleted documents can no longer be restored."""
         self._pass(days=2)
         for life in self.lives:
             self._run(life.tend())
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def answers(self) -> None:
-        """Every document that answered goes on answering, whole and with its newest content."""
+        """Check that every live document stays live, complete and with its newest content."""
         self.bench.steps += 1
         self._observe()
 
@@ -165,11 +165,11 @@ class FolderMachine(People):
 
     @rule()
     def settle(self) -> None:
-        """Once every engine is healthy and time has passed, everything is as the folders say."""
+        """Check that the state matches the folders once every engine is healthy and time has passed."""
         self.home.faults.heal()
         if not self.lives:
             self._start(0)
-        self._pass(seconds=3700, hours=self.hours_back)  # by a clock set back, what is due comes later
+        self._pass(seconds=3700, hours=self.hours_back)  # with the clock set back, due times are later
         self.hours_back = 0
         for life in self.lives:
             self._run(life.tend())
@@ -192,7 +192,7 @@ class FolderMachine(People):
         self._observe()
 
     def _differences(self) -> list[str]:
-        """What is not yet, or not any more, as the folders say."""
+        """Return the differences between the state and the folders."""
         if unrest := self._run(self.witness.unrest()):
             return [f"it never comes to rest: {unrest}"]
         folders = self._run(self.witness.folders())
@@ -201,7 +201,7 @@ class FolderMachine(People):
         return faults + [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
 
     def teardown(self) -> None:
-        """Settle once more, with an admin's word for everything, and compare."""
+        """Settle once more with everything approved, and compare."""
         try:
             if self.lives:
                 self._settle_for_good()
@@ -220,7 +220,7 @@ class FolderMachine(People):
         self._sweep()
 
     def _sweep(self) -> None:
-        """Once every grace is over, the disk holds what is wanted and nothing else."""
+        """Check that the disk holds exactly what is needed once every grace period is over."""
         self._pass(days=2)
         for _ in range(FEWEST_ROUNDS):
             self._pass(seconds=120)
@@ -232,7 +232,7 @@ class FolderMachine(People):
         assert not faults, "\n".join(faults)
 
     def _judged(self, life: Life, work: Awaitable[T]) -> T:
-        """What a life may delete is judged by what was there before and after."""
+        """Run a step and let the model check its deletions."""
         before = self._run(self.witness.folders())
         result = self._run(work)
         self.may_end |= self.model.judge(life, before, self._run(self.witness.folders()))

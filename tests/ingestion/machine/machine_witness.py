@@ -1,4 +1,4 @@
-"""Asks and compares: what answers now, what SQL says, what the index holds, and what must not differ."""
+"""Observes the home: live documents, SQL and index state, and their inconsistencies."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ MOST_CHUNKS = 200
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one document answers with."""
+    """The live content of a document."""
 
     channel: str
     file: str
     publication: UUID
     version_id: int
     sha256: str
-    # Whether every chunk of it was found.
+    # True if every chunk of it was found.
     is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder's row and the documents in it that are not deleted."""
+    """A folder's row and its documents that are not deleted."""
 
     id: int
     channel_id: int
@@ -50,19 +50,19 @@ class Folder:
     asked: frozenset[UUID]
     approved: frozenset[UUID]
     documents: dict[str, UUID]
-    # Those documents, deleted ones too, that answer or ever did.
+    # Documents, deleted ones included, that are or ever were live.
     answered: frozenset[UUID]
 
 
 class Witness:
-    """One reader of a home, who sees through every fault."""
+    """A reader of a home that bypasses fault injection."""
 
     def __init__(self, home: MachineHome, channels: tuple[str, ...]) -> None:
         self._home = home
         self._channels = channels
 
     async def ask(self, word: str = "rule") -> dict[UUID, Answer]:
-        """What every document answers to a word that all papers have, or one of them."""
+        """Return the live content of every document with a word; "rule" is in all papers."""
         found: dict[UUID, Answer] = {}
         for name in self._channels:
             try:
@@ -73,14 +73,14 @@ class Witness:
         return found
 
     async def find(self, channel: Channel, word: str, embedder: Embedder | None = None) -> SearchHits:
-        """As a question is answered: by words, and by vector too when its embedder is given."""
+        """Search as a question does: by words, and by vector if its embedder is given."""
         vector = None if embedder is None else ready((await embedder.aembed([word]))[0].tolist())
         space = "none" if embedder is None else embedder.space
         live = LiveIndex(self._home.real_index, self._home.catalog, space)
         return await live.find(channel, analyze(word), vector, limit=MOST_CHUNKS)
 
     async def folders(self) -> dict[int, Folder]:
-        """Return every folder as SQL has it."""
+        """Return every folder from SQL."""
         async with self._home.database.snapshot() as session:
             rows = list(await session.scalars(select(FolderRow)))
             documents = list(await session.scalars(select(DocumentRow)))
@@ -105,7 +105,7 @@ class Witness:
         }
 
     async def holders(self, sha256: str) -> set[UUID]:
-        """Return all documents that have, or had, these bytes, deleted ones included."""
+        """Return all documents that have or had these bytes, deleted ones included."""
         query = select(VersionRow.document_id).where(VersionRow.sha256 == sha256)
         async with self._home.database.snapshot() as session:
             return set(await session.scalars(query))
@@ -113,7 +113,7 @@ class Witness:
     async def compare_links(
         self, answering: Mapping[UUID, Answer], ended: Mapping[UUID, Answer]
     ) -> list[str]:
-        """Links to what answers that open nothing, and links to what was deleted that open something."""
+        """Return links to live documents that fail, and links to deleted ones that work."""
         faults = []
         for document, answer in [*answering.items(), *ended.items()]:
             source = await self._home.catalog.source(answer.version_id)
@@ -123,7 +123,7 @@ class Witness:
         return faults
 
     async def compare_with_disk(self) -> list[str]:
-        """What lies on the disk that nothing needs once every grace is over, and what is missing there."""
+        """Return orphaned blobs and readings on disk, and missing blobs, after all grace periods."""
         wanted = select(VersionRow.sha256).join(DocumentRow).where(DocumentRow.state != "deleted")
         async with self._home.database.snapshot() as session:
             blobs = set(await session.scalars(wanted))
@@ -135,7 +135,7 @@ class Witness:
         ]
 
     async def unrest(self) -> str | None:
-        """What SQL says is still to be done; None when nothing is."""
+        """Return the pending work according to SQL, or None."""
         async with self._home.database.snapshot() as session:
             waiting = list(await session.scalars(select(ReadingRow).where(ReadingRow.state == "waiting")))
             pending = list(
@@ -144,20 +144,20 @@ class Witness:
         return f"{waiting} {pending}" if waiting or pending else None
 
     async def is_in_index(self, tenant: TenantName, publication: UUID) -> bool:
-        """True if the index holds anything of a publication."""
+        """True if the index holds any part of a publication."""
         try:
             return publication in await self._home.real_index.publications(tenant)
         except UnknownTenant:
             return False
 
     async def is_known(self, publication: UUID) -> bool:
-        """True if SQL still counts on a publication, or may bring it back."""
+        """True if SQL still needs a publication, or may restore it."""
         async with self._home.database.snapshot() as session:
             row = await session.get(PublicationRow, publication)
         return row is not None and row.state != "removed"
 
     async def compare_with_index(self) -> list[str]:
-        """Where the index differs from SQL: missing, incomplete, too many, or without vectors."""
+        """Return differences between index and SQL: missing, incomplete, surplus, without vectors."""
         sql, faults = Inventory(self._home.database), []
         for tenant, channel_id in (await sql.tenants()).items():
             try:
@@ -174,7 +174,7 @@ class Witness:
         return faults
 
     async def _lacks(self, one: ExpectedPublication) -> str | None:
-        """What the index has lost of a publication, vectors included."""
+        """Return what the index lost of a publication, vectors included."""
         index = self._home.real_index
         try:
             await index.seal(one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space)
@@ -190,7 +190,7 @@ class Witness:
             return set(await session.scalars(query))
 
     async def live_twice(self) -> list[UUID]:
-        """Documents with more than one live publication, deleted ones included."""
+        """Return documents with more than one live publication, deleted ones included."""
         query = (
             select(VersionRow.document_id)
             .join(PublicationRow, PublicationRow.version_id == VersionRow.id)
@@ -202,7 +202,7 @@ class Witness:
 
 
 def _answers(channel: str, found: SearchHits) -> dict[UUID, Answer]:
-    """By document; half a document, or two contents of one, is a fault at any time."""
+    """Return answers by document; fail on half a document or on two contents of one."""
     hits: defaultdict[UUID, list[Hit]] = defaultdict(list)
     for hit in found.words:
         hits[hit.publication].append(hit)

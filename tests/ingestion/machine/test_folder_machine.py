@@ -1,4 +1,4 @@
-"""A state machine over whole homes: whatever befalls folders, engines and clocks, the folder never lies.
+"""A state machine over whole homes: the state always follows the folders, through faults and clock jumps.
 
 ``make test`` runs the same few examples each time, ``make test-all`` many that its seed chooses, and
 ``HYPOTHESIS_PROFILE=soak`` 20,000.
@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
-# Of the short run and of the long one.
+# Number of examples in the short and in the long run.
 EXAMPLES = {
     "embedded/SQLite": (3, 20),
     "embedded/PostgreSQL": (2, 6),
@@ -25,12 +25,12 @@ EXAMPLES = {
     "Weaviate/PostgreSQL": (1, 2),
 }
 STEPS = 20
-# On each of the four pairs.
+# For each of the four pairs.
 SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
 ENGINES = {"Weaviate": "weaviate", "PostgreSQL": "postgres"}
 
 
-# Each engine once.
+# Covers each engine once.
 DAILY = ("embedded/SQLite", "Weaviate/PostgreSQL")
 
 
@@ -63,16 +63,16 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, pair: str) -> Iterator
 
 
 def settings_of(pair: str, *, is_long: bool) -> settings:
-    """Return the same examples at every run, or many by chance; a failure is printed with its steps.
+    """Return the settings of hypothesis: fixed examples, or many random ones.
 
-    Only the soak shortens them first, which takes minutes.
+    A failure is printed with its steps; only the soak shrinks them first, which takes minutes.
     """
     is_soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
     return settings(
         max_examples=SOAK_EXAMPLES if is_soak else EXAMPLES[pair][is_long],
         stateful_step_count=SOAK_STEPS if is_soak else STEPS,
         derandomize=not (is_soak or is_long),
-        database=None,  # nothing is kept between two runs: a failure becomes a test of its own
+        database=None,  # no example database: a failure becomes a test of its own
         # real engines take as long as they take
         print_blob=True,
         report_multiple_bugs=False,
@@ -85,7 +85,7 @@ def settings_of(pair: str, *, is_long: bool) -> settings:
 def test_the_folder_never_lies(
     bench: Bench, pair: str, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
 ) -> None:
-    """Shows that no order of changes, faults and crashes loses, doubles, mixes up or resurrects anything."""
+    """Shows that no order of changes, faults and crashes loses, duplicates or resurrects documents."""
     machine = type("Machine", (FolderMachine,), {"bench": bench})
     run_state_machine_as_test(machine, settings=settings_of(pair, is_long=pytestconfig.option.all))
     record_property("table", f"{pair}: {bench.examples} examples, {bench.steps} steps")

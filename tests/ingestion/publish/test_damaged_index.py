@@ -1,4 +1,4 @@
-"""A tenant whose file was damaged comes back by itself; nobody is told meanwhile that it holds nothing."""
+"""A corrupt tenant is rebuilt automatically; meanwhile its channel is told to retry."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ TRAVEL = pdf("Travel\nEmployees go by lantern train, second class.")
 
 
 def cut(file: Path) -> None:
-    """Half of it is gone."""
+    """Truncate the file to half its size."""
     with file.open("r+b") as opened:
         opened.truncate(file.stat().st_size // 2)
 
 
 def flip(file: Path) -> None:
-    """A word of a chunk is another one: no page is broken."""
+    """Change a word of a chunk without making any database page invalid."""
     file.write_bytes(file.read_bytes().replace(b"marzipan leave", b"marzipan lease"))
 
 
 async def file_of(home: Home, channel: str) -> Path:
-    """Where the channel's chunks lie."""
+    """Return the path of the channel's tenant file."""
     return home.path / "index" / f"{(await home.channel(channel)).tenant}.sqlite3"
 
 
 async def asked(home: Home, channel: str, words: str) -> set[str] | None:
-    """Return the files that a question in the channel finds; None when it is told to try again."""
+    """Return the files that a question in the channel finds, or None if it is told to retry."""
     live = LiveIndex(home.index, home.catalog, home.embedder.space)
     try:
         found = await live.find(await home.channel(channel), analyze(words), None)
@@ -52,14 +52,14 @@ async def asked(home: Home, channel: str, words: str) -> set[str] | None:
 
 
 async def live_ids(home: Home, channel: str) -> set[UUID]:
-    """What answers in the channel."""
+    """Return the live publications of the channel."""
     where = await home.channel(channel)
     rows = await home.rows(PublicationRow)
     return {row.id for row in rows if row.state == "live" and row.channel_id == where.id}
 
 
 async def come_back(home: Home, damage: Callable[[Path], None], *, is_running: bool) -> None:
-    """Damage one channel's file, and see it answer again, with no wrong word in between."""
+    """Damage a channel's file and wait until it is rebuilt, without a wrong answer in between."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
@@ -99,12 +99,12 @@ async def come_back(home: Home, damage: Callable[[Path], None], *, is_running: b
 async def test_a_damaged_tenant_is_published_anew_and_never_said_to_hold_nothing(
     home: Home, damage: Callable[[Path], None], is_running: bool
 ) -> None:
-    """Shows that a cut or changed file heals without help, while its channel is told to try again."""
+    """Shows that a truncated or changed file is repaired, while its channel is told to retry."""
     await come_back(home, damage, is_running=is_running)
 
 
 async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> None:
-    """Shows that a channel with documents whose file somebody removed is told to try again."""
+    """Shows that a channel with documents whose file was deleted is told to retry."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -115,14 +115,14 @@ async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> 
 
 
 async def drop_index(home: Home, channel: str) -> None:
-    """Let the channel's index be built anew, as an erasure does."""
+    """Start a rebuild of the channel's index, as an erasure does."""
     where = await home.channel(channel)
     await Inventory(home.database).rebuilds.begin(where.id)
     await home.index.drop_tenant(where.tenant)
 
 
 async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home) -> None:
-    """Shows that a dropped tenant is filled by itself, and that no question is answered from half of it."""
+    """Shows that a dropped tenant is refilled, and that no question is answered from a part of it."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
@@ -151,7 +151,7 @@ async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home
 
 
 async def test_what_cannot_be_indexed_anew_keeps_no_other_document_waiting(home: Home) -> None:
-    """Shows that a channel is not refused for ever because one of its readings was lost meanwhile."""
+    """Shows that a channel is not unavailable for ever because one of its readings was lost."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
@@ -173,7 +173,6 @@ async def test_what_cannot_be_indexed_anew_keeps_no_other_document_waiting(home:
 async def test_a_home_with_one_unreadable_tenant_compares_the_others(
     tmp_path: Path, embedder: BundledEmbedder
 ) -> None:
-    """Shows that a file which cannot be opened at all, and stays, does not end the comparison."""
     async with open_home(tmp_path, embedder, EmbeddedIndex(tmp_path / "index", timeout=2)) as home:
         serving = await home.serve(stop_at="quick")
         home.drop("a/leave.pdf", LEAVE)

@@ -1,4 +1,4 @@
-"""What answers is counted again after the index was away; a kill at the worst moment shows nothing half."""
+"""Verification after index outages: live publications are recounted, and none is ever partly live."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONG = pdf(*(f"Chapter {page}\nThe marzipan of chapter {page} is kept in room {p
 
 
 class KilledIndex(FaultyIndex):
-    """A real index whose server dies after the writes and before the seal, once for each rung."""
+    """A real index whose server is killed between writes and seal, once per rung."""
 
     def __init__(self, real: WeaviateIndex, server: RealWeaviate) -> None:
         super().__init__(real)
@@ -47,7 +47,7 @@ class KilledIndex(FaultyIndex):
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
-        """Kill the server before it is sealed."""
+        """Kill the server before sealing."""
         rung = Rung.FULL if vectors else Rung.QUICK
         if rung in self._spared and not self.is_killed.is_set():
             self._spared.remove(rung)
@@ -58,7 +58,7 @@ class KilledIndex(FaultyIndex):
 
 @pytest.fixture
 async def killed_index(weaviate: RealWeaviate) -> AsyncIterator[KilledIndex]:
-    """The index of a server that ``seal`` kills; it runs again at the end."""
+    """The index of a server that ``seal`` kills; restarted at the end."""
     real = await weaviate.connect(3)
     index = KilledIndex(real, weaviate)
     yield index
@@ -71,18 +71,18 @@ async def killed_index(weaviate: RealWeaviate) -> AsyncIterator[KilledIndex]:
 async def weaviate_home(
     weaviate: RealWeaviate, tmp_path: Path, embedder: BundledEmbedder
 ) -> AsyncIterator[Home]:
-    """A fresh home whose index is a real Weaviate; its channels are named by the test."""
+    """A new home on a real Weaviate server; the test names its channels."""
     async with open_home(tmp_path / "home", embedder, await weaviate.connect()) as made:
         yield made
 
 
 def verifier(home: Home) -> Verifier:
-    """Return a verifier of its own on this home."""
+    """Return a separate verifier of this home."""
     return Verifier(PublicationQueue(home.database, Leases(home.database, "verifier", 5)), home.index)
 
 
 async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, int]:
-    """(chunks found by words, chunks found by vectors) of a publication."""
+    """Return the chunks of a publication that are found by words and by vectors."""
     tenant = (await home.channel(channel)).tenant
     vector = (await home.embedder.aembed(["marzipan"]))[0].tolist()
     words = await home.index.find_by_words(tenant, ["marzipan"], Filters(), 500)
@@ -93,7 +93,7 @@ async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, in
 
 
 async def until_answering(home: Home) -> None:
-    """Wait until the client has found its way back to the server."""
+    """Wait until the client has reconnected."""
 
     async def is_answering() -> bool:
         with suppress(IndexUnavailable):
@@ -105,7 +105,7 @@ async def until_answering(home: Home) -> None:
 
 
 async def damage(server: RealWeaviate, tenant: TenantName, publication: UUID, what: str) -> None:
-    """Take one object, or its vector alone, away behind our back."""
+    """Delete one object, or its vector alone, behind the service's back."""
     client = make_client(server.url, server.api_key, server.grpc_port, 10)
     await client.connect()
     data: Any = client.collections.use(COLLECTION).with_tenant(tenant).data
@@ -123,7 +123,7 @@ async def damage(server: RealWeaviate, tenant: TenantName, publication: UUID, wh
 async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then(
     weaviate: RealWeaviate, weaviate_home: Home, what: str
 ) -> None:
-    """Shows a live publication found damaged, published whole under a new id, and never a gap between."""
+    """Shows that damage is detected at startup, and that the complete successor has a new id."""
     home, channel = weaviate_home, f"hr {uuid4().hex}"
     serving = await home.serve()
     home.drop(f"{channel}/leave.pdf", LONG)
@@ -136,7 +136,7 @@ async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then
 
     async def is_replaced() -> bool:
         found = (await home.find(channel, "marzipan")).get("leave.pdf", before)
-        return found.id != before.id  # nothing, when the flip falls between the index and SQL: look again
+        return found.id != before.id  # none when the flip falls between index and SQL: try again
 
     await home.until(is_replaced)
     after = (await home.find(channel, "marzipan"))["leave.pdf"]
@@ -149,7 +149,7 @@ async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then
 async def test_a_server_killed_between_write_and_flip_never_shows_half_a_document(
     weaviate: RealWeaviate, weaviate_home: Home, killed_index: KilledIndex
 ) -> None:
-    """Shows that a document whose server dies in each rung's publishing goes live whole, or not at all."""
+    """Covers a kill while publishing each rung."""
     home, channel = weaviate_home, f"hr {uuid4().hex}"
     home.index = killed_index
     await home.serve(retire_grace_seconds=60)
@@ -176,7 +176,7 @@ async def test_a_server_killed_between_write_and_flip_never_shows_half_a_documen
 
 
 async def test_recent_publications_are_counted_at_the_first_look_and_after_each_outage(home: Home) -> None:
-    """Shows when counting is due, and that a look in between costs a ping alone."""
+    """A tick in between costs a ping only."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     live = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -191,7 +191,7 @@ async def test_recent_publications_are_counted_at_the_first_look_and_after_each_
 
 
 async def test_counting_rests_between_two_runs_even_when_the_first_one_failed(home: Home) -> None:
-    """Shows that an index which is late while it is counted is not counted again at the next tick."""
+    """Shows that an index too slow to be counted is not counted again at the next tick."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     live = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -210,7 +210,7 @@ async def test_counting_rests_between_two_runs_even_when_the_first_one_failed(ho
 
 
 async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home) -> None:
-    """Shows that two processes which see the same loss make one successor, and the old one stays live."""
+    """Shows that two processes create one successor, and that the old publication stays live."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     live = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -224,7 +224,7 @@ async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home
 
 
 async def test_what_an_index_without_its_tenant_held_is_published_again(home: Home) -> None:
-    """Shows that a tenant which is gone, as after an old backup, comes back by itself."""
+    """Covers a tenant lost as after restoring an old backup."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     before = await home.until_found("hr", "marzipan", "leave.pdf")

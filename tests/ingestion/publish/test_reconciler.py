@@ -1,4 +1,4 @@
-"""SQL, index and disk are compared in both directions; what was lost comes back, what is too much goes."""
+"""Reconciliation of SQL, index and disk: losses are repaired, orphans deleted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BOTH_ENGINES = pytest.mark.parametrize(
 async def home(
     request: pytest.FixtureRequest, tmp_path: Path, embedder: BundledEmbedder
 ) -> AsyncIterator[Home]:
-    """A fresh home, on the embedded index unless a test asks for another."""
+    """A new home, on the embedded index unless a test requests another."""
     path = tmp_path / "home"
     async with open_home(path, embedder, await _index(request, path)) as made:
         yield made
@@ -66,17 +66,17 @@ async def _index(request: pytest.FixtureRequest, path: Path) -> Index:
 
 @pytest.fixture
 def channel() -> str:
-    """A channel that no other test on the same server has."""
+    """A channel name unique on the server."""
     return f"hr {uuid4().hex}"
 
 
 async def tenant_of(home: Home, channel: str) -> TenantName:
-    """Where the channel's chunks lie."""
+    """Return the channel's tenant."""
     return (await home.channel(channel)).tenant
 
 
 async def reconcile(serving: Ingestion) -> dict[str, int]:
-    """What was mended, without the zeros."""
+    """Reconcile; return the repairs that are not zero."""
     repairs = await serving.reconcile()
     assert repairs is not None
     found = {name: getattr(repairs, name) for name in repairs.__slots__}
@@ -84,7 +84,7 @@ async def reconcile(serving: Ingestion) -> dict[str, int]:
 
 
 async def is_equal(home: Home, channel: str) -> bool:
-    """True if the index holds what is live, and nothing else but what a deletion's undo may need."""
+    """True if the index holds what is live, and besides only what undoing a deletion may need."""
     rows = await home.rows(PublicationRow)
     live, retired = ({row.id for row in rows if row.state == state} for state in ("live", "retired"))
     try:
@@ -96,7 +96,6 @@ async def is_equal(home: Home, channel: str) -> bool:
 
 @BOTH_ENGINES
 async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str) -> None:
-    """Shows that a comparison of a sound home changes nothing."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     home.drop(f"{channel}/travel.pdf", TRAVEL)
@@ -109,7 +108,7 @@ async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str)
 
 @BOTH_ENGINES
 async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -> None:
-    """Shows that a publication which vanished, or a whole tenant, comes back under a new id."""
+    """Covers a lost publication and a lost tenant; the successor has a new id."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     live = await home.until_found(channel, "marzipan", "leave.pdf")
@@ -125,7 +124,7 @@ async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -
 
 @BOTH_ENGINES
 async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Home, channel: str) -> None:
-    """Shows that objects of a removed or unknown publication are no hits, and do not stay."""
+    """Covers objects of a removed or unknown publication."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
@@ -139,13 +138,13 @@ async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Ho
 
 
 def ghost(publication: UUID) -> IndexedChunk:
-    """Return a chunk that nobody published."""
+    """Return a chunk of an unknown publication."""
     return IndexedChunk(publication, 0, "resurrect", "resurrect", 1, 1, (), ())
 
 
 @BOTH_ENGINES
 async def test_a_tenant_of_nobody_goes_only_from_an_index_of_our_own(home: Home, channel: str) -> None:
-    """Shows that a shared server's other tenants are left alone, since another home may own them."""
+    """Shows that other tenants of a shared server are left alone, because another home may own them."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
@@ -158,7 +157,7 @@ async def test_a_tenant_of_nobody_goes_only_from_an_index_of_our_own(home: Home,
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: str, damage: str) -> None:
-    """Shows that the store heals from the folder: at once, without a new version or a second reading."""
+    """The document gets neither a new version nor a second reading."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     live = await home.until_found(channel, "marzipan", "leave.pdf")
@@ -180,7 +179,7 @@ async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: 
 async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_throughout(
     home: Home, channel: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a document waits for its file's new name to settle, although its copy is lost."""
+    """Shows that the document waits for the new name to settle, although its blob is lost."""
     caplog.set_level("INFO")
     serving = await home.serve(stop_at="quick", settle_seconds=1.0)
     old = home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -198,12 +197,12 @@ async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_thro
 
 
 async def has_no_reason(home: Home, channel: str) -> bool:
-    """True if nothing is wrong with the channel's documents any more."""
+    """True if no document of the channel has a problem."""
     return all(one.reason is None for one in (await home.documents(channel)).values())
 
 
 async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -> None:
-    """Shows that what was ingested by hand still answers, and says what to do about its copy."""
+    """A document that was ingested manually stays live and says what to do."""
     folder = home.path / "by hand"
     folder.mkdir()
     (folder / "leave.pdf").write_bytes(LEAVE)
@@ -228,7 +227,7 @@ async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -
     ],
 )
 async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: str) -> None:
-    """Shows that a lost file of a reading costs one more reading; the document answers meanwhile."""
+    """Shows that the document stays live during the new reading."""
     serving = await home.serve()
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until(lambda: is_full(home, channel))
@@ -247,19 +246,19 @@ async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: s
 
 
 async def is_full(home: Home, channel: str) -> bool:
-    """True if the one document answers with vectors."""
+    """True if the only document is live with vectors."""
     return {one.rung for one in (await home.documents(channel)).values()} == {"full"}
 
 
 class BusyBlobs(Blobs):
-    """Blobs that something arrives at while they are listed."""
+    """A blob store that receives a file while it is being listed."""
 
     def __init__(self, root: Path, arrive: Callable[[], Coroutine[Any, Any, None]]) -> None:
         super().__init__(root)
         self._loop, self._arrive = asyncio.get_running_loop(), arrive
 
     def listed(self, shelves: Iterable[str]) -> dict[str, StoredFile]:
-        """What lay there before it arrived."""
+        """List, then let the file arrive, and return the earlier listing."""
         found = super().listed(shelves)
         asyncio.run_coroutine_threadsafe(self._arrive(), self._loop).result(60)
         return found
@@ -268,14 +267,14 @@ class BusyBlobs(Blobs):
 async def test_a_file_that_arrives_while_the_disk_is_listed_is_not_taken_for_lost(
     home: Home, channel: str
 ) -> None:
-    """Shows that the comparison removes no blob that SQL learnt of after the disk was listed."""
+    """Shows that no blob is removed that was added to SQL after the disk was listed."""
     home.blobs = BusyBlobs(home.path / "blobs", lambda: home.store(channel, "leave.pdf", LEAVE))
     assert await reconcile(home.ingestion()) == {}
     assert home.blobs.path(hashlib.sha256(LEAVE).hexdigest()).read_bytes() == LEAVE
 
 
 async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, channel: str) -> None:
-    """Shows that an orphan blob, reading or draft goes, and that a young one may still arrive in SQL."""
+    """Covers blobs, readings and drafts; recent ones may still be added to SQL."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
@@ -296,7 +295,7 @@ async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, chann
 
 
 async def test_one_process_reconciles_at_a_time(home: Home) -> None:
-    """Shows that a second process leaves it be, until the first is done or its turn is over."""
+    """Shows that a second process skips it until the first is done or its lease expires."""
     second, sql = home.ingestion(lease_seconds=2), Inventory(home.database)
     assert await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=True)
     assert await second.reconcile() is None
@@ -310,7 +309,7 @@ async def test_one_process_reconciles_at_a_time(home: Home) -> None:
 
 @BOTH_ENGINES
 async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home, channel: str) -> None:
-    """Shows that all of today is back, nothing deleted answers, and nothing of the lost day is left over."""
+    """Today's files are read again, deleted files are not live, and no orphan is left."""
     serving = await home.serve()
     home.drop(f"{channel}/leave.pdf", LEAVE)
     gone = home.drop(f"{channel}/gone.pdf", pdf("Gone\nThe walnut clause ends today."))
@@ -348,13 +347,13 @@ async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home,
 
 
 def back_up(source: Path, target: Path) -> None:
-    """A copy as SQLite makes it beside a running program."""
+    """Copy an SQLite database online."""
     with closing(sqlite3.connect(source)) as connection, closing(sqlite3.connect(target)) as copy:
         connection.backup(copy)
 
 
 async def restore(home: Home, copy: Path) -> None:
-    """Put the copy in the place of the database, while nobody has it open."""
+    """Replace the database by the copy while it is closed."""
     await home.database.aclose()
     for end in ("", "-wal", "-shm"):
         (home.path / f"footnote.db{end}").unlink(missing_ok=True)
@@ -364,7 +363,7 @@ async def restore(home: Home, copy: Path) -> None:
 
 
 async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
-    """True if the file's document has come to this."""
+    """True if the file's document has this state."""
     one = (await home.documents(channel)).get(file)
     return one is not None and one.state == state
 
@@ -373,7 +372,7 @@ async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
 async def test_an_index_of_yesterday_is_brought_up_to_today(
     home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Shows that an old data folder loses nothing of today and shows nothing of yesterday."""
+    """Shows that an old data folder loses no current document and shows no outdated one."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     home.drop(f"{channel}/stays.pdf", pdf("Stays\nThe copper clause stays."))
@@ -405,7 +404,7 @@ async def test_an_index_of_yesterday_is_brought_up_to_today(
 
 
 async def reconcile_until_equal(home: Home, serving: Ingestion, channel: str) -> None:
-    """Reconcile as often as it takes: what was retired leaves after a grace."""
+    """Reconcile until the index equals SQL: retired publications leave after a grace period."""
 
     async def is_so() -> bool:
         await serving.reconcile()
@@ -415,7 +414,7 @@ async def reconcile_until_equal(home: Home, serving: Ingestion, channel: str) ->
 
 
 async def test_a_lost_blob_is_copied_when_it_is_asked_for(home: Home, channel: str) -> None:
-    """Shows that no scan is waited for, of a folder that has none either; what lies nowhere is counted."""
+    """Works without a scan, even for a folder that has none; a blob without a file is counted."""
     folder = home.path / "by hand"
     folder.mkdir()
     for name, data in (("leave.pdf", LEAVE), ("travel.pdf", TRAVEL)):

@@ -1,4 +1,4 @@
-"""Descriptions by a vision endpoint: a picture of a figure each, and a failure costs no more than that."""
+"""Figure descriptions by a vision endpoint; a failure costs only the description."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIGURE = Figure(1, Box(0, 0, 1, 1), FigureKind.UNKNOWN, False, 0, (), "Figure 1"
 
 @dataclass
 class Eye:
-    """An endpoint that looks at pictures; ``status`` is what it answers with."""
+    """A fake vision endpoint that answers with ``status``."""
 
     url: str = ""
     status: int = 200
@@ -39,7 +39,7 @@ class Eye:
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     async def look(self, request: web.Request) -> web.Response:
-        """One picture."""
+        """Answer one image."""
         self.asked.append({**await request.json(), "key": request.headers["Authorization"]})
         if not isinstance(self.said, str):
             return web.json_response(self.said, status=self.status)
@@ -67,7 +67,7 @@ async def seeing() -> AsyncIterator[Eye]:
 
 @pytest.mark.long
 async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_path: Path) -> None:
-    """Shows the crop and the caption that are sent, and a description that is found and never quoted."""
+    """Crop and caption are sent; the description is searchable and never quoted."""
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
     async with seeing() as eye:
@@ -93,7 +93,7 @@ async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_pa
     ("status", "said"), [(500, {"error": {}}), (401, {"error": {}}), (200, {}), (200, "")]
 )
 async def test_an_endpoint_that_fails_costs_the_description_only(status: int, said: object) -> None:
-    """Whatever it answers, nothing is raised and nothing is said; it is told as a call that failed."""
+    """Shows that no error is raised, whatever it answers, and that the call is reported as failed."""
     async with seeing() as eye:
         eye.status, eye.said = status, said
         picture = RenderedPage(b"x", "image/png", 1, 1)
@@ -105,23 +105,23 @@ async def test_an_endpoint_that_fails_costs_the_description_only(status: int, sa
 
 
 class Painter:
-    """Draws a page but for the second one."""
+    """Renders a dot for any page but the second."""
 
     async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
-        """Return a dot."""
+        """Return a dot, or raise for page 2."""
         if page == 2:
             raise NoPages("page 2 is damaged and cannot be drawn")
         return RenderedPage(b"x", "image/png", 1, 1)
 
 
 class Moody:
-    """Says what is prepared, in turn."""
+    """Returns prepared descriptions in turn."""
 
     def __init__(self, *said: str | None) -> None:
         self.said = list(said)
 
     async def describe(self, picture: RenderedPage, caption: str) -> str | None:
-        """Return the next one."""
+        """Return the next description."""
         return self.said.pop(0)
 
 
@@ -136,7 +136,7 @@ async def described(home: Home, model: Moody, figures: Sequence[Figure]) -> list
 async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_away_is_left_alone(
     home: Home,
 ) -> None:
-    """A description that is there already is not asked for again."""
+    """Existing descriptions are kept, and the circuit breaker opens after MAX_FAILURES."""
     figures = [FIGURE, replace(FIGURE, page=2), replace(FIGURE, description="Known."), FIGURE]
     assert await described(home, Moody("One.", "Two."), figures) == ["One.", "", "Known.", "Two."]
     away = Moody(*[None] * MAX_FAILURES)
@@ -145,7 +145,7 @@ async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_awa
 
 
 async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home: Home) -> None:
-    """Nobody waits a minute for each of ten thousand; after a rest it is asked again."""
+    """Shows that it is called again only after REST_SECONDS."""
 
     async def at_once() -> None:
         pass
@@ -159,7 +159,7 @@ async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home
 
 
 def test_another_vision_model_describes_every_figure_anew() -> None:
-    """The generation of the full rung names it; that of the quick one does not."""
+    """The generation of the full rung includes the model, the quick one's does not."""
     embedder = TermEmbedder("terms")
     made = [
         generations_of(IngestionSettings(vision_url="http://x/v1", vision_model=model), embedder)

@@ -1,4 +1,4 @@
-"""Full readings wait for what they need, and leave alone whoever asks for it."""
+"""Full readings wait for engines and respect their rate limits."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from storage.text.sentences import quotables
 
 
 class TiredEmbedder(TermEmbedder):
-    """Wants to be left alone for ten minutes."""
+    """An embedder that asks for a pause of ten minutes."""
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """Refuses."""
+        """Raise EmbedderUnavailable with `retry_after`."""
         raise EmbedderUnavailable("the embeddings endpoint has had enough", retry_after=600)
 
 
 class Unneeded(ChunkingClient):
-    """Never asked."""
+    """A chunking client that must not be used."""
 
     def __init__(self) -> None:
         pass
 
 
 async def at_once() -> None:
-    """It is always quiet."""
+    """Wait for nothing."""
 
 
 async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> None:
-    """Shows that Retry-After is kept to, however many documents wait for vectors."""
+    """Shows that Retry-After is respected, however many documents wait for vectors."""
     home.embedder = TiredEmbedder("tired")
     for number in range(2):
         home.drop(f"hr/{number}.pdf", pdf(f"Leave\nThere are {number} kinds of marzipan leave."))
@@ -69,30 +69,30 @@ async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> 
 
 
 class BrokenViewer:
-    """Reads every PDF once, and looks at none."""
+    """Reads every PDF once, and renders none."""
 
     def __init__(self, pdf: PdfProcess) -> None:
         self._pdf = pdf
         self._fetched: set[Path] = set()
 
     async def fetch(self, path: Path) -> bytes:
-        """Reads it at the first try."""
+        """Read the file the first time; raise afterwards."""
         if path in self._fetched:
             raise ReaderKilled("the reader crashed on this file; export the PDF again")
         self._fetched.add(path)
         return await self._pdf.fetch(path)
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Refuses."""
+        """Raise ReaderKilled."""
         raise ReaderKilled("the file takes too long")
 
     async def fetch_ocr(self, path: Path, page: int) -> bytes:
-        """Refuses."""
+        """Raise ReaderKilled."""
         raise ReaderKilled("the page takes too long")
 
 
 async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(home: Home) -> None:
-    """Shows that the full rung never takes away what the quick one found: it adds vectors to it."""
+    """Shows that the full rung then only adds vectors to the quick reading."""
     home.embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf("Leave\nThere are seven kinds of marzipan leave."))
     await home.serve(layout=True, pdf=BrokenViewer(home.pdf))
@@ -104,7 +104,7 @@ async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(h
 
 @pytest.mark.long
 async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_one(home: Home) -> None:
-    """Shows that a file of the right length and the wrong bytes is noticed by whoever needs it, and heals."""
+    """Shows that a file of the right length with wrong bytes is detected on use and repaired."""
     home.embedder = embedder = TermEmbedder("terms")
     embedder.left = 0
     home.drop("hr/leave.pdf", pdf("Leave\nThere are seven kinds of marzipan leave."))
@@ -119,7 +119,7 @@ async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_on
 
 
 async def test_a_full_reading_stands_on_the_layout_of_its_pages(home: Home) -> None:
-    """Shows a table as Markdown after the flip, and a link's page and mark where they were before it."""
+    """A table becomes Markdown after the flip; page and mark of earlier links are unchanged."""
     home.embedder = embedder = TermEmbedder("terms")
     embedder.left = 0
     home.drop(
@@ -139,7 +139,7 @@ async def test_a_full_reading_stands_on_the_layout_of_its_pages(home: Home) -> N
 
 
 async def test_a_scan_is_read_by_ocr_and_a_blank_one_is_refused(home: Home) -> None:
-    """Shows that a PDF of pictures is no failure: its full reading has the words that OCR found."""
+    """The full reading of a PDF of images has the words that OCR found."""
     home.embedder = TermEmbedder("terms")
     home.drop("hr/scan.pdf", picture_pdf("The marzipan cupboard is opened by two people."))
     home.drop("hr/blank.pdf", pdf(""))
@@ -158,7 +158,6 @@ async def test_a_scan_is_read_by_ocr_and_a_blank_one_is_refused(home: Home) -> N
 
 
 async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -> None:
-    """Shows that a scan of nothing ends as every file that cannot be read: with a sentence."""
     home.embedder = TermEmbedder("terms")
     home.drop("hr/scan.pdf", picture_pdf(""))
     await home.serve()
@@ -175,7 +174,7 @@ TWO = "Leave\nThere are seven kinds of marzipan leave. Ask your manager for a fo
 
 
 async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: Home) -> None:
-    """Shows that a question finds them in the reading that answers, in the embedder's own space."""
+    """Shows that they are found in the live reading, in the embedder's own space."""
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))
     await home.serve()
@@ -193,7 +192,7 @@ async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: H
 
 
 async def test_sentences_can_be_left_without_vectors(home: Home) -> None:
-    """Shows that the switch spares their cost, and that they are made up for once it is on again."""
+    """Shows that they are computed later, once the switch is on again."""
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))
     without = await home.serve(sentence_vectors=False)

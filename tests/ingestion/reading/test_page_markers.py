@@ -1,4 +1,4 @@
-"""Page markers from a file to what a model reads: through the limited child, the chunks on disk and back."""
+"""Page markers from a PDF to the model's prompt: through the confined child and the chunks on disk."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DECEIVING = (
 
 
 def page(number: int, lines: int = 8) -> str:
-    """Sentences whose every word of letters ends in the number of its page."""
+    """Return sentences in which each word ends in its page number."""
     return "\n".join(
         f"Otter{number} and kestrel{number} guard{number} gate{line}n{number}." for line in range(lines)
     ).replace("and", f"and{number}")
 
 
 def labelled(*pages: str) -> bytes:
-    """Return a file whose printed page numbers are i, ii, A-1, A-2 ..."""
+    """Return a file with the page labels i, ii, A-1, A-2 ..."""
     with pymupdf.open(stream=pdf(*pages), filetype="pdf") as document:
         document.set_page_labels([
             {"startpage": 0, "style": "r"}, {"startpage": 2, "prefix": "A-", "style": "D"},
@@ -49,7 +49,7 @@ FILES = {
 
 
 def shown_pages(chunk: Chunk) -> list[tuple[int, str]]:
-    """(page, text) of what follows each marker."""
+    """Return page and text after each marker."""
     shown = with_page_markers(chunk.text, chunk.page_starts)
     before, *parts = MARKER.split(shown)
     assert before == ""
@@ -58,7 +58,7 @@ def shown_pages(chunk: Chunk) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("kind", FILES)
 async def test_every_word_a_model_reads_stands_under_its_own_page(home: Home, kind: str) -> None:
-    """Whatever the pages are, hold or call themselves: physical pages, and no more than 400 tokens on."""
+    """Markers are physical page numbers, whatever the labels or contents, at most 400 tokens apart."""
     home.drop("hr/file.pdf", FILES[kind])
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)
     (reading,) = [one for one in await home.rows(ReadingRow) if one.state == "done"]

@@ -1,4 +1,4 @@
-"""A new parser, chunker or embedder: every content is read again, and the old reading answers meanwhile."""
+"""A new parser, chunker or embedder: every content is read again while the old reading stays live."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ FILES = {
     )
     for number in range(3)
 }
-# One page each: to lay one out takes a second of computing.
+# One page each: laying out a page takes a second of CPU.
 SHORT_FILES = {name: pdf(f"Leave\nThe marzipan leave of {name} has 4 days.") for name in FILES}
 
 
 @pytest.fixture
 def first(home: Home) -> TermEmbedder:
-    """The embedder that the home begins with."""
+    """The embedder that the home starts with."""
     home.embedder = TermEmbedder("first_embedder")
     return home.embedder
 
 
 async def answering(home: Home) -> list[ReadingRow]:
-    """Return the readings that answer."""
+    """Return the live readings."""
     query = (
         select(ReadingRow)
         .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
@@ -53,14 +53,14 @@ async def answering(home: Home) -> list[ReadingRow]:
 
 
 async def found(home: Home) -> set[str]:
-    """Return the files that a question by words finds, by the rule that every question keeps."""
+    """Return the files found by words, under the live-only rule."""
     where, live = await home.channel("hr"), LiveIndex(home.index, home.catalog, home.embedder.space)
     result = await live.find(where, analyze("marzipan"), None, limit=200)
     return {one.file for one in result.publications.values()}
 
 
 async def until_read(home: Home, serving: Ingestion, rung: Rung = Rung.FULL) -> None:
-    """Wait until everything answers in an ingestion's own generation; all of it is found all the time."""
+    """Wait until everything is live in the ingestion's generation; all files must be found all the time."""
     wanted = serving.generations.of(rung)
 
     async def is_read() -> bool:
@@ -71,7 +71,7 @@ async def until_read(home: Home, serving: Ingestion, rung: Rung = Rung.FULL) -> 
 
 
 async def begin(home: Home, files: dict[str, bytes] = FILES, **settings: object) -> None:
-    """Serve the files until all of them answer at full rung, and stop."""
+    """Serve the files until all of them are live at the full rung, then stop."""
     for name, data in files.items():
         home.drop(f"hr/{name}", data)
     serving = await home.serve(**settings)
@@ -81,7 +81,7 @@ async def begin(home: Home, files: dict[str, bytes] = FILES, **settings: object)
 
 
 async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
-    """Return the publications that a question's vector finds, hidden ones left out."""
+    """Return the publications found by vector, without hidden ones."""
     where = await home.channel("hr")
     (vector,) = await embedder.aembed(["marzipan leave"])
     hidden = Filters(hidden=await home.catalog.hidden(where.id))
@@ -92,7 +92,7 @@ async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
 async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answers(
     home: Home, first: TermEmbedder
 ) -> None:
-    """Shows that an old full reading gives way to a new full one, never to a new quick one."""
+    """Shows that an old full reading is replaced by a new full one, never by a new quick one."""
     await begin(home)
     before = {row.id for row in await home.rows(ReadingRow)}
     serving = await home.serve(chunk_tokens=50)
@@ -119,7 +119,7 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
 async def test_an_older_version_keeps_what_was_read_of_it(
     home: Home, first: TermEmbedder, is_embedder_new: bool
 ) -> None:
-    """Shows that its full reading outlives a change of settings, whether of both rungs or of one."""
+    """Survives a change of settings, of both rungs or of one."""
     name = "leave-0.pdf"
     await begin(home, SHORT_FILES | {name: FILES[name]})
     old = hashlib.sha256(FILES[name]).hexdigest()
@@ -149,7 +149,7 @@ async def test_an_older_version_keeps_what_was_read_of_it(
 
 
 async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
-    """True if another content than the old one answers, in the full generation of an ingestion."""
+    """True if only other contents than the old one are live, in the ingestion's full generation."""
     rows = await answering(home)
     return bool(rows) and all(
         row.sha256 != old and row.generation == serving.generations.full for row in rows
@@ -160,7 +160,7 @@ async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
 async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that the same command brings a home without a service up to date."""
+    """Shows that the same command updates a home without a service."""
     folder, hr = tmp_path / "docs", await home.channel("hr")
     folder.mkdir()
     for name, data in FILES.items():
@@ -176,7 +176,7 @@ async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_progra
 async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vectors(
     home: Home, first: TermEmbedder
 ) -> None:
-    """Shows that each space finds its own publications, and that words find what has no vector in it yet."""
+    """Each space finds its own publications; words find those without vectors in the new space."""
     await begin(home)
     second = TermEmbedder("second_embedder", 48)
     second.left = 0
@@ -198,7 +198,7 @@ async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vecto
 
 @pytest.mark.long
 async def test_a_full_reading_that_is_cut_off_goes_on_where_it_was(home: Home, first: TermEmbedder) -> None:
-    """Shows that no chunk is embedded twice, however often the work begins anew."""
+    """Shows that no chunk is embedded twice, however often it restarts."""
     for name, data in FILES.items():
         home.drop(f"hr/{name}", data)
     for allowed in (2, 4, 4, None):
@@ -223,7 +223,7 @@ async def _is_used_up(embedder: TermEmbedder) -> bool:
 async def test_settings_that_are_changed_back_find_their_readings_again(
     home: Home, first: TermEmbedder
 ) -> None:
-    """Shows that what answers all the time is not read a second time, and that the detour is cleaned away."""
+    """Shows that live readings are not read again, and that the detour is cleaned up."""
     await begin(home)
     before = {row.id for row in await home.rows(ReadingRow)}
     embedded = len(first.texts)
@@ -254,7 +254,7 @@ async def test_settings_that_are_changed_back_find_their_readings_again(
 
 @pytest.mark.long
 async def test_quick_readings_that_answer_give_way_to_new_quick_ones(home: Home, first: TermEmbedder) -> None:
-    """Shows the same for a home that stops at quick."""
+    """Covers a home that stops at quick."""
     for name, data in FILES.items():
         home.drop(f"hr/{name}", data)
     old = await home.serve(stop_at="quick")
@@ -266,7 +266,7 @@ async def test_quick_readings_that_answer_give_way_to_new_quick_ones(home: Home,
 
 
 async def test_a_full_reading_is_never_replaced_by_a_quick_one(home: Home, first: TermEmbedder) -> None:
-    """Shows that a home told to stop at quick keeps the better readings that it has."""
+    """Shows that a home that stops at quick keeps its full readings."""
     await begin(home)
     before = {row.id for row in await answering(home)}
     serving = await home.serve(stop_at="quick", chunk_tokens=50)
@@ -285,25 +285,25 @@ async def test_a_full_reading_is_never_replaced_by_a_quick_one(home: Home, first
 
 
 class CountingViewer:
-    """A PDF process that counts how often pages are looked at."""
+    """A PDF process that counts page layouts."""
 
     def __init__(self, home: Home) -> None:
         self.looks = 0
         self._pdf = home.pdf
 
     async def fetch(self, path: Path) -> bytes:
-        """Reads."""
+        """Read."""
         return await self._pdf.fetch(path)
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Looks."""
+        """Count and lay out."""
         self.looks += 1
         return await self._pdf.lay_out(path, first, last)
 
 
 @pytest.mark.long
 async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
-    """Shows that the costly part of a full reading is done once a content, unless its files are damaged."""
+    """Shows that layout runs once per content, unless its files are corrupt."""
     viewer = CountingViewer(home)
     await begin(home, SHORT_FILES, layout=True, pdf=viewer)
     assert viewer.looks == len(FILES)
@@ -321,16 +321,16 @@ async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEm
 
 
 class Refusing:
-    """A PDF reader that cannot read anything any more."""
+    """A PDF reader that refuses every file."""
 
     async def fetch(self, path: Path) -> bytes:
-        """Refuse."""
+        """Raise ReaderKilled."""
         raise ReaderKilled("It needs more memory than the limit.")
 
 
 @pytest.mark.long
 async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home, first: TermEmbedder) -> None:
-    """Shows that a content which fails only now goes on answering, and that its reason is told."""
+    """Shows that it stays live, and that the reason is shown."""
     await begin(home)
     serving = home.ingestion(chunk_tokens=50, pdf=Refusing())
     await serving.start(home.inbox)
@@ -350,7 +350,7 @@ async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home,
 
 
 async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, first: TermEmbedder) -> None:
-    """Shows that a drop during a re-reading of everything does not wait for all of it, on both rungs."""
+    """Shows that a new file does not wait for the rereading of everything, on both rungs."""
     await begin(home)
     newer = home.ingestion(chunk_tokens=50)
     async with home.database.transaction() as session:
@@ -369,7 +369,7 @@ async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, fi
 async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
     home: Home, first: TermEmbedder
 ) -> None:
-    """Shows that the same bytes in another channel are new there, and wait for nothing."""
+    """Shows that the same bytes are new in another channel, and read first."""
     await begin(home)
     newer = home.ingestion(chunk_tokens=50)
     async with home.database.transaction() as session:
@@ -384,7 +384,7 @@ async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
 
 
 async def store(home: Home, generations: Generations, file: str, data: bytes, channel: str = "hr") -> None:
-    """Take a file as a scan would, and plan it in these generations."""
+    """Store a file as a scan would, and plan it in these generations."""
     await home.store(channel, file, data)
     async with home.database.transaction() as session:
         await plan(session, generations, [row.sha256 for row in await home.rows(ReadingRow)])
@@ -394,7 +394,7 @@ async def store(home: Home, generations: Generations, file: str, data: bytes, ch
 async def test_of_two_processes_with_different_settings_the_later_one_decides(
     home: Home, first: TermEmbedder
 ) -> None:
-    """Shows that two of them do not undo each other's work for ever, and that both take what is new."""
+    """Shows that they do not undo each other's work for ever, and that both read new files."""
     await begin(home)
     older = await home.serve()
     later = await home.serve(chunk_tokens=50)

@@ -1,4 +1,4 @@
-"""Vectors of sentences: where the work is done."""
+"""Sentence vectors are prepared off the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.embeddings.vector_cache import VectorCache
 
 
 class Texts(list[str]):
-    """Texts that know which threads went through them."""
+    """Texts that record the threads that iterate over them."""
 
     def __init__(self, *texts: str) -> None:
         super().__init__(texts)
@@ -25,11 +25,11 @@ class Texts(list[str]):
 
 
 async def ignore() -> None:
-    """Nothing more urgent runs."""
+    """Do nothing."""
 
 
 async def test_texts_are_split_off_the_loop(home: Home) -> None:
-    """Shows that the splitting of a long document into sentences keeps no question waiting."""
+    """Shows that splitting a long document into sentences delays no question."""
     texts = Texts("Staff get leave. Leave lasts a week.", "A second passage is here. It has two sentences.")
     embedder = SentenceEmbedder(home.embedder, VectorCache(home.database, of_sentences=True))
     vectors = await embedder.embed(texts, ignore)

@@ -1,4 +1,4 @@
-"""What a scan sees in a folder, and what it passes over."""
+"""Scans of local folders: found and skipped files."""
 
 import ctypes
 import os
@@ -19,17 +19,17 @@ from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
 
 T = TypeVar("T")
 CAPABILITY_VERSION = 0x20080522
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root read everything.
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with these root may read everything.
 OVERRIDES = 1 << 1 | 1 << 2
 
 
 def scan(root: Path) -> Scan:
-    """One complete look at a folder."""
+    """Scan a folder once."""
     return LocalSource(str(root)).scan()
 
 
 def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
-    """Shows that files are found by their path inside the folder."""
+    """Files are identified by their path inside the folder."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     for name in ("one.pdf", "TWO.PDF", "a/b/three.Pdf"):
         (tmp_path / name).write_bytes(b"x")
@@ -39,7 +39,7 @@ def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_
 
 
 def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path: Path) -> None:
-    """Shows that a single file costs one look, and that a link or a missing file is nothing."""
+    """A link or a missing file yields none."""
     for name in ("one.pdf", "two.pdf"):
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "link.pdf").symlink_to("one.pdf")
@@ -77,7 +77,7 @@ def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path:
     ],
 )
 def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) -> None:
-    """Shows that unfinished copies and other programs' files are no documents."""
+    """Covers partial copies and other programs' files."""
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x")
@@ -85,7 +85,7 @@ def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) 
 
 
 def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path) -> None:
-    """Shows that nothing but a regular file is taken, so no link leads out of the folder."""
+    """Shows that only regular files count, so that no link leads out of the folder."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "secret.pdf").write_bytes(b"x")
@@ -98,7 +98,7 @@ def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path)
 
 
 def test_what_people_dropped_that_is_no_pdf_is_named_with_its_reason(tmp_path: Path) -> None:
-    """Shows that documents of other kinds and links are named, and other programs' leftovers are not."""
+    """Other kinds of documents and links are listed, other programs' leftovers are not."""
     (tmp_path / "deep").mkdir()
     for name in ("deep/plan.docx", "notes.txt", "Thumbs.db", "~$plan.docx", "half.pdf.part", "read.pdf"):
         (tmp_path / name).write_bytes(b"x")
@@ -110,14 +110,13 @@ def test_what_people_dropped_that_is_no_pdf_is_named_with_its_reason(tmp_path: P
 
 
 def test_a_folder_of_photographs_is_told_by_some_of_them(tmp_path: Path) -> None:
-    """Shows that files which are no documents never fill a table."""
     for number in range(MAX_STRANGERS + 5):
         (tmp_path / f"{number:04}.jpg").write_bytes(b"x")
     assert len(scan(tmp_path).strangers) == MAX_STRANGERS
 
 
 def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Path) -> None:
-    """Shows that an undecodable name neither stops the scan nor reaches SQL as it is."""
+    """Shows that it neither stops the scan nor reaches SQL unescaped."""
     raw = os.fsencode(tmp_path) + b"/caf\xe9\n.pdf"
     with open(raw, "wb") as file:
         file.write(b"x")
@@ -127,7 +126,7 @@ def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Pat
 
 
 def test_two_different_names_never_come_out_the_same() -> None:
-    """Shows that escaping cannot make one document of two files."""
+    """Shows that two files never become one document."""
     names = [
         "a\udce9.pdf",
         "a\\xe9.pdf",
@@ -141,20 +140,19 @@ def test_two_different_names_never_come_out_the_same() -> None:
 
 
 def test_ordinary_names_in_any_script_stay_as_they_are() -> None:
-    """Shows that only what cannot be shown is escaped."""
     for name in ("Prüfanweisung 7.pdf", "手順書.pdf", "a b (1).pdf"):
         assert safe_name(("x", name)) == f"x/{name}"
 
 
 def test_a_missing_root_is_a_problem_and_not_an_empty_folder(tmp_path: Path) -> None:
-    """Shows that an outage is told from a folder whose files were taken away."""
+    """Shows that an outage is distinguished from a folder whose files were deleted."""
     seen = scan(tmp_path / "gone")
     assert seen.is_gone
     assert "missing" in (seen.problem or "")
 
 
 def test_the_first_level_tells_folders_from_loose_pdfs(tmp_path: Path) -> None:
-    """Shows what becomes a channel of an inbox, and what is nobody's."""
+    """Folders become channels of an inbox; loose files belong to none."""
     for name in ("hr", ".hidden", "@eaDir"):
         (tmp_path / name).mkdir()
     (tmp_path / "loose.pdf").write_bytes(b"x")
@@ -195,7 +193,7 @@ def test_the_corpus_of_odd_names_is_seen_one_by_one_and_shown_safely(tmp_path: P
 
 
 def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> None:
-    """Shows that letters composed in two ways, and upper and lower case, make two documents and a remark."""
+    """Shows that Unicode normalization forms and letter case make two documents and a remark."""
     for name in ("caf\u00e9.pdf", "cafe\u0301.pdf", "Plan.pdf", "plan.pdf", "other.pdf"):
         (tmp_path / name).write_bytes(b"x")
     seen = scan(tmp_path)
@@ -204,7 +202,7 @@ def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> 
 
 
 def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: Path) -> None:
-    """Shows that a hard link is told to the admins: somebody else may write through it."""
+    """Admins are warned because another user may write through the other name."""
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "elsewhere.pdf").write_bytes(b"x")
@@ -215,7 +213,7 @@ def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: P
 
 
 def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
-    """Shows that it is tried again whatever its look says, as on shares with rights of their own."""
+    """Shows that it is retried whatever its stat says, as on shares with permissions of their own."""
     path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
     path.write_bytes(b"x")
     path.chmod(0)
@@ -231,28 +229,28 @@ def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on
 
 
 def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
-    """Shows that what lay on a disk connected inside the folder is not gone because the disk is."""
+    """Shows that files of a disk mounted inside the folder are not deleted with the mount."""
     (tmp_path / "a.pdf").write_bytes(b"x")
     (tmp_path / "disk").mkdir()
     devices: dict[tuple[str, ...], int] = {}
     assert local.scan(tmp_path, devices, lambda: None).problem is None
-    devices[("disk",)] += 1  # as it was while another device lay on it
+    devices[("disk",)] += 1  # as if another device had been mounted there
     assert "connect it again" in (local.scan(tmp_path, devices, lambda: None).problem or "")
     assert "connect it again" in (local.scan(tmp_path, devices, lambda: None).problem or "")
 
 
 def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
-    """Shows that looking costs no read: the access times of the files stay as they were."""
+    """Shows that scanning reads no file: the files are not even readable."""
     for number in range(200):
         path = tmp_path / f"{number % 10}" / f"{number}.pdf"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")
         path.chmod(0)
-    assert len(as_user(lambda: scan(tmp_path)).files) == 200  # nobody could have opened one
+    assert len(as_user(lambda: scan(tmp_path)).files) == 200  # none could have been opened
 
 
 def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_path: Path) -> None:
-    """Shows that an admin is told where to look, however odd the name, and that the rest is seen."""
+    """Shows that an admin sees where to look, however odd the name, and that the rest is scanned."""
     (tmp_path / "a.pdf").write_bytes(b"x")
     for name in ("wages", "odd\nname"):
         (tmp_path / name).mkdir(mode=0)
@@ -269,7 +267,7 @@ def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_p
 
 
 def as_user(job: Callable[[], T]) -> T:
-    """Do something without root's right to read what its owner may not."""
+    """Run a job without root's capability to read other users' files."""
     if os.geteuid() != 0:
         return job()
     with ThreadPoolExecutor(1) as pool:
@@ -277,7 +275,7 @@ def as_user(job: Callable[[], T]) -> T:
 
 
 def _without_override(job: Callable[[], T]) -> T:
-    """Give up two capabilities of root in this thread only; the thread ends afterwards."""
+    """Drop two capabilities of root in this thread only, then run the job; the thread ends afterwards."""
     libc = ctypes.CDLL(None)
     header, sets = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, sets) == 0
@@ -287,7 +285,7 @@ def _without_override(job: Callable[[], T]) -> T:
 
 
 def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Path) -> None:
-    """Shows that a path which is too long for the kernel is a problem, and keeps nothing else unseen."""
+    """Shows that it is a problem, and that the rest of the folder is scanned."""
     folder, length = os.open(tmp_path, os.O_RDONLY), len(str(tmp_path))
     while length < 3900:
         name = "d" * min(200, 3900 - length)
@@ -305,7 +303,7 @@ def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Pat
 
 
 def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path) -> None:
-    """Shows that no more is copied than was seen, however much a writer goes on adding."""
+    """Shows that no more is copied than the size at the scan."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"x" * 3_000_000)
 
@@ -322,7 +320,7 @@ def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path
 
 
 def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path) -> None:
-    """Shows that neither the file nor a folder above it can be exchanged for a link, and nothing blocks."""
+    """Shows that neither the file nor a parent folder can be swapped, and that a pipe does not block."""
     (tmp_path / "secret.pdf").write_bytes(b"secret")
     root = tmp_path / "root"
     root.mkdir()
@@ -335,7 +333,7 @@ def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path
 
 
 def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
-    """Shows that a link which is swapped in between the look and the copy is not followed either."""
+    """Covers a link swapped in between scan and copy."""
     (tmp_path / "hr").mkdir()
     (tmp_path / "hr" / "a.pdf").write_bytes(b"whole %%EOF\n")
     source = LocalSource(str(tmp_path / "hr"), follows_link=False)

@@ -1,4 +1,4 @@
-"""What every source does alike, wherever its folder lies: one suite over this machine and four servers."""
+"""Contract of sources, run on local folders and on four kinds of servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingestion.errors import FileChanged, FileRefused, NotAFile
 from ingestion.sources import ScannedFile, Source, open_source
 from storage.errors import BlobsUnavailable
 
-# A server that hangs takes 6 s: the long run has the others do it.
+# A hanging server takes 6 s: the others are left to the long run.
 FAILING = [
     pytest.param(name, marks=[pytest.mark.engine(name), *([] if name == "sftp" else [pytest.mark.long])])
     for name in ("s3", "sftp", "smb", "webdav")
@@ -30,7 +30,7 @@ LIMIT = 10_000_000
 
 
 class LocalFolder:
-    """A folder of this machine; what only servers do, it does not."""
+    """A local folder with the interface of the server fixtures."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class LocalFolder:
         return open_source(self.location)
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file in one go."""
+        """Write a file."""
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_bytes(data)
 
@@ -51,17 +51,17 @@ class LocalFolder:
         (self.folder / name).unlink()
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
         (self.folder / old).rename(self.folder / new)
 
     def vanish(self) -> None:
-        """Take the folder itself away."""
+        """Make the folder itself disappear."""
         self.folder.rename(self.folder.with_name("gone"))
 
 
 @pytest.fixture(params=["local", *REMOTE])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """A fresh folder on each kind of server."""
+    """A new folder on each kind of server."""
     if request.param == "local":
         return LocalFolder(tmp_path / "folder")
     return request.getfixturevalue(f"{request.param}_server").place()
@@ -69,7 +69,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 @pytest.fixture(params=FAILING)
 def share(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """A fresh folder on each server; the server is well again afterwards."""
+    """A new folder on each server; the server is restarted afterwards."""
     server = request.getfixturevalue(f"{request.param}_server")
     yield server.place()
     server.kill()
@@ -85,7 +85,7 @@ def source(place: Place) -> Iterator[Source]:
 
 
 def see(source: Source) -> dict[str, ScannedFile]:
-    """What a scan without a problem sees."""
+    """Scan without a problem and return the files."""
     seen = source.scan()
     assert seen.problem is None
     return seen.files
@@ -94,7 +94,7 @@ def see(source: Source) -> dict[str, ScannedFile]:
 def test_files_are_seen_at_any_depth_and_copied_with_their_hash(
     place: Place, source: Source, tmp_path: Path
 ) -> None:
-    """Shows the ordinary way of a file, one larger than a block included."""
+    """Covers a file larger than a block."""
     large = bytes(range(256)) * 12_000
     place.put("a.pdf", b"one")
     place.put("deep/er/b.pdf", large)
@@ -107,7 +107,7 @@ def test_files_are_seen_at_any_depth_and_copied_with_their_hash(
 
 
 def test_the_end_of_a_file_can_be_read_alone(place: Place, source: Source) -> None:
-    """Shows that a look for the end of a PDF reads no more than that."""
+    """Shows that checking a PDF's end reads no more than that."""
     place.put("a.pdf", b"x" * 100_000 + b"%%EOF")
     place.put("short.pdf", b"%%EOF")
     seen = see(source)
@@ -118,7 +118,7 @@ def test_the_end_of_a_file_can_be_read_alone(place: Place, source: Source) -> No
 
 
 def test_one_file_can_be_looked_at_alone(place: Place, source: Source) -> None:
-    """Shows that a single file looks as it does in a scan, and a missing one is nothing."""
+    """The result equals its entry in a scan; a missing file yields none."""
     place.put("a.pdf", b"one")
     place.put("b.pdf", b"two")
     assert source.scan_file("a.pdf").files == {"a.pdf": see(source)["a.pdf"]}
@@ -127,7 +127,7 @@ def test_one_file_can_be_looked_at_alone(place: Place, source: Source) -> None:
 
 
 def test_names_of_every_kind_reach_their_own_file(place: Place, source: Source, tmp_path: Path) -> None:
-    """Shows that marks which mean something in a URL or a shell mean nothing in a name."""
+    """Shows that URL and shell characters have no meaning in a name."""
     names = ["a b.pdf", "50%41.pdf", "c#1.pdf", "Prüfung 手順.pdf", "it's;ok&x=[1].pdf", "+(1)~.pdf"]
     for name in names:
         place.put(f"sub folder #2/{name}", name.encode())
@@ -139,7 +139,7 @@ def test_names_of_every_kind_reach_their_own_file(place: Place, source: Source, 
 
 
 def test_a_replacement_looks_different(place: Place, source: Source, tmp_path: Path) -> None:
-    """Shows that other bytes are another look, and that the old look cannot be copied any more."""
+    """Shows that the old stat can no longer be copied."""
     place.put("a.pdf", b"one")
     before = see(source)["a.pdf"]
     place.put("a.pdf", b"another")
@@ -165,7 +165,7 @@ def test_renamed_and_deleted_files_are_gone_from_the_next_scan(
 def test_a_file_above_the_limit_is_refused_before_it_is_copied(
     place: Place, source: Source, tmp_path: Path
 ) -> None:
-    """Shows that size alone is enough to say no."""
+    """Shows that the size alone is enough."""
     place.put("a.pdf", b"x" * 1001)
     with pytest.raises(FileRefused, match="FOOTNOTE_MAX_FILE_MB"):
         source.copy(see(source)["a.pdf"], tmp_path / "copy", 1000)
@@ -173,7 +173,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_copied(
 
 
 def test_an_empty_root_is_no_problem_but_a_missing_one_is(place: Place, source: Source) -> None:
-    """Shows that the two can be told apart, so that an outage is never taken for a deletion."""
+    """Shows that an outage is never taken for a deletion."""
     place.put("a.pdf", b"one")
     place.remove("a.pdf")
     assert see(source) == {}
@@ -184,7 +184,7 @@ def test_an_empty_root_is_no_problem_but_a_missing_one_is(place: Place, source: 
 
 
 def test_a_place_that_is_away_is_a_problem_until_it_is_back(share: Place, tmp_path: Path) -> None:
-    """Shows that a killed server deletes nothing, and that the same source finds it again."""
+    """Shows that a killed server deletes no document, and that the same source reconnects."""
     share.put("a.pdf", b"one")
     source = share.source()
     seen = see(source)
@@ -198,11 +198,11 @@ def test_a_place_that_is_away_is_a_problem_until_it_is_back(share: Place, tmp_pa
 
 
 def test_a_server_that_hangs_is_given_up_without_piling_up_threads(share: Place, tmp_path: Path) -> None:
-    """Shows that a silent server is an outage, that asking again costs no thread, and that it comes back."""
+    """Shows that retries use no further thread, and that the source recovers."""
     share.put("a.pdf", b"one")
     source = share.source(share_timeout=2)
     while (listed := source.scan()).problem is not None:
-        pass  # a busy machine may take as long; the test's own limit ends a failure
+        pass  # a busy machine may take this long; the test's own limit ends a failure
     seen = listed.files
     share.pause()
     assert "did not answer" in (source.scan().problem or "")
@@ -212,7 +212,7 @@ def test_a_server_that_hangs_is_given_up_without_piling_up_threads(share: Place,
     assert sum(thread.name == "source" for thread in threading.enumerate()) <= 1
     share.resume()
     while source.scan().problem is not None:
-        pass  # every call waits for the thread that still hangs; the test's own limit ends a failure
+        pass  # every call waits for the hanging thread; the test's own limit ends a failure
     assert set(see(source)) == {"a.pdf"}
     source.close()
 
@@ -223,7 +223,7 @@ def test_a_server_that_hangs_is_given_up_without_piling_up_threads(share: Place,
 def test_wrong_credentials_end_in_a_sentence_that_names_the_variables(
     place: Place, wrong: dict[str, str]
 ) -> None:
-    """Shows that an admin hears what to check, and never the secret itself."""
+    """Shows that the message never contains the secret."""
     place.put("a.pdf", b"one")
     source = place.source(**wrong)
     problem = source.scan().problem or ""

@@ -1,4 +1,4 @@
-"""``footnote ingest``: one folder or file, once, with progress, beside whatever else runs."""
+"""``footnote ingest``: ingests one folder or file once, with progress, next to a running service."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ TRAVEL = pdf("Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room
 
 
 def put(folder: Path, **files: bytes) -> Path:
-    """Return a folder with these PDFs."""
+    """Write these PDFs into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         (folder / f"{name}.pdf").write_bytes(data)
@@ -25,7 +25,7 @@ def put(folder: Path, **files: bytes) -> Path:
 
 
 async def test_a_folder_is_ingested_until_it_answers_and_progress_is_told(home: Home, tmp_path: Path) -> None:
-    """Shows the numbers a person watches, from nothing to everything."""
+    """Covers the reported numbers from start to end."""
     told: list[Progress] = []
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     result = await home.ingestion().ingest(docs, await home.channel("hr"), Rung.QUICK, told.append)
@@ -39,13 +39,12 @@ async def test_a_folder_is_ingested_until_it_answers_and_progress_is_told(home: 
 
 
 async def test_waiting_for_full_waits_for_vectors(home: Home, tmp_path: Path) -> None:
-    """Shows that a single run climbs as far as it is asked to."""
     await home.ingest(put(tmp_path / "docs", leave=LEAVE), "hr", Rung.FULL)
     assert (await home.documents("hr"))["leave.pdf"].rung is Rung.FULL
 
 
 async def test_a_second_run_adds_and_replaces_and_never_deletes(home: Home, tmp_path: Path) -> None:
-    """Shows that a file which is gone from an unwatched folder goes on answering."""
+    """Shows that a file deleted from an unwatched folder stays live."""
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     await home.ingest(docs, "hr")
     (docs / "travel.pdf").unlink()
@@ -59,7 +58,6 @@ async def test_a_second_run_adds_and_replaces_and_never_deletes(home: Home, tmp_
 
 
 async def test_a_run_with_nothing_new_reads_nothing(home: Home, tmp_path: Path) -> None:
-    """Shows that an unchanged folder is done at once."""
     docs = put(tmp_path / "docs", leave=LEAVE)
     await home.ingest(docs, "hr")
     (before,) = (row for row in await home.rows(ReadingRow) if row.rung == "quick")
@@ -70,7 +68,7 @@ async def test_a_run_with_nothing_new_reads_nothing(home: Home, tmp_path: Path) 
 
 
 async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_path: Path) -> None:
-    """Shows that a file is a path of its own, and that its folder can follow later."""
+    """Shows that its folder can be ingested later."""
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     assert (await home.ingest(docs / "leave.pdf", "hr")).files == 1
     assert set(await home.documents("hr")) == {"leave.pdf"}
@@ -82,19 +80,18 @@ async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_pat
 async def test_a_file_that_is_no_pdf_by_name_is_refused_by_name(
     home: Home, tmp_path: Path, name: str
 ) -> None:
-    """Shows that a mistaken path ends with a sentence, not with nothing ingested."""
+    """Shows that a mistyped path ends with a message instead of an empty ingestion."""
     (tmp_path / name).write_bytes(LEAVE)
     with pytest.raises(SettingsError, match=f"^{re.escape(name)} is "):
         await home.ingest(tmp_path / name, "hr")
 
 
 async def test_an_empty_folder_is_no_files(home: Home, tmp_path: Path) -> None:
-    """Shows that a folder may hold nothing yet."""
     assert (await home.ingest(put(tmp_path / "docs"), "hr")).files == 0
 
 
 async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home, tmp_path: Path) -> None:
-    """Shows that one bad file ends as a line of the report, not as an error."""
+    """Shows that a bad file ends as a line of the report, not as an error."""
     docs = put(tmp_path / "docs", leave=LEAVE, page=b"<html></html>" * 50)
     result = await home.ingest(docs, "hr", rest_seconds=1)
     assert (result.files, result.live) == (2, 1)
@@ -106,7 +103,7 @@ async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home
 async def test_each_first_level_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows how a whole tree goes in, channel by channel and apart from each other."""
+    """Loose PDFs are skipped and reported."""
     put(tmp_path / "root" / "hr", leave=LEAVE)
     put(tmp_path / "root" / "travel", travel=TRAVEL)
     put(tmp_path / "root", loose=LEAVE)
@@ -117,6 +114,5 @@ async def test_each_first_level_folder_of_a_root_is_a_channel_and_loose_pdfs_are
 
 
 async def test_a_folder_that_cannot_be_listed_is_said(home: Home, tmp_path: Path) -> None:
-    """Shows that nothing is reported as done that was not seen."""
     with pytest.raises(BlobsUnavailable, match="missing"):
         await home.ingest(tmp_path / "nowhere", "hr")

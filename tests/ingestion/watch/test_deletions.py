@@ -1,4 +1,4 @@
-"""When documents go: asked about or not, approved, undone, and never because a disk was away."""
+"""Deletions: with or without approval, undone, and never because of an unavailable disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from storage.sql.tables import (
 
 
 async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
-    """Return a served folder whose files 0.pdf, 1.pdf, ... all answer."""
+    """Return the folders of a served home whose files 0.pdf, 1.pdf, ... are live."""
     await home.serve(stop_at="quick")
     for number in range(files):
         home.drop(f"{folder}/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
@@ -45,7 +45,7 @@ async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
 
 
 def take_away(home: Home, *numbers: int) -> dict[Path, bytes]:
-    """Delete files; returns what puts them back."""
+    """Delete files; return paths and contents to restore them."""
     gone = {path: path.read_bytes() for path in (home.inbox / "hr" / f"{one}.pdf" for one in numbers)}
     for path in gone:
         path.unlink()
@@ -53,7 +53,7 @@ def take_away(home: Home, *numbers: int) -> dict[Path, bytes]:
 
 
 async def until_asked(home: Home, files: set[str]) -> int:
-    """Wait until exactly these files wait for a word; returns the folder's id."""
+    """Wait until exactly these files await approval; return the folder's id."""
     found: list[int] = []
 
     async def is_asked() -> bool:
@@ -79,7 +79,7 @@ async def until_asked(home: Home, files: set[str]) -> int:
 def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
     lost: int, of_folder: int, before: int, *, asks: bool
 ) -> None:
-    """Shows that a folder never empties unasked, however small it is beside its channel's 100 documents."""
+    """Shows that a folder is never emptied without it, however small next to the channel's 100 documents."""
     assert needs_approval(lost, of_folder, 100, 0.5, before=before) is asks
 
 
@@ -90,14 +90,14 @@ def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
 def test_a_question_about_a_whole_place_ends_when_some_of_it_is_back(
     asked: list[int], away: list[int], still: list[int]
 ) -> None:
-    """Shows that a question about all three documents ends, and one about some of them goes on."""
+    """A request for all three documents ends once some are back, one for some of them stays."""
     named = [uuid4() for _ in range(3)]
     left = open_question({named[one] for one in asked}, {*named}, {named[one] for one in away})
     assert left == {named[one] for one in still}
 
 
 async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) -> None:
-    """Shows that a word counts for exactly the files it was asked about."""
+    """Shows that an approval covers exactly the files it was requested for."""
     folders = await watched(home)
     take_away(home, 0, 1, 2)
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -108,7 +108,7 @@ async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) ->
 
 
 async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -> None:
-    """Shows that approval means what is still missing then."""
+    """Shows that an approval covers what is still missing."""
     folders = await watched(home)
     gone = take_away(home, 0, 1, 2)
     await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -120,7 +120,6 @@ async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -
 
 
 async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
-    """Shows that an old word never covers a new loss."""
     folders = await watched(home, 5)
     take_away(home, 0, 1, 2)
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -133,7 +132,7 @@ async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
 
 @pytest.mark.long
 async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
-    """Shows that a word given while nobody watched, or while the disk is away, waits for a healthy look."""
+    """Shows that an approval given while stopped or during an outage applies at the next complete scan."""
     folders = await watched(home)
     take_away(home, 0, 1, 2)
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -155,7 +154,7 @@ async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
 
 
 async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp_path: Path) -> None:
-    """Shows that two of three files of a small folder may go when the channel has many more."""
+    """Shows that two of three files of a small folder may be deleted when the channel has many more."""
     small = tmp_path / "small"
     small.mkdir()
     for number in range(3):
@@ -173,7 +172,7 @@ async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp
 
 
 async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread(home: Home) -> None:
-    """Shows the undo: put the file back within the grace, under any name."""
+    """Undo: put the file back within the grace period, under any name."""
     folders = await watched(home)
     gone = take_away(home, 0)
     await home.until_files("hr", "rule", {"1.pdf", "2.pdf", "3.pdf"})
@@ -190,12 +189,12 @@ async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread
 
 
 class PartlyUnreadable(LocalSource):
-    """A folder of which a part cannot be listed: what lies in ``locked/`` is not seen."""
+    """A folder whose subfolder ``locked/`` cannot be listed."""
 
     is_locked = False
 
     def scan(self) -> Scan:
-        """See the rest."""
+        """Scan without the locked subfolder."""
         seen = super().scan()
         if not self.is_locked:
             return seen
@@ -204,7 +203,7 @@ class PartlyUnreadable(LocalSource):
 
 
 async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Home, tmp_path: Path) -> None:
-    """Shows that an incomplete look never decides that a file is gone, and hides no new one."""
+    """Shows that an incomplete scan deletes no document and still adds new ones."""
     (tmp_path / "locked").mkdir()
     for name in ("0.pdf", "locked/1.pdf", "2.pdf"):
         (tmp_path / name).write_bytes(pdf(f"Rule\nThe rule is {name}."))
@@ -236,13 +235,13 @@ async def _has_looked(watch: PlaceScanner, folders: Folders, folder: Folder, doc
 
 
 def scan_of(*files: str) -> Scan:
-    """Return a complete look that saw these files."""
+    """Return a complete scan that saw these files."""
     return Scan({file: ScannedFile(file, (file,), FileStat(1, 0, 0, 0)) for file in files})
 
 
 @pytest.fixture
 async def folder(home: Home) -> Folder:
-    """A folder of ten documents that answer, known to SQL alone."""
+    """A folder of ten live documents that exist in SQL only."""
     channel = await home.channel("hr")
     made = await Folders(home.database).ensure(channel.id, "/srv/hr", watched=True, origin="map")
     await know(home, made, [f"{number}.pdf" for number in range(10)], answer=True)
@@ -250,7 +249,7 @@ async def folder(home: Home) -> Folder:
 
 
 async def know(home: Home, folder: Folder, files: list[str], *, answer: bool) -> None:
-    """Give a folder documents that SQL alone knows, whose readings answer or failed."""
+    """Add documents that exist in SQL only, with live or failed readings."""
     ids = {"channel_id": folder.channel_id}
     async with home.database.transaction() as session:
         for file in files:
@@ -270,13 +269,13 @@ async def know(home: Home, folder: Folder, files: list[str], *, answer: bool) ->
 
 
 async def judge(vanishing: DeletionPolicy, known: KnownFolder, *files: int) -> str | None:
-    """One complete look that saw these files."""
+    """Judge a complete scan that saw these files."""
     await known.load()
     return await vanishing.judge(scan_of(*(f"{number}.pdf" for number in files)), ())
 
 
 async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home, folder: Folder) -> None:
-    """Shows that a folder that empties file by file is one large loss, not many small ones."""
+    """Debounce: a folder that empties file by file is one large loss, not many small ones."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
     vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
@@ -288,7 +287,7 @@ async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home
 
 
 async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, folder: Folder) -> None:
-    """Shows that quick looks delete nothing while a program saves, and that a longer absence counts."""
+    """Shows that quick scans delete nothing while a program saves, and that a longer absence counts."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
     vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=1)
@@ -302,7 +301,7 @@ async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, f
 
 
 async def test_files_that_vanish_within_a_moment_are_judged_together(home: Home, folder: Folder) -> None:
-    """Shows that the first of six files deleted at once does not go alone because a scan ran in between."""
+    """Shows that the first of six is not deleted alone because a scan ran in between."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
     policy = DeletionPolicy(known, folders, 0.5, clock, away_seconds=1)
@@ -315,7 +314,7 @@ async def test_files_that_vanish_within_a_moment_are_judged_together(home: Home,
 
 
 async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, folder: Folder) -> None:
-    """Shows that a folder where something goes at every look does not keep everything for ever."""
+    """Shows that losing a file at every scan does not postpone deletions for ever."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
     vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
@@ -326,7 +325,7 @@ async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, fo
 
 
 async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder: Folder) -> None:
-    """Shows that a deletion names the file it means, and is void when SQL knows better."""
+    """Compare-and-set: a deletion names the file it means and is void if SQL has another."""
     folders = Folders(home.database)
     known = await folders.documents(folder.id)
     gone = {known["0.pdf"].id: "0.pdf", known["1.pdf"].id: "other.pdf"}
@@ -334,12 +333,12 @@ async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder
 
 
 async def deleted_files(home: Home) -> set[str]:
-    """Return the files of all documents that are deleted."""
+    """Return the files of all deleted documents."""
     return {row.file for row in await home.rows(DocumentRow) if row.state == "deleted"}
 
 
 async def look(policy: DeletionPolicy, known: KnownFolder, folders: Folders, *files: str) -> str | None:
-    """Two complete looks that saw these files, the second one written down."""
+    """Judge two complete scans that saw these files, and record the second."""
     for _ in range(2):
         await known.load()
         problem = await policy.judge(scan_of(*files), ())
@@ -348,7 +347,7 @@ async def look(policy: DeletionPolicy, known: KnownFolder, folders: Folders, *fi
 
 
 async def test_files_that_never_answered_go_without_a_word(home: Home) -> None:
-    """Shows that five unreadable files of eight are deleted at once, for nobody loses an answer."""
+    """Shows that five unreadable files of eight are deleted at once."""
     folders, channel = Folders(home.database), await home.channel("hr")
     made = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
     read, unread = ["a.pdf", "b.pdf", "c.pdf"], [f"bad-{number}.pdf" for number in range(5)]
@@ -362,7 +361,7 @@ async def test_files_that_never_answered_go_without_a_word(home: Home) -> None:
 
 
 async def test_a_question_holds_back_only_its_own_files(home: Home, folder: Folder) -> None:
-    """Shows that one file goes by itself while six others wait for a word, and a further great loss asks."""
+    """A single file is deleted while six others await approval; a further large loss needs it, too."""
     folders = Folders(home.database)
     known = KnownFolder(folder, folders)
     policy = DeletionPolicy(known, folders, 0.5, away_seconds=0)
@@ -376,7 +375,7 @@ async def test_a_question_holds_back_only_its_own_files(home: Home, folder: Fold
 async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share_is_gone(
     home: Home, folder: Folder
 ) -> None:
-    """Shows that a mirror which empties the folder for minutes takes no more than may go without a word."""
+    """Shows that a mirror that empties the folder over minutes deletes no more than the share unapproved."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
     vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
@@ -391,7 +390,7 @@ async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share
 async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked_then(
     home: Home, folder: Folder
 ) -> None:
-    """Shows that an approval does not outlive a restart when there was nothing left to delete."""
+    """Shows that it does not outlive a restart when no approved file is missing any more."""
     folders = Folders(home.database)
     known = KnownFolder(folder, folders)
     lost = {
@@ -407,7 +406,7 @@ async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked
 
 
 async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(home: Home) -> None:
-    """Shows that the first look of a new process does not take a question for answered."""
+    """Shows that the first scan of a new process does not close it."""
     await watched(home)
     take_away(home, 0, 1, 2)
     await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -429,7 +428,7 @@ async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(
 async def test_who_was_halted_deletes_and_stores_nothing_in_a_place_that_another_scans(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that an old look at a folder changes nothing once its lease is another's."""
+    """Fencing: an old scan has no effect once another process has the lease."""
     channel = await home.channel("hr")
     halted = Folders(home.database, "halted")
     folder = await halted.ensure(channel.id, str(tmp_path), watched=True, origin="map")

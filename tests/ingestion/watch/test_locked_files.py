@@ -1,4 +1,4 @@
-"""Locked files in watched folders: they answer once their folder has the password, and nothing tells it."""
+"""Locked PDFs in watched folders: they go live once their folder has the password, which never leaks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TRAVEL = lock(pdf("Travel\nTickets are booked by the zeppelin desk."), OTHER)
 
 
 def entry(location: Path, channel: str, *references: str) -> str:
-    """One folder of a map."""
+    """Return a folder entry of a map."""
     return f'[[folder]]\nlocation = "{location}"\nchannel = "{channel}"\npasswords = {list(references)}\n'
 
 
 async def serve(home: Home, text: str) -> Ingestion:
-    """Watch what this map says, reading quickly only."""
+    """Start an ingestion with this map, up to the quick rung."""
     home.path.mkdir(exist_ok=True)
     path = home.path / "folders.toml"
     path.write_text(text)
@@ -40,7 +40,7 @@ async def serve(home: Home, text: str) -> Ingestion:
 
 
 def share(folder: Path, **files: bytes) -> Path:
-    """Return a folder with these files, to be mapped."""
+    """Create a folder with these files."""
     folder.mkdir()
     for name, data in files.items():
         (folder / f"{name}.pdf").write_bytes(data)
@@ -48,7 +48,7 @@ def share(folder: Path, **files: bytes) -> Path:
 
 
 async def until_quarantined(home: Home, channel: str, file: str, words: str) -> None:
-    """Wait until a file is given up for a reason with these words in it."""
+    """Wait until a file is quarantined for a reason with these words."""
 
     async def is_quarantined() -> bool:
         found = (await home.documents(channel)).get(file)
@@ -60,7 +60,7 @@ async def until_quarantined(home: Home, channel: str, file: str, words: str) -> 
 async def test_a_locked_file_answers_once_the_map_names_its_password(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows no list, a wrong one and the right one, without a restart or a new drop; neither leaks."""
+    """Without a list, with a wrong one and with the right one, without a restart or a new drop."""
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
     monkeypatch.setenv("OLD_PDF_PASSWORD", OTHER)
@@ -79,14 +79,14 @@ async def test_a_locked_file_answers_once_the_map_names_its_password(
     for secret in (SECRET, OTHER):
         assert secret.encode() not in kept
         assert secret not in caplog.text
-    assert b"env:HR_PDF_PASSWORD" in kept  # the references are what SQL holds
+    assert b"env:HR_PDF_PASSWORD" in kept  # SQL holds the references
 
 
 @pytest.mark.long
 async def test_the_list_of_one_folder_opens_nothing_of_another(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows a file that only the other folder has the password of, and that file put where it fits."""
+    """The file opens once it is moved to the folder with its password."""
     monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
     monkeypatch.setenv("IT_PDF_PASSWORD", OTHER)
     hr = share(tmp_path / "hr", leave=LEAVE, travel=TRAVEL)
@@ -103,7 +103,7 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
 async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password_too(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows the same locked file in two folders, through a restart: one sees neither text nor title."""
+    """The same file in two folders, across a restart: a channel without it sees neither text nor title."""
     monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
     hr, it = share(tmp_path / "hr", leave=LEAVE), share(tmp_path / "it")
     path, own = home.path / "folders.toml", entry(hr, "hr", "env:HR_PDF_PASSWORD")
@@ -126,7 +126,7 @@ async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password
 async def test_an_older_version_answers_while_the_newer_one_is_locked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows a file replaced by a locked one that another channel can open, and moved to where it can be."""
+    """The file is replaced by a locked one that another channel can open, then moved there."""
     monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
     hr = share(tmp_path / "hr", leave=LEAVE)
     it = share(tmp_path / "it", plan=pdf("Plan\nThe old plan names a walrus."))
@@ -148,7 +148,7 @@ async def test_an_older_version_answers_while_the_newer_one_is_locked(
 async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows a restart with the setting, and ``ingest`` of a file that it could not read before."""
+    """Covers a restart with the setting, and ``ingest`` of a file that was unreadable before."""
     place = share(tmp_path / "hr", leave=LEAVE)
     assert (await home.ingest(place, "once", stop_at="quick")).quarantined
     home.drop("hr/leave.pdf", LEAVE)
@@ -171,7 +171,7 @@ async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
 async def test_a_locked_file_is_not_tried_over_and_over(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that a list which does not fit is tried on a file as often as any fault is, and then rests."""
+    """Shows that wrong passwords are retried as often as any failure."""
     monkeypatch.setenv("HR_PDF_PASSWORD", OTHER)
     await serve(home, entry(share(tmp_path / "hr", leave=LEAVE), "hr", "env:HR_PDF_PASSWORD"))
     await until_quarantined(home, "hr", "leave.pdf", "does not open it")

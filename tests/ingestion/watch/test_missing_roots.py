@@ -1,4 +1,4 @@
-"""A folder that is gone as a whole: an outage until an admin says that it is gone for good."""
+"""A missing root folder is an outage until an admin approves its deletion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {"0.pdf", "1.pdf", "2.pdf"}
 
 
 def fill(root: Path) -> None:
-    """Put the files there."""
+    """Write the files."""
     root.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         (root / file).write_bytes(pdf(f"Rule\nThe rule is {file}."))
@@ -49,14 +49,14 @@ async def until_watched(home: Home, *, watched: bool) -> None:
 
 
 async def states(home: Home) -> set[str]:
-    """Return the states that the documents have."""
+    """Return the distinct states of the documents."""
     return {row.state for row in await home.rows(DocumentRow)}
 
 
 async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_by_itself(
     home: Home,
 ) -> None:
-    """Shows the whole way: asked, approved, deleted, forgotten, and there again without being read anew."""
+    """Asked, approved, deleted, forgotten, and restored without reading again."""
     await home.serve(stop_at="quick")
     fill(home.inbox / "hr")
     await home.until_files("hr", "rule", FILES)
@@ -77,7 +77,7 @@ async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_
 
 
 async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(home: Home) -> None:
-    """Shows that the word means what is still gone then, and is used up by what is back."""
+    """Shows that an approval covers what is still missing, and is consumed otherwise."""
     serving = await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
@@ -97,7 +97,7 @@ async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(
 async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word(
     home: Home, *, restarts: bool
 ) -> None:
-    """Shows that the question about a whole place ends when it is back, also if we were stopped meanwhile."""
+    """Shows that the request for the whole location ends when it is back, even across a restart."""
     serving = await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
@@ -115,7 +115,7 @@ async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_w
 
 
 async def test_a_place_that_comes_back_nearly_empty_is_asked_about(home: Home) -> None:
-    """Shows that what is missing of a place that is back is judged by the share as at any other time."""
+    """Shows that the usual share applies."""
     await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
@@ -130,7 +130,7 @@ async def test_a_place_that_comes_back_nearly_empty_is_asked_about(home: Home) -
 
 
 async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Home) -> None:
-    """Shows that an emptied folder is asked about, let go, and goes on being watched."""
+    """Shows that it is watched afterwards as before."""
     await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
@@ -147,7 +147,7 @@ async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Ho
 async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_named(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that the map stays the wish: what is left to do is to take the entry out of it."""
+    """Shows that the map stays authoritative: its entry has to be removed."""
     root = tmp_path / "share"
     fill(root)
     home.path.mkdir(exist_ok=True)
@@ -163,7 +163,7 @@ async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_name
 
 
 async def test_an_inbox_folder_without_documents_is_forgotten_without_a_word(home: Home) -> None:
-    """Shows that removing what fed nobody leaves no problem behind."""
+    """Shows that removing it leaves no problem behind."""
     await home.serve(stop_at="quick")
     (home.inbox / "hr").mkdir(parents=True)
     await until_watched(home, watched=True)
@@ -173,7 +173,7 @@ async def test_an_inbox_folder_without_documents_is_forgotten_without_a_word(hom
 
 
 async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: Home) -> None:
-    """Shows that nothing is deleted from a place that is away unless all of it was let go."""
+    """Shows that no document of an unavailable location is deleted unless all were approved."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.path / "gone"), watched=True, origin="map")
     async with home.database.transaction() as session:
@@ -197,7 +197,7 @@ async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: H
 async def test_the_part_of_a_folder_that_cannot_be_listed_is_named_to_admins_and_not_in_the_log(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that the problem says where to look, and that the log keeps names to itself."""
+    """Shows that the problem says where to look, and that the log has no names."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
     scan = Scan(problem="A part of the folder cannot be listed: Permission denied.", where='"wages"')

@@ -1,4 +1,4 @@
-"""What keeps a document its id: renames, swaps and moves, told from copies and replacements."""
+"""Document identity across renames, swaps and moves, as opposed to copies and replacements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GREEN = pdf("Green\nThe green rule is about ducats.")
 
 
 async def watched(home: Home, **files: bytes) -> dict[str, LivePublication]:
-    """Return a served folder ``hr`` with these files, and what answers for each."""
+    """Return the live publication of each of these files in a served folder ``hr``."""
     await home.serve(stop_at="quick")
     for name, data in files.items():
         home.drop(f"hr/{name}.pdf", data)
@@ -27,7 +27,7 @@ async def watched(home: Home, **files: bytes) -> dict[str, LivePublication]:
 
 
 async def until_documents(home: Home, channel: str, expected: dict[str, UUID]) -> None:
-    """Wait until exactly these documents answer under these names."""
+    """Wait until exactly these documents are live under these names."""
 
     async def is_so() -> bool:
         found = await home.find(channel, "rule")
@@ -51,7 +51,7 @@ async def test_two_files_that_swap_their_names_keep_their_documents(home: Home) 
 
 
 async def test_a_renamed_file_whose_old_name_is_used_again_at_once_keeps_its_document(home: Home) -> None:
-    """Shows that the new file under the old name is a document of its own."""
+    """Shows that the new file under the old name is another document."""
     before = await watched(home, a=RED, other=GREEN)
     folder = home.inbox / "hr"
     (folder / "a.pdf").rename(folder / "b.pdf")
@@ -63,7 +63,7 @@ async def test_a_renamed_file_whose_old_name_is_used_again_at_once_keeps_its_doc
 
 
 async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
-    """Shows that a name keeps its document when the old bytes only lie elsewhere too."""
+    """Shows that a name keeps its document when its old bytes exist elsewhere, too."""
     before = await watched(home, a=RED)
     folder = home.inbox / "hr"
     shutil.copy(folder / "a.pdf", folder / "copy.pdf")
@@ -75,7 +75,7 @@ async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
 
 @pytest.mark.long
 async def test_a_chain_of_renames_while_nobody_looked_keeps_every_document(home: Home) -> None:
-    """Shows that downtime changes nothing: a to b, b to c, c to d."""
+    """a to b, b to c, c to d."""
     before = await watched(home, a=RED, b=BLUE, c=GREEN)
     await home.ingestions[0].stop()
     folder = home.inbox / "hr"
@@ -88,14 +88,13 @@ async def test_a_chain_of_renames_while_nobody_looked_keeps_every_document(home:
 
 
 async def test_a_rename_of_letter_case_alone_keeps_the_document(home: Home) -> None:
-    """Shows that names that differ only in case are two names."""
     before = await watched(home, a=RED)
     (home.inbox / "hr" / "a.pdf").rename(home.inbox / "hr" / "A.pdf")
     await until_documents(home, "hr", {"A.pdf": before["a"].document_id})
 
 
 async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
-    """Shows that many files that move together are told apart, also those of one size."""
+    """Shows that many files moved together are matched, even those of one size."""
     await home.serve(stop_at="quick")
     for number in range(12):
         home.drop(f"hr/old/{number:02}.pdf", pdf(f"Rule\nThe rule has number {number:02}."))
@@ -109,7 +108,7 @@ async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
 
 @pytest.mark.long
 async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alone(home: Home) -> None:
-    """Shows that the deleted document is not taken over, and can still come back."""
+    """Shows that the deleted document is not taken over and can still be restored."""
     before = await watched(home, a=RED, b=BLUE, other=GREEN)
     folder = home.inbox / "hr"
     (folder / "a.pdf").unlink()
@@ -122,7 +121,7 @@ async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alo
 
 
 async def test_a_new_file_under_a_deleted_documents_name_is_another_document(home: Home) -> None:
-    """Shows that links of what an admin deleted stay ended whatever takes its name."""
+    """Shows that links to a deleted document stay invalid, whatever takes its name."""
     before = await watched(home, a=RED, other=GREEN)
     (home.inbox / "hr" / "a.pdf").unlink()
     await home.until_files("hr", "rule", {"other.pdf"})
@@ -133,7 +132,6 @@ async def test_a_new_file_under_a_deleted_documents_name_is_another_document(hom
 async def test_a_file_that_moves_to_another_folder_of_its_channel_keeps_its_document(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that a channel's folders are one for its documents."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     entries = [f'[[folder]]\nlocation = "{tmp_path / name}"\nchannel = "hr"\n' for name in ("one", "two")]
@@ -153,7 +151,7 @@ async def test_a_file_that_moves_to_another_folder_of_its_channel_keeps_its_docu
 async def test_a_file_that_moves_to_another_channel_is_a_new_document_and_is_not_read_again(
     home: Home,
 ) -> None:
-    """Shows that no link crosses channels, and that the content is known all the same."""
+    """Shows that no link crosses channels, and that the content is not read again."""
     before = await watched(home, a=RED, other=GREEN)
     (home.inbox / "lab").mkdir()
     (home.inbox / "hr" / "a.pdf").rename(home.inbox / "lab" / "a.pdf")

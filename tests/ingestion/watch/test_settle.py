@@ -1,4 +1,4 @@
-"""When a file counts as finished."""
+"""Stability check: when a file counts as completely written."""
 
 import os
 from pathlib import Path
@@ -11,12 +11,12 @@ from ingestion.watch.settle import StabilityCheck
 
 
 def seen(root: Path, name: str) -> ScannedFile:
-    """One file as a scan sees it now."""
+    """Return a file as a scan sees it now."""
     return LocalSource(str(root)).scan().files[name]
 
 
 def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) -> None:
-    """Shows that a file which ends as a PDF does rests for one second."""
+    """Shows that a file that ends like a PDF needs one second."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 ... %%EOF\n")
     stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
@@ -28,7 +28,7 @@ def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) ->
 
 
 def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: Path) -> None:
-    """Shows that a growing file is never taken, however long it grows."""
+    """Shows that a growing file is never settled."""
     clock = Clock()
     path = tmp_path / "a.pdf"
     stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
@@ -39,7 +39,7 @@ def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: P
 
 
 def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> None:
-    """Shows that inode and change time give away what the modification time hides."""
+    """Shows that inode and ctime are compared, too."""
     clock = Clock()
     path = tmp_path / "a.pdf"
     path.write_bytes(b"old %%EOF")
@@ -55,7 +55,7 @@ def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> No
 
 
 def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
-    """Shows that a half-copied file has ten seconds to go on growing."""
+    """Shows that a half-copied file has ten seconds to grow."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 the first half")
     stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
@@ -67,7 +67,7 @@ def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
 
 
 def test_a_single_run_does_not_wait_for_files_that_have_rested_already(tmp_path: Path) -> None:
-    """Shows that one look is enough for a file nobody touched for long; a fresh one still waits."""
+    """Shows that one scan is enough for an old file; a new one still waits."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%%EOF")
     stability = StabilityCheck(LocalSource(str(tmp_path)), 3600, 7200, trusts_age=True)

@@ -1,4 +1,4 @@
-"""Single files that rights or a damaged disk keep from being read: named, and tried again."""
+"""Files unreadable because of permissions or a damaged disk are reported and retried."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.documents.arrivals import Arrivals
 from storage.folders.folders import Folders
 
-# A regular file whose first byte nobody can read: the kernel answers EIO, as a damaged disk does.
+# A regular file whose first byte is unreadable: the kernel returns EIO, as for a damaged disk.
 OWN_MEMORY = Path("/proc/self/mem")
 
 
 def damaged() -> ScannedFile:
-    """Return a PDF, as a scan sees it, whose bytes the disk cannot give back."""
+    """Return a scanned PDF whose bytes cannot be read."""
     return ScannedFile("bad.pdf", ("mem",), FileStat.of(OWN_MEMORY.stat()))
 
 
 class DamagedDisk(LocalSource):
-    """A folder beside whose files lies one on a damaged part of the disk."""
+    """A folder with one file on a damaged part of the disk."""
 
     is_damaged = True
 
     def scan(self) -> Scan:
-        """See the folder, and the damaged file while there is one."""
+        """Scan the folder, and the damaged file while there is one."""
         seen = super().scan()
         if self.is_damaged:
             seen.files["bad.pdf"] = ScannedFile("bad.pdf", ("bad.pdf",), FileStat(100, 0, 0, 7))
         return seen
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
-        """Copy a file; of the damaged one, what the kernel can read of it."""
+        """Copy a file; the damaged one fails with EIO."""
         if self.is_damaged and seen.file == "bad.pdf":
             return LocalSource("/proc/self").copy(damaged(), target, max_bytes)
         return super().copy(seen, target, max_bytes)
 
 
 def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -> None:
-    """Shows that an input/output error is about the file, and that the same source tries it again."""
+    """Shows that an input/output error applies to the file only, and that it can be retried."""
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         OWN_MEMORY.read_bytes()
     source = LocalSource("/proc/self")
@@ -58,7 +58,7 @@ def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -
 
 
 def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then() -> None:
-    """Shows that it is tried again although nothing about it changed, and not at every look."""
+    """Shows that it is retried although it did not change, and not at every scan."""
     now, file_stat = [0.0], FileStat(1, 2, 3, 4)
     files = UnreadableFiles(lambda: now[0])
     assert files.shown(("a.pdf",), file_stat) == file_stat
@@ -77,7 +77,7 @@ def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then()
 async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_no_other(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that an admin finds it among the documents with what to do, until it can be read."""
+    """Shows that an admin finds it in the document list with advice, until it is readable."""
     (tmp_path / "good.pdf").write_bytes(pdf("Rule\nThe rule is good."))
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")

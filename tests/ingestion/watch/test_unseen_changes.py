@@ -1,4 +1,4 @@
-"""What is changed and changed back so fast, or while a process is halted, that only another one saw it."""
+"""Changes that were reverted before this process saw them, while another process did."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.sql.tables import NoticeRow
 async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_again(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that who saw nothing of the change mends what another process, which saw it, has unmapped."""
+    """Shows that a process that saw no change restores what another process has unmapped."""
     folders, path = Folders(home.database), tmp_path / "folders.toml"
     text = f'[[folder]]\nlocation = "{tmp_path / "share"}"\nchannel = "hr"\n'
     path.write_text(text)
@@ -35,7 +35,7 @@ async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_ag
 
 
 async def test_a_folder_of_the_inbox_that_another_process_forgot_is_watched_again(home: Home) -> None:
-    """Shows that who did not see it missing does not believe for ever that it is still watched."""
+    """Shows that the cached set of watched folders expires."""
     folders, leases = Folders(home.database), FolderLeases(home.database, "late", 60)
     seeing, late = (WatchedInbox(home.inbox, home.channels, folders, leases) for _ in range(2))
     (home.inbox / "hr").mkdir(parents=True)
@@ -53,7 +53,7 @@ async def test_a_folder_of_the_inbox_that_another_process_forgot_is_watched_agai
 
 
 async def test_a_look_that_ends_after_its_folder_was_forgotten_leaves_no_problem_behind(home: Home) -> None:
-    """Shows that nobody is told of a folder that nobody watches any more, and that no row of it is left."""
+    """Shows that no notice and no row of the folder is left."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.inbox / "hr"), watched=True, origin="inbox")
     assert await folders.forget_empty([folder.id]) == {folder.id}

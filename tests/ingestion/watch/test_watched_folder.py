@@ -30,7 +30,7 @@ TRAVEL_2 = pdf("Travel\nTickets are booked by the submarine desk.")
 
 
 async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) -> None:
-    """Shows the whole journey of one PDF through both rungs."""
+    """Covers the whole path of one PDF through both rungs."""
     await home.serve()
     home.drop("hr/leave.pdf", LEAVE)
     quick = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -43,7 +43,7 @@ async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) 
 
 
 async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
-    """Shows the setting that saves the machine the second rung."""
+    """Shows the setting that saves the cost of the second rung."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -52,7 +52,7 @@ async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
 
 
 async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
-    """Shows that a new channel needs no restart, and that nested folders belong to it."""
+    """Without a restart; nested folders belong to it."""
     await home.serve(stop_at="quick")
     await asyncio.sleep(0.5)
     home.drop("travel/2024/spring/rules.pdf", TRAVEL)
@@ -61,7 +61,7 @@ async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
 
 
 async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(home: Home) -> None:
-    """Shows that documents can wait for a Slack channel that has not spoken yet."""
+    """Shows that documents can be added before the Slack channel sends its first event."""
     await home.serve(stop_at="quick")
     home.drop("sl_T0001_C0002/leave.pdf", LEAVE)
     await home.until(lambda: home.rows(PublicationRow))
@@ -70,7 +70,7 @@ async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(hom
 
 
 async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home: Home) -> None:
-    """Shows that at every moment exactly one version answers."""
+    """Shows that exactly one version is live at any time."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     old = await home.until_found("hr", "leave days", "leave.pdf")
@@ -87,7 +87,7 @@ async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home
 
 @pytest.mark.long
 async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Home) -> None:
-    """Shows that questions under way can finish, and that nothing piles up."""
+    """Shows that running questions can finish, and that old publications do not pile up."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     old = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -108,7 +108,7 @@ async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Hom
 
 @pytest.mark.long
 async def test_what_was_retired_by_a_clock_that_was_ahead_does_not_wait_for_it(home: Home) -> None:
-    """Shows that the index is cleared once the clock is right, and that a deletion can be undone still."""
+    """Shows that the index is cleaned once the clock is right, and that a deletion can still be undone."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=3600)
     home.drop("hr/leave.pdf", LEAVE)
     path = home.drop("hr/travel.pdf", TRAVEL)
@@ -126,7 +126,7 @@ async def test_what_was_retired_by_a_clock_that_was_ahead_does_not_wait_for_it(h
 
 
 async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
-    """Shows that index, reading and bytes go for good, and what another document needs stays."""
+    """Shows that index, reading and blob are deleted, unless another document needs them."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
     gone = home.drop("hr/travel.pdf", TRAVEL)
     home.drop("hr/leave.pdf", LEAVE)
@@ -144,7 +144,7 @@ async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
 
 
 async def test_nothing_half_purged_comes_back(home: Home) -> None:
-    """Shows that a file that returns after a broken purge is a new document: old versions' bytes are gone."""
+    """Shows that a file returning after an interrupted purge is a new document: the old blobs are gone."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
     home.drop("hr/leave.pdf", LEAVE)
     path = home.drop("hr/travel.pdf", TRAVEL)
@@ -168,22 +168,22 @@ async def test_nothing_half_purged_comes_back(home: Home) -> None:
 
 
 class DyingBlobs(Blobs):
-    """Blobs of a process that is gone after it has removed one of them."""
+    """Blobs of a process that crashes after one removal."""
 
     def remove(self, sha256: str) -> None:
-        """Remove it, and die."""
+        """Remove it, then crash."""
         super().remove(sha256)
         raise OSError("the process dies")
 
 
 async def _purge_that_dies(home: Home) -> None:
-    """One blob is erased, and the process is gone before it comes to the next one."""
+    """Erase one blob, then crash before the next."""
     leases = Leases(home.database, "a purge that dies", 5)
     await PurgeQueue(home.database, leases, 0, 0).drop_contents(DyingBlobs(home.path / "blobs"))
 
 
 async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:
-    """Shows that links and readings survive a rename, and that the new name is searched."""
+    """Shows that links and readings survive a rename, and that the new name is searchable."""
     await home.serve(stop_at="quick")
     path = home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
@@ -201,7 +201,7 @@ async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Hom
 async def test_an_outage_deletes_nothing_and_is_recorded(
     home: Home, caplog: pytest.LogCaptureFixture, outage: str
 ) -> None:
-    """Shows that a vanished mount never means that everything was deleted, and that it heals by itself."""
+    """Shows that a vanished mount never counts as a deletion, and that it recovers."""
     caplog.set_level(logging.WARNING)
     await home.serve(stop_at="quick")
     for number, text in enumerate(("alpha", "beta", "gamma")):
@@ -223,7 +223,7 @@ async def test_an_outage_deletes_nothing_and_is_recorded(
 async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a web page named .pdf, a locked and a scanned file stop nobody, and say why they failed."""
+    """Covers a web page named .pdf, a locked and a scanned file; other files are unaffected."""
     caplog.set_level(logging.INFO)
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/page.pdf", b"<html><body>canary</body></html>" * 50)
@@ -245,7 +245,7 @@ async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
 
 
 async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: Home) -> None:
-    """Shows that the reason reaches the list of documents, and that a smaller file heals it."""
+    """Shows that the reason is in the document list, and that a smaller file replaces it."""
     serving = home.ingestion(max_file_mb=1, stop_at="quick")
     await serving.start(home.inbox)
     path = home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
@@ -258,7 +258,7 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
 
 @pytest.mark.long
 async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:
-    """Shows that raising the limit, as the refusal says, helps although the file itself does not change."""
+    """Shows that raising the limit, as the message says, helps although the file does not change."""
     serving = home.ingestion(max_file_mb=1, stop_at="quick")
     await serving.start(home.inbox)
     home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
@@ -269,7 +269,7 @@ async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home
 
 
 async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
-    """Shows that quarantine is for the new bytes only."""
+    """Shows that quarantine applies to the new bytes only."""
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/leave.pdf", LEAVE)
     before = await home.until_found("hr", "marzipan", "leave.pdf")
@@ -284,7 +284,7 @@ async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) ->
 async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a file in the wrong place is noticed, and belongs to nobody."""
+    """Shows that a file in the wrong place is reported and belongs to no channel."""
     caplog.set_level(logging.WARNING)
     await home.serve(stop_at="quick")
     home.drop("canary.pdf", LEAVE)
@@ -296,7 +296,7 @@ async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
 
 
 async def test_files_that_are_no_documents_are_shown_while_they_lie_there_and_told_once(home: Home) -> None:
-    """Shows that whoever drops a text file is told so, in the list of folders and in one receipt."""
+    """Shows that a dropped text file appears in the list of folders and in one receipt."""
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/leave.pdf", LEAVE)
     notes = home.drop("hr/notes.txt", b"x")
@@ -334,7 +334,7 @@ async def test_a_second_start_takes_and_reads_nothing_again(
 
 
 def _move_aside(home: Home, what: str) -> list[tuple[Path, Path]]:
-    """Take something away; returns (where it was, where it is)."""
+    """Move something away; return pairs of original and new path."""
     folder = home.inbox / "hr"
     files = sorted(folder.iterdir())
     gone = {"inbox": [home.inbox], "folder": [folder], "most of its files": files[:2]}
@@ -358,7 +358,7 @@ async def _are_quarantined(home: Home, *files: str) -> bool:
 async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old_words_back(
     home: Home,
 ) -> None:
-    """Shows that the next plan publishes nothing of the deleted document again."""
+    """Shows that the next plan republishes nothing of the deleted document."""
     ingestion = await home.serve(stop_at="quick", max_file_mb=1)
     path = home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
@@ -376,7 +376,7 @@ async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old
 
 
 async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Home, tmp_path: Path) -> None:
-    """Shows that who may write into the inbox cannot have us read what only we may read."""
+    """Shows that write access to the inbox gives no access to files that only the service may read."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "canary.pdf").write_bytes(pdf("Salaries\nThe canary earns nothing."))
@@ -393,7 +393,7 @@ async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Hom
 
 @pytest.mark.long
 async def test_a_folder_that_no_channel_can_be_called_after_stops_no_other(home: Home) -> None:
-    """Shows that names which are not UTF-8, or cannot be shown, are passed over everywhere."""
+    """Covers names that are not UTF-8 or not printable."""
     home.drop("\udcff/bad.pdf", LEAVE)
     home.drop("a\nb/bad.pdf", LEAVE)
     home.drop("hr/leave.pdf", LEAVE)

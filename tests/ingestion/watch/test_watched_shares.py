@@ -1,4 +1,4 @@
-"""A bucket as a watched folder, through the map, on a real server that goes away and comes back."""
+"""A bucket as a watched folder in the map, on a real server with outages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engine("s3")
 
 @pytest.fixture
 def bucket(s3_server: RealS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    """A bucket whose account stands in the environment; the server is well again afterwards."""
+    """A bucket with its credentials in the environment; the server is restarted afterwards."""
     for name, value in s3_server.settings.items():
         monkeypatch.setenv(name.upper(), value)
     monkeypatch.setenv("FOOTNOTE_SHARE_TIMEOUT", "5")
@@ -40,7 +40,7 @@ async def watch(home: Home, bucket: Bucket) -> None:
 
 
 async def problem(home: Home) -> Any:
-    """What keeps the bucket from being trusted."""
+    """Return the problem of the bucket's folder."""
     return next((row.problem for row in await home.rows(FolderRow) if row.location.startswith("s3://")), None)
 
 
@@ -48,7 +48,7 @@ async def problem(home: Home) -> Any:
 async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
     home: Home, bucket: Bucket
 ) -> None:
-    """Shows the journey of an object, its new version, its new name and its deletion."""
+    """Covers an object, its new version, its new name and its deletion."""
     bucket.put("leave.pdf", LEAVE)
     bucket.put("deep/travel.pdf", TRAVEL)
     bucket.put("more/travel.pdf", pdf("Trains\nThe gondola leaves at noon."))
@@ -73,7 +73,7 @@ async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
 async def test_a_bucket_that_is_away_loses_nothing_and_goes_on_when_it_is_back(
     home: Home, bucket: Bucket
 ) -> None:
-    """Shows that an outage pauses deletions, says so, and ends by itself."""
+    """Shows that an outage pauses deletions and is reported."""
     bucket.put("leave.pdf", LEAVE)
     bucket.put("travel.pdf", TRAVEL)
     await watch(home, bucket)

@@ -1,4 +1,4 @@
-"""The rhythm of places: nobody waits for a slow one, and a quiet one costs the database nothing."""
+"""Scan intervals of locations: a slow location delays no other, and a quiet one costs no query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SETTINGS = IngestionSettings(scan_seconds=0.2)
 
 
 def intake(home: Home) -> Intake:
-    """What takes files of any place."""
+    """Return the intake of files of any location."""
     return Intake(
         Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs), home.blobs, 10**8
     )
@@ -50,7 +50,7 @@ async def folder_at(home: Home, location: Path, channel: str = "hr") -> Folder:
 
 
 async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path) -> None:
-    """Shows that a thousand looks at an unchanged folder cost a thousand scans."""
+    """Covers a thousand scans."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     watch = PlaceScanner(LocalSource(folder.location, 10), intake(home), SETTINGS)
@@ -76,19 +76,19 @@ async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path
 
 
 class SlowSource(LocalSource):
-    """A share that takes its time."""
+    """A share whose scan blocks."""
 
     is_remote = True
     may_end = threading.Event()
 
     def scan(self) -> Scan:
-        """See every PDF in it, at last."""
+        """Wait, then scan."""
         assert self.may_end.wait(PATIENCE)
         return super().scan()
 
 
 async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path: Path) -> None:
-    """Shows that more hanging shares than there are threads delay no local folder."""
+    """Shows that more hanging shares than threads delay no local folder."""
     local = LocalSource(str(tmp_path), 10)
     slow = [SlowSource(str(tmp_path), 10) for _ in range(3 * (os.cpu_count() or 1) + 12)]
     for one in slow:
@@ -102,7 +102,6 @@ async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path
 
 
 async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> None:
-    """Shows that pausing leaves a share in peace."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
@@ -114,7 +113,7 @@ async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> 
 
 
 async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Home, tmp_path: Path) -> None:
-    """Shows it from the next tick on, that nothing is taken or deleted meanwhile, and the end of it."""
+    """Applies from the next tick; nothing is added or deleted until it is resumed."""
     folder = await folder_at(home, tmp_path / "hr")
     file = tmp_path / "hr" / "a.pdf"
     folders, action = Folders(home.database), AuditedAction("local", "pause", "lo_x")
@@ -132,7 +131,7 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
 
 
 async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_path: Path) -> None:
-    """Shows that places query only after a change, and that they hear of a pause at once then."""
+    """Shows that they query only after a change, and see a pause at once then."""
     folder, other = await folder_at(home, tmp_path / "hr"), Folders(home.database)
     gate = PollGate(home.database.changes, FolderRow, seconds=3600)
     asked = list[bool]()
@@ -149,7 +148,7 @@ async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_pa
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:
-    """Shows whose cadence counts where several are wished."""
+    """Covers several channels with different intervals."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
     wish = FolderMapEntry(folder.location, "hr", every=60)
@@ -162,7 +161,7 @@ async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp
 
 
 class GatedSource(LocalSource):
-    """Copies a file when it is told to."""
+    """A source whose copies block until released."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location)
@@ -170,7 +169,7 @@ class GatedSource(LocalSource):
         self.may_go_on = threading.Event()
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
-        """Copy a file while hashing it, at last."""
+        """Wait, then copy."""
         self.is_copying.set()
         self.may_go_on.wait(20)
         return super().copy(seen, target, max_bytes)
@@ -179,7 +178,7 @@ class GatedSource(LocalSource):
 async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
     home: Home, tmp_path: Path
 ) -> None:
-    """Shows that a change of the map in the middle of a look is not lost."""
+    """Shows that a change of the map in the middle of a scan is not lost."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     folders, source = Folders(home.database), GatedSource(folder.location)
@@ -204,7 +203,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
 
 
 async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Home, tmp_path: Path) -> None:
-    """Shows that a folder that is scanned every hour takes and deletes what it saw within seconds."""
+    """Shows that a folder scanned every hour adds and deletes what it saw within seconds."""
     folder = await folder_at(home, tmp_path / "hr")
     for number in range(3):
         (tmp_path / "hr" / f"{number}.pdf").write_bytes(pdf(f"Rule {number}."))
@@ -232,20 +231,20 @@ async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Ho
 
 
 class HaltedSource(LocalSource):
-    """A folder whose scan takes until somebody lets it end, whether or not anybody waits for it."""
+    """A folder whose scan blocks until released, even when it is no longer awaited."""
 
     is_scanning = threading.Event()
     may_end = threading.Event()
 
     def scan(self) -> Scan:
-        """See every PDF in it, at last."""
+        """Wait, then scan."""
         self.is_scanning.set()
         self.may_end.wait(20)
         return super().scan()
 
 
 async def test_a_lease_is_given_back_when_the_last_scan_has_ended(home: Home, tmp_path: Path) -> None:
-    """Shows that no other process scans a place while a thread of ours is still at it."""
+    """Shows that no other process scans a location while one of our threads still does."""
     folder = await folder_at(home, tmp_path / "hr")
     folders, taking = Folders(home.database), intake(home)
     ours, others = (FolderLeases(home.database, name, 60) for name in ("we", "others"))
@@ -265,27 +264,27 @@ async def test_a_lease_is_given_back_when_the_last_scan_has_ended(home: Home, tm
     await schedule.stop()
 
 
-class ThreadedPath(type(Path())):  # type: ignore[misc]  # the class of paths on this system
-    """A path that knows on which threads it was removed."""
+class ThreadedPath(type(Path())):  # type(Path()) is the concrete path class of this system
+    """A path that records the threads on which it was removed."""
 
     removed_on: ClassVar[list[int]] = []
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove it, and remember where."""
+        """Record the thread and remove."""
         self.removed_on.append(threading.get_ident())
         super().unlink(missing_ok)
 
 
 class ThreadedBlobs(Blobs):
-    """Blobs whose temporary files know who removes them."""
+    """Blobs whose temporary files record which thread removes them."""
 
     def new_temporary(self) -> Path:
-        """Return a path that nobody else uses."""
+        """Return a unique temporary path."""
         return ThreadedPath(super().new_temporary())
 
 
 async def test_what_was_copied_is_cleared_away_off_the_loop(home: Home, tmp_path: Path) -> None:
-    """Shows that the removal of temporary files, which a slow disk delays, keeps no question waiting."""
+    """Shows that removing them from a slow disk delays no question."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     blobs = ThreadedBlobs(home.path / "blobs")

@@ -1,4 +1,4 @@
-"""A web site that tests script, and a fetcher that may ask it."""
+"""A scripted web site and a fetcher with access to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ingestion.web_pages.fetcher import FetchLimits, PageFetcher
 
 @pytest.fixture
 async def site() -> AsyncIterator[WebSite]:
-    """A site on this machine."""
+    """A site on loopback."""
     async with serving() as one:
         yield one
 
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[PageFetcher]:
-    """One that may ask this machine, with limits that a test can reach."""
+    """A fetcher that may access loopback, with small limits."""
     fetcher = PageFetcher("admin@example.org", FetchLimits(bytes=20_000, seconds=1), loopback=True)
     yield fetcher
     await fetcher.aclose()

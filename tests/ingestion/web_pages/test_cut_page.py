@@ -1,4 +1,4 @@
-"""What a limited child wrote of a web page is not trusted: it read what a stranger made."""
+"""The output of the HTML child is untrusted, because it parses untrusted pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOB = {"limit": 400, "tokenizer": None, "window": 256}
     ],
 )
 def test_a_day_is_one_of_the_calendar_or_none(written: object, day: str) -> None:
-    """Shows that whatever a child says, a text's age can be reckoned from its day."""
+    """Shows that a text's age can always be computed from its day."""
     blocks = [["text", 0, "", "A landlord must protect your deposit within 30 days."]]
     page = {"title": "Deposits", "day": written, "blocks": blocks}
     assert cut_page(JOB, json.dumps(page).encode())["day"] == day

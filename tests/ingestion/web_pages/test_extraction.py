@@ -1,4 +1,4 @@
-"""What is read of a web page: its text, headings, tables and steps; no menus, banners, or hidden text."""
+"""HTML extraction: text, headings, tables and steps; no menus, banners or hidden text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.web_pages.html_process import HtmlProcess
 async def read(
     page: str | bytes, media_type: str = "text/html", charset: str | None = None
 ) -> dict[str, Any]:
-    """What a limited child finds."""
+    """Extract a page in a confined child."""
     data = page.encode() if isinstance(page, str) else page
     found: dict[str, Any] = json.loads(
         await HtmlProcess(lasting_forks("html")).read(data, media_type, charset)
@@ -27,14 +27,14 @@ async def read(
 
 
 def said(page: dict[str, Any]) -> str:
-    """Return all its text, a block a line."""
+    """Return all its text, a block per line."""
     return "\n".join(text for _, _, _, text in page["blocks"])
 
 
 async def test_thirty_pages_are_read_without_what_stands_around_their_text(
     record_property: pytest.RecordProperty,
 ) -> None:
-    """Shows the shares of what must be read, of headings with anchors, and of noise, over ten layouts."""
+    """Measures required text, headings with anchors, and noise, over ten layouts."""
     kept, anchors, noise = [], [], []
     for layout in LAYOUTS:
         for text in TEXTS:
@@ -52,7 +52,7 @@ async def test_thirty_pages_are_read_without_what_stands_around_their_text(
 
 
 async def test_a_page_says_when_it_was_changed() -> None:
-    """Shows the day of a page's own metadata, and none where it states none."""
+    """From the page's metadata; none without it."""
     dated = (
         "<html><head><meta property='article:modified_time' content='2025-03-02T08:00:00Z'></head><body><p>a"
     )
@@ -76,7 +76,7 @@ async def test_a_page_says_when_it_was_changed() -> None:
     ],
 )
 async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None) -> None:
-    """Shows that UTF-8 is read whatever the server says, and that others are believed where it is none."""
+    """UTF-8 is detected whatever the server declares; other charsets are trusted otherwise."""
     assert said(await read(data, charset=charset)) == "Größe: 5 €"
 
 
@@ -85,19 +85,19 @@ async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None)
     ["line-height:1", "border-width: 1px;", "min-width:0", "margin-left:-100px", "opacity:0.9", "color:#ffe"],
 )
 async def test_an_ordinary_style_hides_nothing(style: str) -> None:
-    """Shows that what only looks like hiding takes no text away, and that a white heading stays."""
+    """Shows that styles that resemble hiding keep their text, and that a white heading stays."""
     page = f'<main><h1 style="color:white">Deposits</h1><p style="{style}">They are paid back.</p></main>'
     assert said(await read(page)) == "Deposits\nThey are paid back."
 
 
 async def test_plain_text_comes_in_paragraphs() -> None:
-    """Shows that text/plain is not taken for HTML, and that no database has to keep a NUL."""
+    """Shows that text/plain is not parsed as HTML, and that NULs are removed."""
     page = await read("First <b>line\nof\0text.\n\nSecond.\x1b", "text/plain")
     assert said(page) == "First <b>line of text.\nSecond."
 
 
 async def test_steps_and_lists_keep_their_numbers_and_their_order() -> None:
-    """Shows numbers of ordered lists, and that a list in a list follows its item."""
+    """Ordered items keep their numbers; a nested list follows its item."""
     page = await read(
         "<main><h1>Steps</h1><p>Do all of this in the order given here.</p><ol><li>First do one thing."
         "<ul><li>With care.</li></ul></li><li>Then do another.</li></ol></main>"
@@ -106,7 +106,7 @@ async def test_steps_and_lists_keep_their_numbers_and_their_order() -> None:
 
 
 async def test_chunks_lie_under_their_headings() -> None:
-    """Shows that no chunk crosses a heading, and that each knows by which anchor a link reaches it."""
+    """Each has the anchor that links to it."""
     page = (
         "<main><h1>Title</h1><p>Before all.</p><h2 id=a>One</h2><p>In one.</p><h3>Deep</h3><p>In deep.</p>"
         "<h2>Two</h2><table><tr><th>k</th><th>v</th></tr><tr><td>a</td><td>1</td></tr></table></main>"
@@ -122,7 +122,7 @@ async def test_chunks_lie_under_their_headings() -> None:
 
 
 async def test_a_page_that_wants_too_much_is_given_up() -> None:
-    """Shows that a page of a million open elements harms nobody, and that the next one is read."""
+    """Shows that a page of a million open elements harms no other."""
     with suppress(NoPages):
         await read("<div><span>" * 160_000 + "text")
     assert said(await read("<p>The next one.</p>")) == "The next one."

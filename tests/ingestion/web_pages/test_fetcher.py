@@ -1,4 +1,4 @@
-"""Fetching approved pages from a server that does everything a bad one does."""
+"""Fetching approved pages from a server that misbehaves in every way."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ PACKED = {"Content-Encoding": "gzip", "Content-Type": "text/html"}
 
 
 def everything(_url: str) -> bool:
-    """Return every address is approved."""
+    """Return True: every URL is approved."""
     return True
 
 
 async def fetched(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] = everything) -> FetchedPage:
-    """Return a page that is there."""
+    """Fetch a page that exists."""
     page = await fetcher.fetch(url, allows)
     assert page is not None
     return page
 
 
 async def refusal(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] = everything) -> str:
-    """Why a page is not had."""
+    """Return the error of a fetch that must fail."""
     with pytest.raises(WebPageError) as caught:
         await fetcher.fetch(url, allows)
     return str(caught.value)
 
 
 async def test_a_page_comes_with_what_asks_for_it_again(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows charset and validators, that an unchanged page is not sent again, and who we say we are."""
+    """Covers charset, conditional requests, cookies and the user agent."""
 
     async def page(request: web.Request) -> web.Response:
         if request.headers.get("If-None-Match") == '"1"':
@@ -60,7 +60,7 @@ async def test_a_page_comes_with_what_asks_for_it_again(fetcher: PageFetcher, si
 
 
 async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that a redirect is checked as an address is, and that nothing off the list is asked."""
+    """Shows that redirect targets are checked, too."""
     site.pages["/a"] = web.Response(status=302, headers={"Location": "/b"})
     site.pages["/b"] = "<p>b</p>"
     assert "not approved: if the page moved, approve" in await refusal(
@@ -72,7 +72,6 @@ async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: Web
 
 
 async def test_robots_txt_holds_for_what_a_redirect_leads_to(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that each address is asked for as the first one is."""
     site.pages["/robots.txt"] = web.Response(text="User-agent: *\nDisallow: /private")
     site.pages["/a"] = web.Response(status=302, headers={"Location": "/private"})
     site.pages["/private"] = "<p>b</p>"
@@ -83,7 +82,7 @@ async def test_robots_txt_holds_for_what_a_redirect_leads_to(fetcher: PageFetche
 async def test_another_spelling_of_an_approved_address_is_followed(
     fetcher: PageFetcher, site: WebSite
 ) -> None:
-    """Shows that a slash at the end needs no line of its own."""
+    """Covers a trailing slash."""
     site.pages["/a"] = web.Response(status=301, headers={"Location": "/a/"})
     site.pages["/a/"] = "<p>a</p>"
     assert (await fetched(fetcher, site.url("/a"), lambda url: url == site.url("/a"))).data == b"<p>a</p>"
@@ -108,20 +107,19 @@ async def test_another_spelling_of_an_approved_address_is_followed(
 async def test_what_a_bad_server_answers_is_refused_with_a_sentence(
     fetcher: PageFetcher, site: WebSite, response: web.Response, words: str
 ) -> None:
-    """Shows odd redirects, errors, other contents, large pages and packed ones that are damaged or bombs."""
+    """Covers odd redirects, errors, other media types, large pages, and damaged or bomb-like compression."""
     site.pages["/"] = response
     assert words in await refusal(fetcher, site.url("/"))
 
 
 async def test_a_packed_page_is_unpacked(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that gzip is asked for and understood."""
     site.pages["/"] = web.Response(body=gzip.compress(b"<p>a</p>"), headers=PACKED)
     assert (await fetched(fetcher, site.url("/"))).data == b"<p>a</p>"
     assert site.asked[-1].headers["Accept-Encoding"] == "gzip"
 
 
 async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
-    """Shows that the time holds for the whole page, however steadily it drips."""
+    """Shows that the limit covers the whole page, however steadily it trickles."""
 
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/html"})
@@ -137,7 +135,7 @@ async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
 
 
 async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that less than was announced is nothing, and that the sentence says what happened."""
+    """Shows that less than Content-Length is discarded, and that the message says so."""
 
     async def torn(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": "1000"})
@@ -152,19 +150,18 @@ async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site
 
 
 async def test_a_host_that_cannot_exist_has_no_address(fetcher: PageFetcher) -> None:
-    """Shows a name that resolvers refuse to look up."""
+    """Covers a name that resolvers refuse to look up."""
     assert "the host's name has no address" in await refusal(fetcher, "https://a..example/")
 
 
 async def test_a_dead_site_is_named(fetcher: PageFetcher) -> None:
-    """Shows that a site that is not there is not asked for its page."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         assert "cannot be reached" in await refusal(fetcher, f"http://127.0.0.1:{nobody.getsockname()[1]}/")
 
 
 async def test_robots_txt_is_obeyed(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that the longest rule counts, for us by name, and that the file is read once."""
+    """The longest rule for our user agent counts, and the file is fetched once."""
     site.pages |= {"/open": "<p>a</p>", "/shut/open": "<p>b</p>", "/shut/": "<p>c</p>"}
     site.pages["/robots.txt"] = web.Response(
         text="User-agent: *\nDisallow: /\n\nUser-agent: footnote\nDisallow: /shut/\nAllow: /shut/open$"
@@ -177,7 +174,7 @@ async def test_robots_txt_is_obeyed(fetcher: PageFetcher, site: WebSite) -> None
 
 
 async def test_a_site_whose_rules_do_not_come_is_left_alone(fetcher: PageFetcher, site: WebSite) -> None:
-    """Shows that an error of the server is no permission, and one that says "none" is."""
+    """Shows that a server error is no permission, and a 404 is."""
     site.pages["/"] = "<p>a</p>"
     site.pages["/robots.txt"] = web.Response(status=503)
     assert "answers 503 (asked for its robots.txt)" in await refusal(fetcher, site.url("/"))
@@ -185,7 +182,6 @@ async def test_a_site_whose_rules_do_not_come_is_left_alone(fetcher: PageFetcher
 
 
 async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site: WebSite) -> None:
-    """Shows the crawl-delay between two requests, and that no two run at once."""
     rests: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -212,13 +208,13 @@ async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site
     ],
 )  # fmt: skip
 def test_addresses_inside_are_refused(address: str) -> None:
-    """Shows that no form of a private, local or metadata address gets through."""
+    """SSRF: covers every form of private, local and metadata addresses."""
     with pytest.raises(ForbiddenAddress):
         require_public(address, loopback=False)
 
 
 def test_public_addresses_and_by_a_switch_our_own_are_taken() -> None:
-    """Shows that the check lets the world through, and the switch nothing but loopback."""
+    """Shows that the switch allows loopback only."""
     for address in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822"):
         require_public(address, loopback=False)
     require_public("127.0.0.1", loopback=True)
@@ -227,7 +223,7 @@ def test_public_addresses_and_by_a_switch_our_own_are_taken() -> None:
 
 
 class Scripted(AbstractResolver):
-    """A name service that answers as it was told to, another thing each time."""
+    """A resolver with scripted answers."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -235,19 +231,19 @@ class Scripted(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the next answer, which may name several addresses."""
+        """Return the next answer, which may have several addresses."""
         return [
             ResolveResult(hostname=host, host=one, port=port, family=socket.AF_INET, proto=0, flags=0)
             for one in self.answers.pop(0).split()
         ]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize("answer", ["10.0.0.1", "93.184.216.34 127.0.0.1", "169.254.169.254"])
 async def test_a_name_that_leads_inside_is_refused(answer: str) -> None:
-    """Shows that one inner address among others is enough, and that a name is resolved once a connection."""
+    """Shows that one private address among others is enough, and that each connection resolves once."""
     names = Scripted(answer)
     fetcher = PageFetcher("me", FetchLimits(), resolver=PublicResolver(names))
     with pytest.raises(WebPageError):
@@ -257,7 +253,7 @@ async def test_a_name_that_leads_inside_is_refused(answer: str) -> None:
 
 
 async def test_what_is_connected_to_is_what_was_checked(site: WebSite) -> None:
-    """Shows that an address which a resolver lets through is still refused when its socket is made."""
+    """DNS rebinding: an address that a resolver lets through is refused when its socket is created."""
 
     class Trusting(PublicResolver):
         async def resolve(
@@ -275,7 +271,7 @@ async def test_what_is_connected_to_is_what_was_checked(site: WebSite) -> None:
 
 
 async def test_other_ports_are_for_test_servers_only(site: WebSite) -> None:
-    """Shows that without the switch neither another port nor this machine is asked."""
+    """Shows that neither another port nor loopback is requested without it."""
     fetcher = PageFetcher("me", FetchLimits())
     for url in (site.url("/"), "https://example.org:8443/"):
         with pytest.raises(WebPageError):

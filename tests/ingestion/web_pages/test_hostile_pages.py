@@ -1,4 +1,4 @@
-"""Fifty pages that would like to be more than text: what nobody sees is not read, and the rest is text."""
+"""Fifty hostile pages: hidden text is dropped, everything else is plain text."""
 
 from __future__ import annotations
 
@@ -58,13 +58,12 @@ SEEN = [
 
 
 def test_there_are_fifty() -> None:
-    """Shows that none was lost."""
     assert len(HIDDEN) + len(SEEN) == 50
 
 
 @for_each("trick", HIDDEN)
 async def test_what_nobody_sees_is_not_read(trick: str) -> None:
-    """Shows that text for machines alone never becomes evidence, and takes nothing with it."""
+    """Shows that prompt injection for machines only never becomes evidence, and removes no visible text."""
     text = await read(f"<p>{TRUE}</p>{trick}<p>Ask your landlord where it is kept.</p>")
     assert TRUE in text
     assert "Ask your landlord where it is kept." in text
@@ -73,7 +72,7 @@ async def test_what_nobody_sees_is_not_read(trick: str) -> None:
 
 @for_each(("said", "kept"), SEEN)
 async def test_what_is_seen_is_text(said: str, kept: str) -> None:
-    """Shows that marks, mentions, links and our own page markers stay the letters they are."""
+    """Shows that markup, mentions, links and our own page markers stay plain characters."""
     text = await read(f"<p>{TRUE}</p><p>{said}</p>")
     assert TRUE in text
     assert kept in text
@@ -81,7 +80,7 @@ async def test_what_is_seen_is_text(said: str, kept: str) -> None:
 
 
 async def read(body: str) -> str:
-    """What is read of a page, a block a line."""
+    """Return the extracted text of a page, a block per line."""
     page = f"<html><head><title>t</title></head><body><main><h1>Deposits</h1>{body}</main></body></html>"
     found = json.loads(await HtmlProcess(lasting_forks("html")).read(page.encode(), "text/html", None))
     blocks = [text for _, _, _, text in found["blocks"]]

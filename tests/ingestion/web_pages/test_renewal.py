@@ -1,4 +1,4 @@
-"""Approved pages from their server to SQL: fetched, read in a child, kept, renewed, and forgotten."""
+"""Approved web pages: fetched, parsed in a child, stored, renewed and deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ THIRTY = PAGE.format("A landlord must protect your deposit within 30 days of get
 
 @dataclass
 class Home:
-    """What a test of the renewal works with."""
+    """A home with a site and a renewal."""
 
     path: Path
     site: WebSite
@@ -52,29 +52,29 @@ class Home:
     renewal: WebPageRenewal
 
     def approve(self, *urls: str) -> None:
-        """Write the file."""
+        """Write the config file."""
         listed = ", ".join(url if url.startswith("{") else f'"{url}"' for url in urls)
         (self.path / "web_sources.toml").write_text(
             f'[[domain]]\nname = "tenancy"\nkeywords = ["deposit", "rent"]\nurls = [{listed}]\n'
         )
 
     async def page(self, path: str) -> WebPage:
-        """How a page stands."""
+        """Return the row of a page."""
         return (await self.store.pages([self.site.url(path)]))[0]
 
     async def text(self, path: str) -> str:
-        """Return all that is kept of a page."""
+        """Return the stored text of a page."""
         text = await self.store.text((await self.page(path)).sha256 or "")
         return "\n".join(chunk.text for chunk in text.chunks) if text else ""
 
     async def wait_until_due(self, path: str) -> None:
-        """Put the time forward at which a page is fetched."""
+        """Make a page due for renewal."""
         due = update(WebPageRow).where(col(WebPageRow.url) == self.site.url(path))
         async with self.database.transaction() as session:
             await session.execute(due.values(due_at=utc_now() - timedelta(seconds=1)))
 
     async def fail_since(self, ago: timedelta) -> None:
-        """Let all that fails have done so for so long."""
+        """Backdate the start of all current failures."""
         old = utc_now() - ago
         async with self.database.transaction() as session:
             failing = update(WebPageRow).where(col(WebPageRow.failing_since) > utc_now() - timedelta(days=1))
@@ -82,7 +82,7 @@ class Home:
 
 
 def _renewal(path: Path, database: Database, store: WebPageStore, sources: WebSourcesFile) -> WebPageRenewal:
-    """What a service has of it."""
+    """Return a renewal as the service builds it."""
     settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
     return make_renewal(
         settings,
@@ -99,7 +99,7 @@ def _renewal(path: Path, database: Database, store: WebPageStore, sources: WebSo
 
 @pytest.fixture
 async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
-    """An empty home beside a site."""
+    """An empty home next to a site."""
     database = await Database.open(make_sqlite(tmp_path))
     store = WebPageStore(database)
     sources = WebSourcesFile(tmp_path)
@@ -110,7 +110,7 @@ async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
 
 
 async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> None:
-    """Shows a page with its headings, that none is fetched before its time, and what a change does."""
+    """Covers headings, a page that is not due, and a changed page."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
@@ -130,11 +130,11 @@ async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> Non
     await home.renewal.tick()
     assert "14 days" in await home.text("/a")
     assert (await home.page("/a")).changed_at != page.changed_at
-    assert await home.store.text(page.sha256 or "") is None  # nobody cited it
+    assert await home.store.text(page.sha256 or "") is None  # it is not cited
 
 
 async def test_texts_get_vectors_and_get_them_anew_from_another_embedder(home: Home) -> None:
-    """Shows that no question has to wait for vectors, whichever embedder it is compared by."""
+    """Shows that texts without vectors in the current space are found."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
@@ -147,7 +147,7 @@ async def test_texts_get_vectors_and_get_them_anew_from_another_embedder(home: H
 
 
 async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
-    """Shows that a dead server takes nothing away, that its error is kept, and that it is tried again."""
+    """Shows that the error is stored, and that the page is retried."""
     home.approve(home.site.url("/a"), home.site.url("/b"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
@@ -166,7 +166,7 @@ async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
 
 
 async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
-    """Shows that what the server said of a page asks for it the next time."""
+    """Uses the validators of the previous response."""
 
     async def page(request: web.Request) -> web.Response:
         if request.headers.get("If-None-Match") == '"1"':
@@ -197,7 +197,7 @@ async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
 async def test_what_holds_no_text_is_told_to_an_admin(
     home: Home, body: bytes, headers: dict[str, str], words: str
 ) -> None:
-    """Shows a sentence for a page made by scripts, a PDF, a large page and an empty one."""
+    """Covers pages built by scripts, a PDF, a large page and an empty one."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = web.Response(body=body, headers=headers)
     await home.renewal.tick()
@@ -207,7 +207,7 @@ async def test_what_holds_no_text_is_told_to_an_admin(
 
 
 async def test_a_pdf_under_an_address_has_pages(home: Home) -> None:
-    """Shows that a PDF is read as documents are, and that each chunk knows its page."""
+    """Shows that it is read like a document, and that each chunk has its page."""
     home.approve(home.site.url("/a.pdf"))
     data = pdf("The first page is about deposits.", "The second page is about rent.")
     home.site.pages["/a.pdf"] = web.Response(body=data, content_type="application/pdf")
@@ -223,7 +223,7 @@ async def test_a_pdf_under_an_address_has_pages(home: Home) -> None:
 
 
 async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) -> None:
-    """Shows that pages come from the sitemap's own site and path, as many as were said, and leave with it."""
+    """Up to its limit; pages are dropped with the sitemap."""
     locations = ["/renting/1", "/jobs/1", "/renting/2", "/renting/3"]
     urls = [home.site.url(one) for one in locations] + ["https://elsewhere.example/renting/4", "nonsense"]
     home.site.pages["/map.xml"] = web.Response(
@@ -243,7 +243,6 @@ async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) ->
 
 
 async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home: Home) -> None:
-    """Shows that a page which comes after it was taken off the list is not kept."""
     home.approve(home.site.url("/a"))
 
     async def page(_: web.Request) -> web.Response:
@@ -257,7 +256,7 @@ async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home
 
 
 async def test_a_list_that_is_malformed_at_the_start_forgets_nothing(home: Home) -> None:
-    """Shows that a restart beside a mistake keeps what was fetched, and that it answers once it is mended."""
+    """Shows that stored pages survive a restart with a mistake, and follow the file once it is fixed."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
@@ -272,7 +271,7 @@ async def test_a_list_that_is_malformed_at_the_start_forgets_nothing(home: Home)
 
 
 async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -> None:
-    """Shows that a failed page is tried again at once when an admin asks for it, and a fresh one is not."""
+    """Shows that a failed page is retried at once on request and a fresh one is not; each is reported."""
     home.approve(home.site.url("/a"), home.site.url("/b"))
     home.site.pages["/a"] = THIRTY
     domains = (await home.sources.current()).domains
@@ -289,7 +288,7 @@ async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -
 
 
 async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home) -> None:
-    """Shows that a citation keeps the text it came from, and that an admin can see what it lost."""
+    """Shows that a citation keeps its source text, and that an admin sees the lost quote."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
@@ -315,14 +314,14 @@ async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home)
 
 
 async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
-    """What admins are notified of."""
+    """Return the notices for admins."""
     async with home.database.snapshot() as session:
         rows = await session.scalars(select(NoticeRow).order_by(col(NoticeRow.id)))
         return [(row.kind, row.url, row.text, row.channel_id) for row in rows]
 
 
 async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Home) -> None:
-    """Shows in whose channel, that a day of failing is no news, and that a second week of it is."""
+    """In the domain's channel; a day of failures is not announced, a second week is."""
     slack = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
     local = await Channels(home.database).ensure_named("housing")
     assert slack.id < local.id
@@ -345,7 +344,7 @@ async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Ho
 
 
 async def test_a_slow_host_keeps_no_other_one_waiting(home: Home) -> None:
-    """Shows that pages of one host which wait for one another leave all others their turn."""
+    """Shows that pages of one host queue behind each other only."""
     is_asked = asyncio.Event()
 
     async def slow(_: web.Request) -> web.Response:
@@ -364,7 +363,6 @@ async def test_a_slow_host_keeps_no_other_one_waiting(home: Home) -> None:
 
 
 async def test_two_workers_fetch_a_page_once(home: Home) -> None:
-    """Shows that replicas share the work."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await asyncio.gather(home.renewal.tick(), home.renewal.tick())
@@ -372,7 +370,7 @@ async def test_two_workers_fetch_a_page_once(home: Home) -> None:
 
 
 async def test_what_a_question_misses_is_fetched_in_the_background(home: Home) -> None:
-    """Shows that questions about one domain share a task, that another's pages wait, and who ends it."""
+    """Questions about one domain share a task; other domains wait, and closing cancels it."""
     may_answer, is_asked = asyncio.Event(), asyncio.Event()
 
     async def slow(_: web.Request) -> web.Response:

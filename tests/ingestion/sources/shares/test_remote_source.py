@@ -1,4 +1,4 @@
-"""What a source behind a URL makes of servers that lie, hang, change files under it or take back rights."""
+"""Remote source: servers that send bad names, hang, change files during a copy or revoke permissions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from storage.errors import BlobsUnavailable
 
 
 class ShareInMemory:
-    """A share that a test can make lie: whatever stands in ``files`` is listed and served."""
+    """An in-memory share that a test can make misbehave; it serves ``files``."""
 
     def __init__(self, files: dict[Parts, bytes]) -> None:
         self.files = files
@@ -37,24 +37,24 @@ class ShareInMemory:
         self.connections = 0
 
     def connect(self) -> ShareInMemory:
-        """Count how often somebody connects."""
+        """Count connections."""
         self.connections += 1
         return self
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """Yield everything at once, as a store without folders does."""
+        """Yield all files at once, as a store without folders does."""
         for parts in list(self.files):
             yield ShareEntry(parts, self.stat(parts))
 
     def stat(self, file: Parts) -> FileStat:
-        """Its size, and its bytes as a tag."""
+        """Return the size, with the bytes as a tag."""
         if file not in self.files:
             raise ShareFileMissing("gone")
         return FileStat(len(self.files[file]), 0, 0, 0, self.files[file][:20].hex())
 
     @contextmanager
     def open(self, file: Parts, look: FileStat, start: int) -> Iterator[Stream]:
-        """Yield the bytes, unless they are locked."""
+        """Yield the bytes, unless the file is locked."""
         if file in self.locked:
             raise PermissionError
         data = self.files[file]
@@ -62,20 +62,20 @@ class ShareInMemory:
         yield BytesIO(data[start:])
 
     def as_share_error(self, error: Exception) -> ShareError:
-        """Python's own errors."""
+        """Map Python's own errors."""
         return plain_share_error(error)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 def source_of(share: ShareInMemory, seconds: float = 60.0) -> RemoteSource:
-    """Return a source over a share in memory."""
+    """Return a source over an in-memory share."""
     return RemoteSource("test://share", share.connect, seconds)
 
 
 def test_keys_that_lead_elsewhere_or_nowhere_are_passed_over_and_reported() -> None:
-    """Shows that `..`, absolute and empty parts, NUL and endless depth reach neither disk nor SQL."""
+    """Covers `..`, absolute and empty parts, NUL and excessive depth."""
     hostile: list[Parts] = [
         ("..", "up.pdf"),
         ("a", "..", "up.pdf"),
@@ -95,7 +95,7 @@ def test_keys_that_lead_elsewhere_or_nowhere_are_passed_over_and_reported() -> N
 
 
 def test_a_name_of_a_thousand_letters_is_a_document_like_any_other(tmp_path: Path) -> None:
-    """Shows that names from a share never become names of files here."""
+    """Shows that names from a share never become local file names."""
     parts = ("x" * 1020 + ".pdf",)
     source = source_of(ShareInMemory({parts: b"x"}))
     (seen,) = source.scan().files.values()
@@ -104,13 +104,13 @@ def test_a_name_of_a_thousand_letters_is_a_document_like_any_other(tmp_path: Pat
 
 
 def test_temporary_files_are_passed_over_at_every_level() -> None:
-    """Shows that flat keys are judged folder by folder, as on a disk."""
+    """Shows that flat keys are checked component by component, as on a disk."""
     names: list[Parts] = [("~$a.pdf",), (".hidden", "a.pdf"), ("a.pdf.download", "a.pdf"), ("a.part",)]
     assert source_of(ShareInMemory({parts: b"x" for parts in names})).scan().files == {}
 
 
 def test_a_file_that_is_replaced_while_it_is_copied_is_not_taken(tmp_path: Path) -> None:
-    """Shows that the looks before and after a copy must be the one that settled."""
+    """Shows that stat before and after a copy must equal the settled one."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
@@ -120,7 +120,6 @@ def test_a_file_that_is_replaced_while_it_is_copied_is_not_taken(tmp_path: Path)
 
 
 def test_a_stream_that_ends_early_or_late_is_not_taken(tmp_path: Path) -> None:
-    """Shows that an answer cut off on its way is not mistaken for the file."""
     for wrong in (b"on", b"one and more"):
         share = ShareInMemory({("a.pdf",): b"one"})
         source = source_of(share)
@@ -134,7 +133,7 @@ def test_a_stream_that_ends_early_or_late_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_file_that_goes_while_it_is_copied_is_no_file(tmp_path: Path) -> None:
-    """Shows that a deletion in the middle is told from an outage."""
+    """Shows that it is distinguished from an outage."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
@@ -146,7 +145,7 @@ def test_a_file_that_goes_while_it_is_copied_is_no_file(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_is_refused_and_looks_new_later(
     tmp_path: Path,
 ) -> None:
-    """Shows that a refusal is not for ever, though no share tells that rights changed."""
+    """Shows that it appears as changed later, because shares do not report changed permissions."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
@@ -162,7 +161,7 @@ def test_a_file_that_may_not_be_read_is_refused_and_looks_new_later(
 
 
 def test_a_full_disk_here_is_not_blamed_on_the_share(tmp_path: Path) -> None:
-    """Shows that a copy which cannot be written is an outage that costs no connection."""
+    """Shows that it is an outage and closes no connection."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
@@ -173,7 +172,7 @@ def test_a_full_disk_here_is_not_blamed_on_the_share(tmp_path: Path) -> None:
 
 
 def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
-    """Shows that a scan never raises, names no secret of the error, and starts afresh."""
+    """Shows that a scan never raises and leaks no secret of the error."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
     whole = share.list
@@ -191,7 +190,7 @@ def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
 
 
 def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
-    """Shows that one hung call costs one thread, and that its late result is nobody's."""
+    """Shows that one hung call costs one thread, and that its late result is discarded."""
     watchdog, goes_on = Watchdog(0.2), threading.Event()
     ended: list[str] = []
 
@@ -215,7 +214,7 @@ def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
 
 
 def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
-    """Shows that unmapping a share which does not answer stops nobody, and closes it in the end."""
+    """Shows that a share being unmapped is closed once its call returns."""
     may_go_on, is_listing, is_closed = threading.Event(), threading.Event(), threading.Event()
 
     class Hanging(ShareInMemory):
@@ -242,7 +241,7 @@ def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
 
 
 def test_a_slow_call_that_moves_is_waited_for() -> None:
-    """Shows that only silence ends a call, however long it takes as a whole."""
+    """Shows that only inactivity ends a call, however long it takes in total."""
     watchdog, tick = Watchdog(1.0), threading.Event()
 
     def crawl(heartbeat: Heartbeat) -> str:
@@ -255,7 +254,7 @@ def test_a_slow_call_that_moves_is_waited_for() -> None:
 
 
 def test_any_fsspec_file_system_can_be_a_folder(tmp_path: Path) -> None:
-    """Shows that listing, tags, copies and deletions go through fsspec's own interface alone."""
+    """Listing, tags, copies and deletions use fsspec's interface only."""
     system = MemoryFileSystem(skip_instance_cache=True)
     system.store, system.pseudo_dirs = {}, [""]
     system.pipe("/papers/deep/a.pdf", b"one %%EOF")

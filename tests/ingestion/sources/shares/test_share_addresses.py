@@ -1,4 +1,4 @@
-"""Which locations are taken for a folder, and what is said about the others."""
+"""Share URLs: normalization, and messages for invalid ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from storage.errors import SettingsError
     ],
 )
 def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
-    """Shows that two spellings of a folder are one folder, and that nothing is reached for."""
+    """Two spellings are one folder; no connection is made."""
     source = open_share(url, ShareSettings())
     assert source.location == (location or url)
     assert source.is_remote
@@ -48,7 +48,7 @@ def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
     ],
 )
 def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
-    """Shows that credentials cannot come from the folder map, and reach no log through the refusal."""
+    """Shows that credentials in the folder map reach no log."""
     with pytest.raises(SettingsError) as refusal:
         open_source(url)
     for part in ("hunter2", "hun", "ter2", "AKIAX", "sig="):
@@ -81,13 +81,12 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     ],
 )
 def test_what_cannot_be_a_folder_is_refused_with_what_to_do(url: str, word: str) -> None:
-    """Shows that a mistake in a location ends in a sentence before anything is watched."""
     with pytest.raises(SettingsError, match=word):
         open_source(url)
 
 
 def test_a_password_is_never_sent_in_the_clear_over_a_network() -> None:
-    """Shows that webdav:// with an account is for this machine only."""
+    """Shows that webdav:// with an account is accepted for this machine only."""
     settings = ShareSettings(webdav_user="reader", webdav_password="hunter2")
     with pytest.raises(SettingsError, match="webdavs"):
         open_share("webdav://cloud.example.com/dav", settings)
@@ -96,7 +95,7 @@ def test_a_password_is_never_sent_in_the_clear_over_a_network() -> None:
 
 
 def test_a_server_of_its_own_account_uses_that_one_alone() -> None:
-    """Shows that several servers of one protocol are told apart by host and port."""
+    """Shows that servers of one protocol are distinguished by host and port."""
     own: dict[str, Any] = {"nas:2222": ShareAccount(user="other", password="else")}
     settings = ShareSettings(sftp_user="reader", sftp_password="hunter2", share_accounts=own)
     assert settings.account(read_address("sftp://nas:2222/x")).user == "other"
@@ -105,7 +104,7 @@ def test_a_server_of_its_own_account_uses_that_one_alone() -> None:
 
 
 def test_accounts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows how accounts are written, and that printing the settings shows no secret."""
+    """Covers the syntax; the repr of the settings hides secrets."""
     monkeypatch.setenv("FOOTNOTE_SHARE_ACCOUNTS", '{"nas": {"user": "reader", "password": "hunter2"}}')
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     settings = ShareSettings()
@@ -114,7 +113,7 @@ def test_accounts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
-    """Shows that whatever is no URL is taken as a path, existing or not."""
+    """Anything but a URL is a path, existing or not."""
     source = open_source(str(tmp_path / "not there yet"))
     assert not source.is_remote
     assert "missing" in (source.scan().problem or "")

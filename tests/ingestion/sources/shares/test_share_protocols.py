@@ -1,4 +1,4 @@
-"""What is special about one protocol: keys of servers, links, odd bytes in names, long listings, locks."""
+"""Peculiarities of each protocol: host keys, links, odd file names, pagination, locks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIMIT = 1_000_000
 def test_an_sftp_server_whose_key_is_unknown_or_another_is_not_talked_to(
     sftp_server: RealSftp, tmp_path: Path
 ) -> None:
-    """Shows that no key is ever added by itself, and that both cases are told apart."""
+    """Shows that no key is added automatically, and that both cases have their own message."""
     place = sftp_server.place()
     for line, word in (("", "ssh-keyscan"), (_line_with_another_key(sftp_server), "another key")):
         known = tmp_path / "known_hosts"
@@ -39,14 +39,13 @@ def test_an_sftp_server_whose_key_is_unknown_or_another_is_not_talked_to(
 
 @pytest.mark.engine("sftp")
 def test_an_sftp_account_that_is_not_let_in_hears_which_variables_to_check(sftp_server: RealSftp) -> None:
-    """Shows that a stranger's key ends in a sentence."""
     source = sftp_server.place().source(sftp_key=sftp_server.folder / "stranger")
     assert "FOOTNOTE_SFTP_KEY" in (source.scan().problem or "")
 
 
 @pytest.mark.engine("sftp")
 def test_links_on_an_sftp_server_lead_nowhere(sftp_server: RealSftp, tmp_path: Path) -> None:
-    """Shows that neither a link to a file nor one swapped in for a folder reaches another channel's file."""
+    """Covers a link to a file, and one swapped in for a folder."""
     place, other = sftp_server.place(), sftp_server.place()
     other.put("secret.pdf", b"secret")
     place.put("papers/secret.pdf", b"public")
@@ -68,7 +67,7 @@ def test_links_on_an_sftp_server_lead_nowhere(sftp_server: RealSftp, tmp_path: P
 def test_a_name_on_an_sftp_server_that_is_not_utf8_hides_no_other(
     sftp_server: RealSftp, tmp_path: Path
 ) -> None:
-    """Shows that any bytes are listed, shown safely and copied."""
+    """Shows that they are escaped for display and can be copied."""
     place = sftp_server.place()
     place.put("plain.pdf", b"plain")
     Path(os.fsdecode(os.fsencode(place.folder) + b"/caf\xe9\n.pdf")).write_bytes(b"odd")
@@ -82,7 +81,7 @@ def test_a_name_on_an_sftp_server_that_is_not_utf8_hides_no_other(
 
 @pytest.mark.engine("smb")
 def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: RealSmb) -> None:
-    """Shows that our reading locks nobody out of their own file."""
+    """Shows that reading opens files with shared access."""
     place = smb_server.place()
     place.put("a.pdf", b"x" * 100_000)
     source, address = place.source(), read_address(place.location)
@@ -104,7 +103,7 @@ def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: Rea
 
 @pytest.mark.engine("smb")
 def test_a_share_that_an_smb_server_does_not_have_is_a_problem(smb_server: RealSmb) -> None:
-    """Shows that a mistyped share is told from an empty folder."""
+    """Shows that a mistyped share is distinguished from an empty folder."""
     place = smb_server.place()
     wrong = place.location.replace("/files/", "/fyles/")
     settings = ShareSettings(smb_user=USER, smb_password=PASSWORD, share_timeout=10)
@@ -116,7 +115,7 @@ def test_a_share_that_an_smb_server_does_not_have_is_a_problem(smb_server: RealS
 @pytest.mark.long
 @pytest.mark.engine("s3")
 def test_a_listing_of_many_pages_is_read_to_its_end(s3_server: RealS3) -> None:
-    """Shows that the objects after the first thousand are seen too, and folder markers are none."""
+    """Shows that objects after the first thousand are seen, and folder markers are skipped."""
     place = s3_server.place()
     for number in range(1005):
         place.put(f"{number:04}.pdf", b"x")
@@ -136,7 +135,7 @@ def test_a_listing_of_many_pages_is_read_to_its_end(s3_server: RealS3) -> None:
 def test_a_bucket_wants_an_account(
     s3_server: RealS3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Shows that S3 without credentials says which variables to set."""
+    """Shows that the message names the variables to set."""
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -146,7 +145,7 @@ def test_a_bucket_wants_an_account(
 
 @pytest.mark.engine("webdav")
 def test_a_webdav_folder_that_is_a_file_is_a_problem(webdav_server: RealWebdav) -> None:
-    """Shows that an address one name too long is told from an empty folder."""
+    """Shows that it is distinguished from an empty folder."""
     place = webdav_server.place()
     place.put("a.pdf", b"x")
     place.location += "/a.pdf"
@@ -156,7 +155,6 @@ def test_a_webdav_folder_that_is_a_file_is_a_problem(webdav_server: RealWebdav) 
 
 
 def test_a_folder_of_this_machine_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
-    """Shows the same for a path."""
     (tmp_path / "a.pdf").write_bytes(b"x")
     assert open_source(str(tmp_path / "a.pdf")).scan().problem is not None
 
