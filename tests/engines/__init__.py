@@ -1,7 +1,7 @@
-"""The real engines that tests run on: every module of this package is one.
+"""Registry of the real engines that tests run on, a module each.
 
-Every engine's module says what it is called, whether it can run here and how to get it, and holds
-the fixtures that start it. ``tests/conftest.py`` reads these answers, ``tests/fetch.py`` fetches.
+Each module has the engine's name, whether it can run here, how to fetch it, and the fixtures that start it.
+``tests/conftest.py`` checks availability, ``tests/fetch.py`` fetches.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from typing import Any, Protocol, cast
 import pytest
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-# Fetched by `make test-all` only: no daily test may name one of them, and tests/conftest.py refuses it.
+# Fetched by `make test-all` only: tests/conftest.py refuses a daily test that names one of them.
 LONG_ONLY = ("actionlint", "firefox", "helm", "images", "promtool", "toxiproxy")
 
 
 class Engine(Protocol):
-    """What a module ``engines.<name>`` offers beside its fixtures."""
+    """Interface of a module ``engines.<name>``, besides its fixtures."""
 
-    # As in ``@pytest.mark.engine(NAME)``.
+    # Argument of ``@pytest.mark.engine(NAME)``.
     NAME: str
 
-    # The command that makes it run on a machine where it does not.
+    # Command that makes it available on a machine where it is not.
     REMEDY: str
 
-    # Whether strangers on the network could use it: then it starts behind loopback only.
+    # True if it would listen on public interfaces: then it is started behind loopback only.
     BINDS_EVERYWHERE: bool
 
     def missing(self) -> str | None:
-        """Why it cannot run here, in a few words, or None. Only looks; takes no time."""
+        """Return why it cannot run here, in a few words, or None. Must be fast."""
 
     def fetch(self) -> None:
-        """Get it into ``cache()``, checked against a pinned hash; nothing to do when it is there.
+        """Download it into ``cache()``, checked against a pinned hash; do nothing if it is there.
 
         Raises:
-            FetchError: this machine cannot get it; the message says why.
+            FetchError: it cannot be fetched on this machine; the message says why.
         """
 
 
@@ -51,14 +51,14 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """An engine that does not run here: why, and the command that would make it."""
+    """An engine that cannot run here: the reason, and the command that fixes it."""
 
     why: str
     remedy: str
 
 
 def cache() -> Path:
-    """Where engines are kept: outside the repository, shared by all checkouts."""
+    """Return the folder of fetched engines, outside the repository and shared by all checkouts."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "footnote"
 
 
@@ -68,10 +68,10 @@ def load(name: str) -> Engine:
 
 
 def apt_install(package: str) -> None:
-    """Install a package of Debian's; nobody is asked, and another installation is waited for.
+    """Install a Debian package without prompts, waiting for the lock of another installation.
 
     Raises:
-        FetchError: only root can, or it went wrong.
+        FetchError: not run as root, or apt failed.
     """
     if os.geteuid() != 0:
         raise FetchError(f"only root can install {package}: sudo apt-get install -y {package}")
@@ -85,12 +85,11 @@ def run_fetching(command: Sequence[str], *, seconds: float = 900, **options: Any
     """Run a command that fetches or builds something; return its standard output.
 
     Args:
-        command: the program and its arguments.
-        seconds: how long it may take.
-        options: as ``subprocess.run`` takes them.
-
+        command: program and arguments.
+        seconds: timeout.
+        options: passed to ``subprocess.run``.
     Raises:
-        FetchError: it failed, for what its standard error says at the end.
+        FetchError: it failed or timed out; the message ends with its standard error.
     """
     name = " ".join(command[:3])
     try:
@@ -106,12 +105,12 @@ def run_fetching(command: Sequence[str], *, seconds: float = 900, **options: Any
 
 
 def is_loopback_only() -> bool:
-    """True if this process sees no network beyond its own machine, as in a fresh namespace."""
+    """True if this process has no network interface but loopback, as in a new network namespace."""
     return {name for _, name in socket.if_nameindex()} <= {"lo"}
 
 
 def absence(engine: Engine) -> Absence | None:
-    """Why the tests of an engine cannot run here, or None when they can."""
+    """Return why the tests of an engine cannot run here, or None."""
     if why := engine.missing():
         return Absence(why, engine.REMEDY)
     if engine.BINDS_EVERYWHERE and not is_loopback_only():
@@ -120,9 +119,9 @@ def absence(engine: Engine) -> Absence | None:
 
 
 def require_fetched_engines(items: list[pytest.Item]) -> None:
-    """Refuse a daily test of an engine that the daily fetch does not bring.
+    """Refuse a daily test that needs an engine of LONG_ONLY.
 
-    It would pass wherever somebody has fetched everything, and fail on every fresh machine.
+    It would pass wherever everything was fetched, and fail on every new machine.
     """
     for item in items:
         names = {marker.args[0] for marker in item.iter_markers("engine")}

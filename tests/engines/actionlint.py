@@ -16,14 +16,14 @@ BINARY = cache() / f"actionlint-{VERSION}"
 
 
 def missing() -> str | None:
-    """Say why it cannot run, or None."""
+    """Return why it cannot run here, or None."""
     return None if BINARY.exists() else "actionlint was not built"
 
 
 def fetch() -> None:
-    """Build it of files whose hashes are known.
+    """Build it from sources with pinned hashes.
 
     Raises:
-        FetchError: Go is missing or too old, or a module is out of reach or another one.
+        FetchError: Go is missing or too old, or a module is unavailable or has another hash.
     """
     build(MODULE, CHECKSUM, "./cmd/actionlint", BINARY)

@@ -1,4 +1,4 @@
-"""axe: Deque's checks of a page for people who cannot see it well, run in the tests' own browsers."""
+"""axe: Deque's accessibility checks, run in the tests' own browsers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ SCRIPT = PACKAGE.folder / "axe.min.js"
 
 
 def missing() -> str | None:
-    """True if it was fetched."""
+    """Return why it cannot run here, or None."""
     return None if SCRIPT.exists() else "axe-core was not fetched"
 
 
 def fetch() -> None:
-    """Get it, which needs npm."""
+    """Download it with npm."""
     PACKAGE.fetch()
 
 
 class Evaluates(Protocol):
-    """A page of whatever browser."""
+    """A page of any browser."""
 
     async def evaluate(self, script: str, /) -> Any:
         """Return the value of a script."""
 
 
 async def violations(page: Evaluates) -> list[str]:
-    """What is wrong with the page as it is shown now: rule and place of each fault.
+    """Return the accessibility violations of the page, as rule and element.
 
-    Its script is run by the browser's own protocol, past the page's policy, which stays as it is.
+    The script runs through the browser's debugging protocol, so the page's Content-Security-Policy stays in
+    force.
     """
     await page.evaluate(SCRIPT.read_text(encoding="utf-8"))
     found: list[dict[str, Any]] = await page.evaluate("axe.run().then(({ violations }) => violations)")

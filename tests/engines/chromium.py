@@ -1,7 +1,7 @@
 """chromium: Debian's own browser, driven by playwright's Python package.
 
-One per test process: starting it and its driver takes longer than most tests that look at a page. Each test
-speaks to it over a WebSocket of its own, sees no context but its own, and leaves none.
+One per test process, because starting it and its driver takes longer than most browser tests. Each test has
+its own WebSocket, sees only its own contexts and closes them.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ FLAGS = [
 
 
 def program() -> str | None:
-    """Where the browser lies."""
+    """Return the path of the browser."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def missing() -> str | None:
-    """True if it is installed."""
+    """Return why it cannot run here, or None."""
     return None if program() else "Debian's chromium is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if not program():
         apt_install("chromium")
 
@@ -85,7 +85,7 @@ def browser_server() -> str:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Browser]:
-    """Yield the served browser; ``chromium.connect`` would start another driver only to speak to it."""
+    """Yield the shared browser; ``chromium.connect`` would start another driver just to connect."""
     async with aiohttp.ClientSession() as session, session.ws_connect(url, max_msg_size=0) as socket:
         connection, unsent = Connection(asyncio.get_running_loop()), asyncio.Queue[dict[str, object]]()
         connection.mark_as_remote()
@@ -98,7 +98,7 @@ async def connected(url: str) -> AsyncIterator[Browser]:
         async def receive() -> None:
             async for message in socket:
                 connection.dispatch(json.loads(message.data))
-            connection.close()  # what still waits for an answer fails
+            connection.close()  # fails pending requests
 
         tasks = [asyncio.create_task(send()), asyncio.create_task(receive())]
         try:
@@ -114,7 +114,7 @@ async def connected(url: str) -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def browser() -> AsyncIterator[Browser]:
-    """This process's headless browser, without what other tests opened in it."""
+    """The headless browser of this process, without contexts of other tests."""
     async with connected(await asyncio.to_thread(browser_server)) as shared:
         yield shared
         for context in shared.contexts:
@@ -123,7 +123,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page of the browser in which no script may fail and nothing may be refused by a policy."""
+    """A page on which no script error and no policy violation may occur."""
     context = await browser.new_context(viewport={"width": 1200, "height": 800})
     opened = await context.new_page()
     complaints: list[str] = []

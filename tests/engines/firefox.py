@@ -1,7 +1,7 @@
-"""firefox: Debian's own browser, driven over WebDriver BiDi, which it speaks itself.
+"""firefox: Debian's own browser, driven over WebDriver BiDi, which it supports natively.
 
-Playwright's driver for it asks for commands that a long-term release does not have. Each browser starts with
-a profile of its own, speaks to nobody but the tests, and is closed by the fixture.
+Playwright's driver needs commands that the long-term release lacks. Each browser has a new profile, connects
+to the tests only, and is closed by the fixture.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REMEDY = "sudo apt-get install -y firefox-esr"
 BINDS_EVERYWHERE = False
 
 START_SECONDS, ANSWER_SECONDS = 60, 30
-# Preferences that keep it from asking its makers for anything.
+# Preferences that disable telemetry and update requests.
 QUIET = {
     "app.update.disabledForTesting": "true",
     "browser.safebrowsing.update.enabled": "false",
@@ -49,23 +49,23 @@ OpenFirefox = Callable[..., AbstractAsyncContextManager["FirefoxPage"]]
 
 
 def program() -> str | None:
-    """Where the browser lies."""
+    """Return the path of the browser."""
     return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 def missing() -> str | None:
-    """True if it is installed."""
+    """Return why it cannot run here, or None."""
     return None if program() else "Debian's firefox-esr is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if not program():
         apt_install("firefox-esr")
 
 
 class FirefoxPage:
-    """The only page of a browser; ``complaints`` keeps what its console says and what a policy refuses."""
+    """The only page of a browser; ``complaints`` collects console messages and policy violations."""
 
     def __init__(self, socket: ClientWebSocketResponse) -> None:
         self.complaints: list[str] = []
@@ -75,14 +75,14 @@ class FirefoxPage:
         self._context = ""
 
     async def begin(self) -> None:
-        """Start the session, listen to the console, and find the page."""
+        """Start the session, subscribe to the console, and find the page."""
         await self._send("session.new", capabilities={})
         await self._send("session.subscribe", events=["log.entryAdded"])
         tree = await self._send("browsingContext.getTree")
         self._context = tree["contexts"][0]["context"]
 
     async def listen(self) -> None:
-        """Hand on what the browser says, until it is closed."""
+        """Dispatch the browser's messages until it is closed."""
         async for message in self._socket:
             said: Json = message.json()
             if said.get("type") == "event":
@@ -91,16 +91,16 @@ class FirefoxPage:
                 waiting.set_result(said)
 
     async def goto(self, url: str) -> None:
-        """Open an address, until all of it was loaded."""
+        """Open a URL and wait until it is loaded."""
         await self._send("browsingContext.navigate", context=self._context, url=url, wait="complete")
 
     async def resize(self, width: int, height: int) -> None:
-        """Give the page a window of this size."""
+        """Set the viewport."""
         viewport = {"width": width, "height": height}
         await self._send("browsingContext.setViewport", context=self._context, viewport=viewport)
 
     async def evaluate(self, script: str) -> Any:
-        """The value of a script, past the page's policy, which stays as it is; a promise is waited for.
+        """Return the value of a script, awaiting promises; the page's policy does not apply.
 
         Raises:
             AssertionError: the script failed.
@@ -112,7 +112,7 @@ class FirefoxPage:
         return _plain(done["result"])
 
     async def wait_for(self, selector: str) -> None:
-        """Wait until something is there that a CSS selector names, on a page of which all was loaded."""
+        """Wait until a CSS selector matches on a loaded page."""
         async with asyncio.timeout(ANSWER_SECONDS):
             while not await self._is_there(selector):
                 await asyncio.sleep(0.05)
@@ -121,11 +121,11 @@ class FirefoxPage:
         try:
             there = f"document.readyState === 'complete' && document.querySelector({selector!r}) !== null"
             return bool(await self.evaluate(there))
-        except AssertionError:  # the page is just being left
+        except AssertionError:  # the page is navigating
             return False
 
     async def click(self, selector: str) -> None:
-        """Click what a CSS selector names, as a mouse does."""
+        """Click the element of a CSS selector with the mouse."""
         x, y = await self.evaluate(
             f"(() => {{ const one = document.querySelector({selector!r});"
             " one.scrollIntoView({ block: 'center', behavior: 'instant' });"
@@ -142,7 +142,7 @@ class FirefoxPage:
         await self._act({"type": "key", "id": "keys", "actions": steps})
 
     async def screenshot(self, *, path: Path, full_page: bool = False) -> None:
-        """Keep a picture of what is seen, or of the whole page."""
+        """Save a screenshot of the viewport, or of the whole page."""
         origin = "document" if full_page else "viewport"
         taken = await self._send("browsingContext.captureScreenshot", context=self._context, origin=origin)
         path.write_bytes(base64.b64decode(taken["data"]))
@@ -162,7 +162,7 @@ class FirefoxPage:
 
 
 def _plain(value: Json) -> Any:
-    """Return a value as JSON would have it."""
+    """Return a BiDi value as plain JSON."""
     match value["type"]:
         case "array":
             return [_plain(one) for one in value["value"]]
@@ -175,7 +175,7 @@ def _plain(value: Json) -> Any:
 
 @pytest.fixture
 def firefox(tmp_path: Path) -> OpenFirefox:
-    """Opens fresh headless browsers: ``firefox(is_dark=...)`` gives the page of one."""
+    """``firefox(is_dark=...)`` opens a new headless browser and yields its page."""
 
     @asynccontextmanager
     async def open_page(*, is_dark: bool = False) -> AsyncIterator[FirefoxPage]:
@@ -198,7 +198,7 @@ def firefox(tmp_path: Path) -> OpenFirefox:
 
 @asynccontextmanager
 async def _running(profile: Path) -> AsyncIterator[str]:
-    """Yield the browser's process; where it listens."""
+    """Run the browser; yield the URL of its debugging port."""
     process = await asyncio.create_subprocess_exec(
         program() or NAME,
         *("--headless", "--remote-debugging-port=0", "--profile", str(profile), "about:blank"),
@@ -217,5 +217,5 @@ async def _running(profile: Path) -> AsyncIterator[str]:
         draining.cancel()
     finally:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # with its helpers, which are of its group
+            os.killpg(process.pid, signal.SIGKILL)  # with its child processes, which are in its group
         await process.wait()

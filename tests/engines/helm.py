@@ -1,4 +1,4 @@
-"""helm renders the chart, kubeconform holds it against Kubernetes' schemas; both built from modules."""
+"""helm renders the chart, kubeconform validates it against Kubernetes' schemas; both built with Go."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OPERATOR = GoModule(
     "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
 )
 CHART = ROOT / "deploy" / "helm" / "footnote"
-# All that the chart makes, but for the ServiceMonitor.
+# Kinds of objects in the chart, except the ServiceMonitor.
 KINDS = (
     ("v1", "PersistentVolumeClaim"),
     ("v1", "Secret"),
@@ -51,16 +51,16 @@ SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{sha256(repr(KINDS
 
 
 def missing() -> str | None:
-    """True if both were built and the schemas made."""
+    """Return why they cannot run here, or None."""
     is_there = all(path.exists() for path in (HELM, KUBECONFORM, SCHEMAS))
     return None if is_there else "helm and kubeconform were not built"
 
 
 def fetch() -> None:
-    """Build both, and make the schemas.
+    """Build both, and generate the schemas.
 
     Raises:
-        FetchError: Go is missing, or a module is out of reach.
+        FetchError: Go is missing, or a module is unavailable.
     """
     build(f"helm.sh/helm/v3@{HELM_VERSION}", HELM_CHECKSUM, "./cmd/helm", HELM)
     module = f"github.com/yannh/kubeconform@{KUBECONFORM_VERSION}"
@@ -77,7 +77,7 @@ def fetch() -> None:
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it; it reads no settings and no repositories of whoever runs the tests."""
+    """Run helm without the user's own settings and repositories."""
     with tempfile.TemporaryDirectory() as home:
         return subprocess.run(
             [HELM, *arguments], env={"HOME": home}, capture_output=True, text=True, check=False
@@ -85,7 +85,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def kubeconform(manifests: str) -> subprocess.CompletedProcess[str]:
-    """Hold rendered objects against the schemas; a field or kind that they do not know is a fault."""
+    """Validate rendered objects strictly: unknown fields and kinds are errors."""
     options = ["-strict", "-summary", "-schema-location", f"{SCHEMAS}/{LOCATION}"]
     return subprocess.run(
         [KUBECONFORM, *options], input=manifests, capture_output=True, text=True, check=False

@@ -1,7 +1,7 @@
-"""images: buildah builds the container image from wheels that were fetched before, so without a network.
+"""images: buildah builds the container image offline, from wheels fetched before.
 
-The base stands for the published slim image, which cannot be had everywhere: Debian's Python, nothing else.
-A built image runs as its user on a root that is read-only, in namespaces of its own for mounts and processes.
+The base image replaces the published slim image, which is not available everywhere: Debian's Python and
+nothing else. A built image runs as its user on a read-only root, in its own mount and PID namespaces.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _wheels() -> Path:
 
 
 def missing() -> str | None:
-    """True if root can build, and whether what an image is made of was fetched."""
+    """Return why images cannot be built here, or None."""
     if os.geteuid() != 0:
         return "only root builds images here"
     if not shutil.which("buildah"):
@@ -64,10 +64,10 @@ def missing() -> str | None:
 
 
 def fetch() -> None:
-    """Install buildah, make the base, download every wheel that is locked.
+    """Install buildah, make the base image, download every locked wheel.
 
     Raises:
-        FetchError: somebody else than root runs this, or a registry is out of reach.
+        FetchError: not run as root, or a registry is unreachable.
     """
     for program in ("buildah", "mmdebstrap"):
         if not shutil.which(program):
@@ -89,10 +89,10 @@ def fetch() -> None:
 
 
 class BuiltImage:
-    """An image that was built, and its files as its containers see them."""
+    """A built image and its mounted root file system."""
 
     def __init__(self, store: Path) -> None:
-        """Build it into a store of its own."""
+        """Build the image into its own store."""
         places = [f"--root={store / 'images'}", f"--runroot={store / 'run'}", "--storage-driver=vfs"]
         self._buildah = ["buildah", *places]
         settings = store / "pip.conf"
@@ -114,7 +114,7 @@ class BuiltImage:
         return run_fetching([*self._buildah, *arguments])
 
     def start(self, home: Path, *command: str) -> subprocess.Popen[str]:
-        """Run a command in a container with this home; everything else but /tmp is read-only."""
+        """Run a command in a container with this home; everything but it and /tmp is read-only."""
         home.mkdir(exist_ok=True)
         os.chown(home, USER, USER)
         script = ["bash", "-c", _START, "start", *self.environment, *command]
@@ -128,14 +128,14 @@ class BuiltImage:
         )
 
     def stop(self, started: subprocess.Popen[str]) -> None:
-        """End a container: its first process, with which its namespace ends."""
-        # That it ends with its parent is forgotten by the kernel when it takes its own user.
+        """Kill a container's init process, which ends its namespace."""
+        # The kernel clears PR_SET_PDEATHSIG when the process changes its user.
         for init in children(started.pid):
             os.kill(init, signal.SIGKILL)
         started.wait(timeout=60)
 
     def run(self, home: Path, *command: str, seconds: float = 60) -> str:
-        """What a command prints that ends by itself.
+        """Run a command that ends by itself; return its output.
 
         Raises:
             FetchError: it fails.
@@ -149,6 +149,6 @@ class BuiltImage:
 
 @pytest.fixture(scope="session")
 def image() -> Iterator[BuiltImage]:
-    """The image of this checkout; its store goes with the run."""
+    """The image of this checkout; its store is deleted after the run."""
     with tempfile.TemporaryDirectory() as store:
         yield BuiltImage(Path(store))

@@ -1,8 +1,8 @@
-"""A real OpenAI-compatible server: llama.cpp's own, with a language model of 135 million parameters.
+"""A real OpenAI-compatible server: llama.cpp with a language model of 135 million parameters.
 
-xllamacpp (MIT) is a package of the dev extra; SmolLM2-135M-Instruct (Apache-2.0) lies in a wheel
-that is read as a file, never installed or imported. The model is too small for good answers: it
-tests protocol, JSON schemas, limits and refusals.
+xllamacpp (MIT) is in the dev extra; SmolLM2-135M-Instruct (Apache-2.0) is extracted from a wheel that is
+never installed or imported. The model is too small for good answers: it tests protocol, JSON schemas, limits
+and refusals.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ MODEL = cache() / "smollm2-135m" / "model.gguf"
 
 
 def missing() -> str | None:
-    """True if server and model are there."""
+    """Return why it cannot run here, or None."""
     if find_spec("xllamacpp") is None:
         return "xllamacpp is not installed"
     return None if MODEL.exists() else "its model was not fetched"
 
 
 def fetch() -> None:
-    """Get the model out of its wheel."""
+    """Extract the model from its wheel."""
     unchecked = MODEL.with_suffix(".part")
     unchecked.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(wheel(*WHEEL)) as archive:
@@ -53,7 +53,7 @@ def fetch() -> None:
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A running server."""
+    """A running llama.cpp server."""
 
     url: str
     key: str
@@ -62,21 +62,21 @@ class LanguageModel:
 
 @pytest.fixture(scope="session")
 def language_model() -> Iterator[LanguageModel]:
-    """One server that writes, for all tests."""
+    """A server for text generation, shared by all tests."""
     with _serving("write") as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def embedding_model() -> Iterator[LanguageModel]:
-    """One server that embeds, for all tests: the same model, the mean of its token states."""
+    """A server for embeddings, shared by all tests: the same model with mean pooling."""
     with _serving("embed") as server:
         yield server
 
 
 @contextmanager
 def _serving(purpose: str) -> Iterator[LanguageModel]:
-    """Yield a server in a process of its own that ends with the tests."""
+    """Yield a server in its own process, which ends with the tests."""
     port, key = free_port(), "key-of-the-test"
     script = Path(__file__).parent / "support" / "llm_server.py"
     command = (sys.executable, str(script), str(MODEL), str(port), key, purpose)

@@ -1,8 +1,8 @@
-"""Microsoft's Agents Playground: Teams as a bot sees it, on this machine, with a browser UI.
+"""Microsoft's Agents Playground: a local Teams emulator with a browser UI.
 
-Pre-release Microsoft terms: for evaluation and feedback, on the developer's side only. It is fetched
-from npm, never vendored; its telemetry is switched off. It checks no tokens, no cards and no manifests:
-for the last two Microsoft's parser and schemas come with it.
+Pre-release Microsoft terms: for evaluation and feedback, on the developer's side only. It is fetched from
+npm, never vendored; its telemetry is switched off. It checks no tokens, cards or manifests: Microsoft's card
+parser and manifest schemas are fetched, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OPERATIONS = "19:operations01@thread.tacv2"
 
 
 def missing() -> str | None:
-    """True if Node.js is there and the program was fetched."""
+    """Return why it cannot run here, or None."""
     if shutil.which("node") is None:
         return "Node.js is not installed"
     if not PROGRAM.exists():
@@ -55,21 +55,21 @@ def missing() -> str | None:
 
 
 def fetch() -> None:
-    """Get it from npm, and the schemas that it does not check."""
+    """Download it from npm, with the schemas that it does not check."""
     for package in (PACKAGE, *PACKAGES):
         package.fetch()
 
 
 @dataclass(frozen=True, slots=True)
 class Playground:
-    """A running Playground, driven as its one user would."""
+    """A running Playground, driven as its user."""
 
     url: str
     session: aiohttp.ClientSession
     recording: Path
 
     async def say(self, conversation: str, text: str, mention: bool = False) -> str:
-        """Return the user writes; returns the conversation id under which the bot sees it."""
+        """Send a user's message; return the conversation id that the bot sees."""
         body: dict[str, Any] = {"type": "message", "text": text, "textFormat": "plain"}
         body["from"] = {"id": "user-id-0"}
         if mention:
@@ -83,51 +83,51 @@ class Playground:
         return str(reply.get("postConversationId") or conversation)
 
     async def open(self, browser: Browser, *, width: int = 1280, height: int = 900, scale: float = 1) -> Page:
-        """Its page, ready to be typed into; what it would fetch from other hosts is refused at once.
+        """Open its page, ready for input; requests to other hosts are aborted.
 
-        It installs the app once it has its settings, and draws itself anew: what was typed before is lost.
+        It installs the app once it has its settings and then renders again, so that earlier input is lost.
         """
         window: ViewportSize = {"width": width, "height": height}
         page = await browser.new_page(viewport=window, device_scale_factor=scale)
-        page.set_default_timeout(120_000)  # milliseconds: it draws itself slowly beside other work
+        page.set_default_timeout(120_000)  # milliseconds: it renders slowly on a busy machine
         await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
         await page.goto(self.url)
         await page.get_by_text("installationUpdate").first.wait_for()
         return page
 
     async def write(self, page: Page, text: str) -> None:
-        """The user types into the chat that the page shows, and sends it."""
+        """Type a message into the open chat and send it."""
         box = page.locator('[contenteditable="true"]').first
         await box.fill(text)
         await box.press("Enter")
 
     async def install(self, conversation: str) -> None:
-        """Install the app in a conversation, as often as one likes."""
+        """Install the app in a conversation; may be repeated."""
         path = f"{self.url}/_debug/conversation/{conversation}/installation"
         async with self.session.post(path) as response:
             assert response.status < 300, await response.text()
 
     async def send(self, activity: dict[str, Any]) -> None:
-        """Deliver any activity to the bot as it is."""
+        """Deliver an activity to the bot unchanged."""
         async with self.session.post(f"{self.url}/_internal/v1/customActivities", json=activity) as response:
             assert response.status < 300, await response.text()
 
     def calls(self) -> list[dict[str, Any]]:
-        """What the bot asked the connector to do, in order, with the connector's replies."""
+        """Return the bot's calls to the connector, in order, with their replies."""
         text = self.recording.read_text() if self.recording.exists() else ""
         *written, last = text.split("\n---\n")
         events = [json.loads(part) for part in written if part.strip(" \n-")]
-        with suppress(json.JSONDecodeError):  # empty, or being written right now
+        with suppress(json.JSONDecodeError):  # empty, or just being written
             events.append(json.loads(last))
         return [event for event in events if event["direction"].startswith("User Application ->")]
 
     async def said(self, words: str) -> list[str] | None:
-        """Return the bot's messages that hold these words, as JSON; None: there is none."""
+        """Return the bot's messages with these words as JSON, or None."""
         said = [json.dumps(call["request"]["body"], ensure_ascii=False) for call in self.calls()]
         return [one for one in said if words in one] or None
 
     async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
-        """Return the bot's calls, once it has posted ``cards`` cards with sources."""
+        """Return the bot's calls once it has posted ``cards`` cards with sources."""
 
         async def posted() -> list[dict[str, Any]] | None:
             calls = self.calls()
@@ -138,7 +138,7 @@ class Playground:
 
 
 def config() -> dict[str, Any]:
-    """One tenant with a personal chat, a group chat and a team of two channels; five users at least."""
+    """Return a tenant with a personal chat, a group chat and a team of two channels; at least five users."""
     people = [_person(number) for number in range(6)]
     channels = [{"id": OPERATIONS, "name": "Operations"}]
     return {
@@ -170,7 +170,7 @@ StartPlayground = Callable[[str], Awaitable[Playground]]
 
 @pytest.fixture
 async def start_playground(tmp_path: Path) -> AsyncIterator[StartPlayground]:
-    """Starts the Playground: ``await start_playground(bot_endpoint)``."""
+    """``await start_playground(bot_endpoint)`` starts the Playground."""
     running: list[asyncio.subprocess.Process] = []
     async with aiohttp.ClientSession() as session:
 

@@ -1,4 +1,4 @@
-"""poppler: Debian's pdftotext, one of the readers that ours is compared with."""
+"""poppler: Debian's pdftotext, a reference for our own text extraction."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BINDS_EVERYWHERE = False
 
 
 def missing() -> str | None:
-    """True if it is installed."""
+    """Return why it cannot run here, or None."""
     return None if shutil.which("pdftotext") else "Debian's poppler-utils is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if missing():
         apt_install("poppler-utils")

@@ -1,8 +1,7 @@
-"""postgres: Debian's own server on a cluster of this run, which tests may kill and start again.
+"""postgres: Debian's own server on a temporary cluster that tests may kill and restart.
 
-It listens on a socket in its own folder only, unless a test starts one with a port. It leaves syncing to
-the kernel: tests end processes, not machines. Every test gets a database of its own; most get a copy of one
-that was migrated once.
+It listens on a Unix socket only, unless a test requests a port. fsync is off, because tests kill processes,
+not machines. Every test gets its own database, usually a copy of a migrated template.
 """
 
 from __future__ import annotations
@@ -35,29 +34,29 @@ DEFAULT_PORT = 5432
 
 
 def programs() -> Path | None:
-    """Return the folder of the newest server that is installed."""
+    """Return the folder of the newest installed server."""
     found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     return max((file.parent for file in found), key=lambda folder: float(folder.parent.name), default=None)
 
 
 def missing() -> str | None:
-    """True if it is installed."""
+    """Return why it cannot run here, or None."""
     return None if programs() else "Debian's PostgreSQL is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if not programs():
         apt_install("postgresql")
 
 
 class RealPostgres:
-    """A server that can be stopped, killed and started again on the same data."""
+    """A server that can be stopped, killed and restarted on the same data."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
-        """Make a cluster in an empty folder that belongs to ``account()``.
+        """Create a cluster in an empty folder owned by ``account()``.
 
-        ``port``: where it listens on loopback as well; None: nowhere.
+        ``port``: loopback port to listen on as well, or None.
         """
         self._folder = folder
         self.port = port
@@ -73,23 +72,23 @@ class RealPostgres:
         return self._folder / "data"
 
     def url(self, database: str = "postgres") -> str:
-        """``DATABASE_URL`` of one of its databases."""
+        """Return the ``DATABASE_URL`` of one of its databases."""
         port = f"&port={self.port}" if self.port else ""
         return f"postgresql://{USER}:{PASSWORD}@/{database}?host={quote(str(self._folder), safe='')}{port}"
 
     def url_at(self, port: int, database: str) -> str:
-        """Return the same, by TCP: for a server with a port, or what stands in front of it."""
+        """Return the URL over TCP: for a server with a port, or a proxy in front of it."""
         return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/{database}"
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start it and wait until it accepts connections."""
         command = ["-D", str(self._data), "-k", str(self._folder)]
         command += ["-c", f"listen_addresses={'127.0.0.1' if self.port else ''}", "-c", "fsync=off"]
         command += ["-p", str(self.port)] if self.port else []
         command += [
             "-c",
             "authentication_timeout=30",
-        ]  # a connection that was given up goes; a slow one stays
+        ]  # ends dead connections, not slow ones
         with (self._folder / "log.txt").open("ab") as log:
             self._server = subprocess.Popen(
                 [_program("postgres"), *command],
@@ -98,7 +97,7 @@ class RealPostgres:
         wait_until_ready(self._server, self._is_ready, self._folder / "log.txt")
 
     def kill(self) -> None:
-        """``kill -9`` of every process of it: nothing is flushed or said goodbye to."""
+        """Kill all its processes with SIGKILL, without flushing."""
         main = self._running.pid
         for process in (main, *children(main)):
             with suppress(ProcessLookupError):
@@ -106,32 +105,32 @@ class RealPostgres:
         self._running.wait(10)
 
     def pause(self) -> None:
-        """Stop it where it is: connections stay open, nothing answers."""
+        """Suspend it: connections stay open, but get no reply."""
         main = self._running.pid
         for process in (main, *children(main)):
             halt(process)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         main = self._running.pid
         for process in (main, *children(main)):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
 
     def stop(self) -> None:
-        """End it as an administrator who does not wait for its clients."""
+        """Stop it with a fast shutdown, which does not wait for clients."""
         if self._server is not None and self._server.poll() is None:
             self._server.send_signal(signal.SIGINT)
             self._server.wait(60)
 
     def make_database(self) -> str:
-        """URL of a fresh database."""
+        """Create an empty database; return its URL."""
         name = f"home_{uuid4().hex}"
         self.say(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def make_home(self) -> str:
-        """URL of a fresh database with today's tables."""
+        """Create a database with current tables; return its URL."""
         if self._home is None:
             made = self.make_database()
             migrate(made)
@@ -141,7 +140,7 @@ class RealPostgres:
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database, whoever is connected to it; it may stay where somebody is still connecting."""
+        """Drop a database with its connections; it may stay while another client is connecting."""
         with (
             psycopg.connect(self.url(), autocommit=True) as connection,
             suppress(psycopg.errors.QueryCanceled),
@@ -150,7 +149,7 @@ class RealPostgres:
             connection.execute(f"DROP DATABASE {database_of(url)} WITH (FORCE)")
 
     def say(self, *statements: str) -> None:
-        """Run statements as its administrator, in a connection of its own."""
+        """Run statements as superuser in a new connection."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement)
@@ -174,7 +173,6 @@ class RealPostgres:
 
 
 def database_of(url: str) -> str:
-    """Return the name of the database in a URL."""
     return url.partition("@/")[2].partition("?")[0]
 
 
@@ -185,20 +183,21 @@ def _program(name: str) -> Path:
 
 
 def account() -> int | None:
-    """Whom its processes run as: it refuses to run as root, which then gives way to Debian's own user."""
+    """Return the uid of its processes: Debian's own user if run by root, which the server refuses."""
     return pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else None
 
 
 def memory() -> Path | None:
-    """Folder in memory with room for some gigabytes, if this run has one that ends with it; else None."""
-    shared = Path("/dev/shm")  # noqa: S108 - only names that nobody can guess are made in it
+    """Return a folder in memory with room for some gigabytes that ends with this run, or None."""
+    shared = Path("/dev/shm")  # noqa: S108 - only unguessable names are created in it
     return shared if is_loopback_only() and shutil.disk_usage(shared).free > 4 << 30 else None
 
 
 @contextmanager
 def running_postgres(port: int | None = None) -> Iterator[RealPostgres]:
-    """Yield a server on a fresh cluster, which is gone afterwards; ``port`` as ``RealPostgres`` has it."""
-    # Short, as a socket's path has at most 107 bytes; in memory, as each test's database is a copy of files.
+    """Yield a server on a temporary cluster; see ``RealPostgres`` for ``port``."""
+    # Short, because a socket path has at most 107 bytes; in memory, because each test's database is a file
+    # copy.
     folder = Path(tempfile.mkdtemp(prefix="footnote-pg-", dir=memory()))
     if (owner := account()) is not None:
         os.chown(folder, owner, -1)
@@ -213,14 +212,14 @@ def running_postgres(port: int | None = None) -> Iterator[RealPostgres]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[RealPostgres]:
-    """One server for all tests; a test that stops it starts it again."""
+    """A server shared by all tests; a test that stops it restarts it."""
     with running_postgres() as server:
         yield server
 
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest, postgres: RealPostgres) -> Iterator[str]:
-    """``DATABASE_URL`` of an empty database of this test's own; with tables where ``database`` opens it."""
+    """``DATABASE_URL`` of this test's database: empty, or with tables if the test uses ``database``."""
     url = postgres.make_home() if "database" in request.fixturenames else postgres.make_database()
     yield url
     postgres.drop(url)

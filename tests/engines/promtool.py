@@ -11,20 +11,20 @@ BINDS_EVERYWHERE = False
 
 VERSION = "v0.316.0"
 MODULE = f"github.com/prometheus/prometheus@{VERSION}"
-# As Go would write it into a go.sum.
+# Hash in go.sum format.
 CHECKSUM = "h1:f1GRFerhTMKQma+awCoC9T820ecWeGSdF+xAlMHzZzM="
 BINARY = cache() / f"promtool-{VERSION}"
 
 
 def missing() -> str | None:
-    """True if it was built."""
+    """Return why it cannot run here, or None."""
     return None if BINARY.exists() else "promtool was not built"
 
 
 def fetch() -> None:
-    """Build it of files whose hashes are known; takes minutes.
+    """Build it from sources with pinned hashes; takes minutes.
 
     Raises:
-        FetchError: Go is missing or too old, or a module is out of reach or another one.
+        FetchError: Go is missing or too old, or a module is unavailable or has another hash.
     """
     build(MODULE, CHECKSUM, "./cmd/promtool", BINARY)

@@ -1,4 +1,4 @@
-"""root: who may look into the memory of a process that has given up its rights."""
+"""root: needed to read the memory of a process that has dropped its privileges."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ BINDS_EVERYWHERE = False
 
 
 def missing() -> str | None:
-    """True if somebody else runs the tests."""
+    """Return why it is not available, or None."""
     return None if os.geteuid() == 0 else "only root looks into such a process"
 
 
 def fetch() -> None:
-    """Nothing to get.
+    """Do nothing.
 
     Raises:
-        FetchError: somebody else runs this.
+        FetchError: not run as root.
     """
     if why := missing():
         raise FetchError(why)

@@ -1,4 +1,4 @@
-"""s3: moto's server on loopback, which checks signatures; what it held is put back after a kill."""
+"""s3: moto's server on loopback, which checks signatures; objects are restored after a kill."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": 
 
 
 def missing() -> str | None:
-    """It comes with the development packages."""
+    """Return None: it is in the development packages."""
     return None
 
 
 def fetch() -> None:
-    """Nothing to do."""
+    """Do nothing."""
 
 
 class RealS3(ShareServer):
-    """A server with one account, which has every right, and a bucket for each place."""
+    """A server with one account with full access, and a bucket per place."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -46,19 +46,19 @@ class RealS3(ShareServer):
 
     @property
     def url(self) -> str:
-        """Its endpoint."""
+        """Endpoint URL."""
         return f"http://{HOST}:{self.port}"
 
     def command(self) -> Sequence[str]:
-        """In the foreground."""
+        """Return the command of the server in the foreground."""
         return [python(), "-m", "moto.server", "-H", HOST, "-p", str(self.port)]
 
     def environment(self) -> dict[str, str]:
-        """Signatures are checked from the fourth call on; three calls make the account."""
+        """Check signatures from the fourth call on, because three calls create the account."""
         return {"INITIAL_NO_AUTH_ACTION_COUNT": str(CALLS_OF_SETUP)}
 
     def start(self) -> None:
-        """Start it, make the account anew, and put back what it held."""
+        """Start it, create the account again, and restore its objects."""
         super().start()
         urlopen(Request(f"{self.url}/moto-api/seed?a=1", method="POST"), timeout=10).close()  # the same keys
         accounts = self._client("iam", "setup", "setup")
@@ -77,7 +77,7 @@ class RealS3(ShareServer):
                 self._store.put_object(Bucket=bucket, Key=key, Body=data)
 
     def place(self) -> Bucket:
-        """Return a fresh bucket with a prefix."""
+        """Return a new bucket with a prefix."""
         name = new_name()
         self._buckets[name] = {}
         self._store.create_bucket(Bucket=name)
@@ -89,12 +89,12 @@ class RealS3(ShareServer):
         self._store.put_object(Bucket=bucket, Key=key, Body=data)
 
     def take(self, bucket: str, key: str) -> bytes:
-        """Delete an object and return what it held."""
+        """Delete an object and return its content."""
         self._store.delete_object(Bucket=bucket, Key=key)
         return self._buckets[bucket].pop(key)
 
     def keys(self, bucket: str) -> list[str]:
-        """Of all objects, whoever stored them."""
+        """Return the keys of all objects in a bucket."""
         found = self._store.list_objects_v2(Bucket=bucket).get("Contents", ())
         return [one["Key"] for one in found]
 
@@ -140,15 +140,15 @@ class Bucket:
 
     @property
     def account(self) -> AwsSettings:
-        """What opens it."""
+        """Credentials of the bucket."""
         return AwsSettings(**self.server.settings)
 
     def store(self) -> ObjectStore:
-        """What keeps blobs in it, and is not away when a busy machine makes it slow."""
+        """Return a blob store in it, tolerant of a slow machine."""
         return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account, key=STORE_KEY)
 
     def keys(self) -> list[str]:
-        """Names of what is there."""
+        """Return the names of its objects."""
         return [key.removeprefix("team/papers/") for key in self.server.keys(self.bucket)]
 
     def damage(self, name: str) -> None:
@@ -164,17 +164,17 @@ class Bucket:
         self.server.take(self.bucket, f"team/papers/{name}")
 
     def rename(self, old: str, new: str) -> None:
-        """S3 has no renames: store again under another key, and delete."""
+        """Copy to a new key and delete the old one, because S3 has no rename."""
         self.put(new, self.server.take(self.bucket, f"team/papers/{old}"))
 
     def vanish(self) -> None:
-        """Take the bucket away."""
+        """Delete the bucket."""
         self.server.drop(self.bucket)
 
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealS3]:
-    """One server for all tests; a test that kills it starts it again."""
+    """A server shared by all tests; a test that kills it restarts it."""
     server = RealS3(tmp_path_factory.mktemp("s3"))
     try:
         server.start()

@@ -1,4 +1,4 @@
-"""sftp: Debian's OpenSSH server on loopback, with a host key and an account key of this run."""
+"""sftp: Debian's OpenSSH server on loopback, with temporary host and account keys."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ BINDS_EVERYWHERE = False
 
 
 def program() -> str | None:
-    """Where the server lies."""
+    """Return the path of the server."""
     return shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 def missing() -> str | None:
-    """True if it is installed."""
+    """Return why it cannot run here, or None."""
     return None if program() else "Debian's OpenSSH server is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if not program():
         apt_install("openssh-server")
 
 
 class RealSftp(ShareServer):
-    """A server that knows one key."""
+    """A server that accepts one key."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -55,11 +55,11 @@ class RealSftp(ShareServer):
             Path("/run/sshd").mkdir(exist_ok=True)
 
     def command(self) -> Sequence[str]:
-        """In the foreground."""
+        """Return the command of the server in the foreground."""
         return [str(program()), "-D", "-e", "-f", str(self.folder / "sshd_config")]
 
     def place(self) -> ServedFolder:
-        """Return a fresh folder on it."""
+        """Return a new folder on it."""
         folder = self.folder / new_name()
         settings = {"sftp_key": self.folder / "account", "sftp_known_hosts": self.folder / "known_hosts"}
         return ServedFolder(self, folder, f"sftp://{getpass.getuser()}@{HOST}:{self.port}{folder}", settings)
@@ -67,7 +67,7 @@ class RealSftp(ShareServer):
 
 @pytest.fixture(scope="session")
 def sftp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealSftp]:
-    """One server for all tests; a test that kills it starts it again."""
+    """A server shared by all tests; a test that kills it restarts it."""
     server = RealSftp(tmp_path_factory.mktemp("sftp"))
     try:
         server.start()

@@ -1,8 +1,8 @@
-"""local-slack: a Slack server of one workspace, with Web API, Events API, Socket Mode and a browser UI.
+"""local-slack: a fake Slack with one workspace, Web API, Events API, Socket Mode and a browser UI.
 
-MIT, https://github.com/parvalabs/local-slack. It takes any token, checks no blocks and forgets
-message metadata; what depends on those is tested against servers of our own. Blocks have judges instead,
-which every test of a double is judged by when it ends.
+MIT, https://github.com/parvalabs/local-slack. It accepts any token, validates no blocks and drops message
+metadata; what depends on those is tested against fakes of our own. Every test that uses it ends with a
+validation of all blocks by ``slack_judges``.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test", "xapp-test", "signing-secret-of-the-
 
 
 def missing() -> str | None:
-    """True if it was fetched, and the schemas of what it does not check."""
+    """Return why it cannot run here, or None."""
     if not BINARY.exists():
         return "local-slack was not fetched"
     return None if slack_judges.is_fetched() else "the schemas of Slack's types were not made"
 
 
 def fetch() -> None:
-    """Get it from npm, and make the schemas that it does not apply."""
+    """Download it from npm, and generate the schemas that it does not apply."""
     PACKAGE.fetch()
     BINARY.chmod(0o755)
     slack_judges.fetch()
@@ -55,25 +55,25 @@ def fetch() -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlackDouble:
-    """A running local-slack, driven as its people would."""
+    """A running local-slack, driven as its users."""
 
     url: str
     session: aiohttp.ClientSession
 
     @property
     def api_url(self) -> str:
-        """What ``SLACK_API_URL`` is set to."""
+        """Value of ``SLACK_API_URL``."""
         return f"{self.url}/api/"
 
     async def post(self, path: str, **body: Any) -> dict[str, Any]:
-        """One call, which must succeed."""
+        """Make a call that must succeed."""
         async with self.session.post(f"{self.url}{path}", json=body) as response:
             reply: dict[str, Any] = await response.json()
         assert reply.pop("ok"), reply
         return reply
 
     async def say(self, channel: str, text: str, thread: str | None = None) -> str:
-        """Alice writes; returns the message's ts."""
+        """Post a message as Alice; return its ts."""
         body = {"channel": channel, "user": ALICE, "text": text}
         if thread:
             body["thread_ts"] = thread
@@ -81,7 +81,7 @@ class SlackDouble:
         return str(reply["message"]["ts"])
 
     async def upload(self, channel: str, name: str, data: bytes, text: str = "", user: str = ALICE) -> None:
-        """Somebody posts a file, with words beside it."""
+        """Upload a file with a message."""
         form = aiohttp.FormData({"channel": channel, "user": user, "text": text}, quote_fields=False)
         form.add_field("file", data, filename=name, content_type="application/pdf")
         async with self.session.post(f"{self.url}/_control/upload", data=form) as response:
@@ -94,25 +94,25 @@ class SlackDouble:
         return str(reply["channel"]["id"])
 
     async def messages(self, channel: str) -> list[dict[str, Any]]:
-        """Return everything that was posted in a channel, oldest first."""
+        """Return all messages of a channel, oldest first."""
         async with self.session.get(f"{self.url}/_control/messages/{channel}") as response:
             reply = await response.json()
         found: list[dict[str, Any]] = reply["messages"]
         return found
 
     async def posted(self, channel: str, words: str) -> list[dict[str, Any]] | None:
-        """Return the bot's messages in a channel that hold these words; None: there is none."""
+        """Return the bot's messages in a channel with these words, or None."""
         own = [message for message in await self.messages(channel) if message.get("user") == BOT]
         return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
 
     async def log(self) -> list[dict[str, Any]]:
-        """What went between Slack and the bot, oldest first."""
+        """Return the calls between Slack and the bot, oldest first."""
         async with self.session.get(f"{self.url}/_control/log") as response:
             entries: list[dict[str, Any]] = (await response.json())["log"]
         return entries
 
     async def replies(self, channel: str, count: int = 1) -> list[dict[str, Any]]:
-        """What the bot posted, once there are ``count`` finished answers (those with blocks)."""
+        """Return the bot's messages once ``count`` of them are finished answers (those with blocks)."""
 
         async def answered() -> list[dict[str, Any]] | None:
             posted = [m for m in await self.messages(channel) if m.get("user") == BOT]
@@ -122,7 +122,7 @@ class SlackDouble:
 
 
 def workspace(mode: str, request_url: str) -> dict[str, Any]:
-    """Two channels with the bot in both; the bot is reached over ``mode``: events or socket."""
+    """Return a workspace of two channels with the bot in both, reached over ``mode``: events or socket."""
     app = {"appId": "A0FOOT001", "botUserId": BOT, "botName": "footnote", "botToken": BOT_TOKEN}
     secrets = {"appToken": APP_TOKEN, "signingSecret": SECRET, "mode": mode, "requestUrl": request_url}
     return {
@@ -137,7 +137,7 @@ def workspace(mode: str, request_url: str) -> dict[str, Any]:
 
 
 def slack_settings(api_url: str, transport: str = "socket", **others: str) -> dict[str, str]:
-    """What an admin sets, so that ``transport`` (events or socket) brings what people say; no receipts."""
+    """Return the settings of a bot that receives messages over ``transport``; receipts are off."""
     way = {"SLACK_SIGNING_SECRET": SECRET} if transport == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
     return {
         "SLACK_BOT_TOKEN": BOT_TOKEN,
@@ -153,13 +153,13 @@ StartSlack = Callable[[str, str], Awaitable[SlackDouble]]
 
 @pytest.fixture
 async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
-    """Starts local-slack: ``await start_slack("events" or "socket", request_url)``.
+    """``await start_slack("events" or "socket", request_url)`` starts local-slack.
 
-    What it was given is judged at the end.
+    What it received is validated at the end.
     """
     running: list[asyncio.subprocess.Process] = []
     doubles: list[SlackDouble] = []
-    # The double closes a connection that was quiet for a while, sometimes just as it is used again.
+    # The fake closes idle connections, sometimes just as they are used again.
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
 
         async def start(mode: str, request_url: str) -> SlackDouble:
@@ -182,7 +182,7 @@ async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
 
 
 async def _faults(double: SlackDouble) -> list[str]:
-    """What the judges have against what a bot said to it."""
+    """Return the validation errors of the bot's calls."""
     return [
         fault
         for entry in await double.log()

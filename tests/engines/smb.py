@@ -1,4 +1,4 @@
-"""smb: Debian's Samba on a high port of loopback, with a user database of this run."""
+"""smb: Debian's Samba on a high loopback port, with a temporary user database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "smb"
 REMEDY = "sudo apt-get install -y samba"
 BINDS_EVERYWHERE = False
 USER, PASSWORD = "nobody", "cast-iron"
-# Samba's own names for them: one that it does not know is ignored, and the machine's is shared.
+# Samba's own names: unknown ones are ignored, and the machine's folders are used.
 OWN_FOLDERS = (
     "private dir",
     "ncalrpc dir",
@@ -30,19 +30,19 @@ OWN_FOLDERS = (
 
 
 def program(name: str) -> str | None:
-    """Where a program of Samba lies."""
+    """Return the path of a Samba program."""
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 def missing() -> str | None:
-    """True if it is installed, and may run here."""
+    """Return why it cannot run here, or None."""
     if os.geteuid() != 0:
         return "Samba serves as root only"
     return None if program("smbd") and program("smbpasswd") else "Debian's Samba is not installed"
 
 
 def fetch() -> None:
-    """Install it, which needs root."""
+    """Install it, as root."""
     if not program("smbd"):
         apt_install("samba")
 
@@ -71,12 +71,12 @@ class RealSmb(ShareServer):
         )
 
     def command(self) -> Sequence[str]:
-        """In the foreground."""
+        """Return the command of the server in the foreground."""
         configuration = f"--configfile={self._configuration}"
         return [str(program("smbd")), "--foreground", "--no-process-group", "--debug-stdout", configuration]
 
     def place(self) -> ServedFolder:
-        """Return a fresh folder on it."""
+        """Return a new folder on it."""
         name = new_name()
         settings = {"smb_user": USER, "smb_password": PASSWORD}
         return ServedFolder(self, self._data / name, f"smb://{HOST}:{self.port}/files/{name}", settings)
@@ -84,7 +84,7 @@ class RealSmb(ShareServer):
 
 @pytest.fixture(scope="session")
 def smb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealSmb]:
-    """One server for all tests; a test that kills it starts it again."""
+    """A server shared by all tests; a test that kills it restarts it."""
     server = RealSmb(tmp_path_factory.mktemp("smb"))
     try:
         server.start()

@@ -1,7 +1,6 @@
-"""toxiproxy: TCP proxies on loopback that a test cuts and slows. MIT, built from its Go module.
+"""toxiproxy: TCP proxies on loopback that a test can cut and slow down. MIT, built from its Go module.
 
-Every connection that a process makes through one can be left without an answer, as behind a partition, be
-refused, or be late.
+Connections through a proxy can hang, as behind a network partition, be refused, or be delayed.
 """
 
 from __future__ import annotations
@@ -26,41 +25,41 @@ BINDS_EVERYWHERE = False
 
 VERSION = "v2.12.0"
 MODULE = f"github.com/Shopify/toxiproxy/v2@{VERSION}"
-# As Go would write it into a go.sum.
+# Hash in go.sum format.
 CHECKSUM = "h1:d1x++lYZg/zijXPPcv7PH0MvHMzEI5aX/YuUi/Sw+yg="
 BINARY = cache() / f"toxiproxy-{VERSION}"
 
 
 def missing() -> str | None:
-    """True if it was built."""
+    """Return why it cannot run here, or None."""
     return None if BINARY.exists() else "toxiproxy was not built"
 
 
 def fetch() -> None:
-    """Build it of files whose hashes are known.
+    """Build it from sources with pinned hashes.
 
     Raises:
-        FetchError: Go is missing or too old, or a module is out of reach or another one.
+        FetchError: Go is missing or too old, or a module is unavailable or has another hash.
     """
     build(MODULE, CHECKSUM, "./cmd/server", BINARY)
 
 
 class RealToxiproxy(ShareServer):
-    """The server, driven by its HTTP API."""
+    """The server, controlled by its HTTP API."""
 
     def command(self) -> Sequence[str]:
-        """In the foreground, on loopback."""
+        """Return the command of the server in the foreground, on loopback."""
         return [str(BINARY), "-host", HOST, "-port", str(self.port)]
 
     def proxy(self, name: str, port: int) -> Proxy:
-        """Return a proxy of this name in front of a port of this machine."""
+        """Create a proxy in front of a local port."""
         made = Proxy(self, name, free_port())
         body = {"name": name, "listen": f"{HOST}:{made.port}", "upstream": f"{HOST}:{port}", "enabled": True}
         self.call("POST", "/proxies", body)
         return made
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One call of the API; what it returned, None: nothing."""
+        """Call the API; return its reply, or None."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"http://{HOST}:{self.port}{path}", data, method=method)
         with urlopen(request, timeout=10) as reply:
@@ -69,24 +68,24 @@ class RealToxiproxy(ShareServer):
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """One proxy; nothing stands in its way unless somebody says so."""
+    """A proxy, transparent by default."""
 
     server: RealToxiproxy
     name: str
-    # Where it listens.
+    # Port to connect to.
     port: int
 
     def cut(self) -> None:
-        """Take connections, and let nothing through in either direction: whoever asks waits for ever."""
+        """Accept connections but drop all traffic in both directions, so that clients hang."""
         for stream in ("upstream", "downstream"):
             self._add("timeout", stream, {"timeout": 0})
 
     def slow(self, milliseconds: int, jitter: int) -> None:
-        """Every answer comes so late, give or take the jitter."""
+        """Delay every reply, with jitter."""
         self._add("latency", "downstream", {"latency": milliseconds, "jitter": jitter})
 
     def heal(self) -> None:
-        """Nothing stands in the way any more; connections that were cut are closed."""
+        """Remove all faults; connections that were cut are closed."""
         for toxic in self.server.call("GET", f"/proxies/{self.name}/toxics"):
             self.server.call("DELETE", f"/proxies/{self.name}/toxics/{toxic['name']}")
 
@@ -97,7 +96,7 @@ class Proxy:
 
 @pytest.fixture
 def toxiproxy(tmp_path: Path) -> Iterator[RealToxiproxy]:
-    """A server of this test's own."""
+    """A server for this test."""
     server = RealToxiproxy(tmp_path)
     try:
         server.start()

@@ -1,7 +1,7 @@
-"""Weaviate: the very server and environment that ``WEAVIATE_URL=embedded`` runs, which tests may kill.
+"""Weaviate: the server and environment of ``WEAVIATE_URL=embedded``, which tests may kill.
 
-BSD-3-Clause, built from its Go module by ``make weaviate``. gRPC and the cluster's data port listen
-on all interfaces, so it runs behind loopback only.
+BSD-3-Clause, built from its Go module by ``make weaviate``. gRPC and the cluster's data port listen on all
+interfaces, so it runs behind loopback only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCHEME = ("--scheme", "http")
 
 
 def missing() -> str | None:
-    """True if it was built."""
+    """Return why it cannot run here, or None."""
     return None if default_binary().exists() else "the Weaviate server was not built"
 
 
@@ -43,7 +43,7 @@ def fetch() -> None:
 
 
 class RealWeaviate:
-    """A server on its own data folder that can be paused, killed and started again."""
+    """A server on its own data folder that can be suspended, killed and restarted."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class RealWeaviate:
         identity: ServerIdentity | None = None,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """``variables`` win over those that our own child gets."""
+        """``variables`` override the environment of our own child process."""
         self._folder = folder
         self._variables = variables
         self.identity = identity or new_identity()
@@ -59,7 +59,7 @@ class RealWeaviate:
 
     @property
     def data(self) -> Path:
-        """The folder of everything it keeps."""
+        """Data folder."""
         return self._folder / "data"
 
     @property
@@ -69,17 +69,17 @@ class RealWeaviate:
 
     @property
     def grpc_port(self) -> int:
-        """The gRPC port."""
+        """gRPC port."""
         return self.identity.ports.grpc
 
     @property
     def api_key(self) -> str:
-        """The key it wants."""
+        """API key."""
         return self.identity.api_key
 
     @property
     def settings(self) -> dict[str, str]:
-        """By which a program finds it."""
+        """Settings with which the product connects to it."""
         return {
             "WEAVIATE_URL": self.url,
             "WEAVIATE_API_KEY": self.api_key,
@@ -92,7 +92,7 @@ class RealWeaviate:
         return self._process is not None
 
     async def connect(self, seconds: float = 10.0, replicas: int | None = None) -> WeaviateIndex:
-        """Return an index on this server, with that deadline."""
+        """Return an index on this server, with a deadline in seconds."""
         return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds, replicas=replicas)
 
     def start(self) -> None:
@@ -109,20 +109,20 @@ class RealWeaviate:
         wait_until_ready(self._process, self._is_ready, self._folder / "log.txt")
 
     def pause(self) -> None:
-        """Stop it where it is: connections stay open, nothing answers."""
+        """Suspend it: connections stay open, but get no reply."""
         halt(self._running.pid)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """``kill -9``: nothing is flushed or said goodbye to."""
+        """Kill it with SIGKILL, without flushing."""
         self._signal(signal.SIGKILL)
         self._running.wait(10)
 
     def stop(self) -> None:
-        """End it in its own order."""
+        """Stop it cleanly."""
         if self._running.poll() is None:
             self._signal(signal.SIGTERM)
             self._running.wait(60)
@@ -149,9 +149,10 @@ class RealWeaviate:
 async def cluster(
     folder: Path, names: Sequence[str], variables: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[list[RealWeaviate]]:
-    """Nodes of these names that are one cluster, all of them ready.
+    """Yield the nodes of a cluster, all ready.
 
-    ``variables`` win over what our own child gets, such as its timeouts; not over names and addresses.
+    ``variables`` override the environment of our own child process, such as timeouts, except for names and
+    addresses.
     """
     first = new_identity()
     secrets = {"api_key": first.api_key, "cluster_password": first.cluster_password}
@@ -177,14 +178,14 @@ async def cluster(
             raise failure
         yield servers
     finally:
-        for one in servers:  # without the others none of them ends in its own order
+        for one in servers:  # no node shuts down cleanly without the others
             if one.has_begun:
                 one.kill()
 
 
 @pytest.fixture(scope="session")
 def weaviate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWeaviate]:
-    """One server for all tests; a test that kills it starts it again."""
+    """A server shared by all tests; a test that kills it restarts it."""
     server = RealWeaviate(tmp_path_factory.mktemp("weaviate"))
     try:
         server.start()

@@ -17,16 +17,16 @@ USER, PASSWORD = "reader", "cast-iron"
 
 
 def missing() -> str | None:
-    """It comes with the development packages."""
+    """Return None: it is in the development packages."""
     return None
 
 
 def fetch() -> None:
-    """Nothing to do."""
+    """Do nothing."""
 
 
 class RealWebdav(ShareServer):
-    """A server of one folder."""
+    """A server with one folder."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -50,11 +50,11 @@ class RealWebdav(ShareServer):
         )
 
     def command(self) -> Sequence[str]:
-        """In the foreground."""
+        """Return the command of the server in the foreground."""
         return [python(), "-m", "wsgidav.server.server_cli", "--config", str(self._configuration)]
 
     def place(self) -> ServedFolder:
-        """Return a fresh folder on it."""
+        """Return a new folder on it."""
         name = new_name()
         settings = {"webdav_user": USER, "webdav_password": PASSWORD}
         return ServedFolder(self, self._data / name, f"webdav://{HOST}:{self.port}/dav/{name}", settings)
@@ -62,7 +62,7 @@ class RealWebdav(ShareServer):
 
 @pytest.fixture(scope="session")
 def webdav_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWebdav]:
-    """One server for all tests; a test that kills it starts it again."""
+    """A server shared by all tests; a test that kills it restarts it."""
     server = RealWebdav(tmp_path_factory.mktemp("webdav"))
     try:
         server.start()

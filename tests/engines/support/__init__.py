@@ -1,1 +1,1 @@
-"""Support of the tests."""
+"""Support modules of the test engines."""

@@ -10,7 +10,7 @@ from engines import cache, run_fetching
 
 
 def wheel(name: str, version: str, sha256: str) -> Path:
-    """Return a wheel as a file, neither installed nor unpacked, without its dependencies."""
+    """Download a wheel as a file, without dependencies and without installing it; return its path."""
     folder = cache() / f"wheel-{name}-{version}"
     if not folder.exists():
         cache().mkdir(parents=True, exist_ok=True)

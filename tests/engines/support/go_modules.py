@@ -1,4 +1,4 @@
-"""Gets modules by Go's proxy, checked against the hash that Go's checksum files hold; builds programs."""
+"""Go modules: downloaded through the proxy, checked against go.sum hashes, and built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engines import FetchError, cache, run_fetching
 
 
 def program() -> str:
-    """Go: the machine's own, or the toolchain that ``deploy/weaviate.sh`` got.
+    """Return the path of Go: the machine's own, or the toolchain fetched by ``deploy/weaviate.sh``.
 
     Raises:
         FetchError: there is none.
@@ -29,17 +29,16 @@ def program() -> str:
 
 
 def build(module: str, checksum: str, package: str, binary: Path, seconds: float = 1200) -> None:
-    """Build a program of files whose hashes are known; takes minutes. Nothing to do when it is there.
+    """Build a program from sources with pinned hashes; takes minutes. Do nothing if it exists.
 
     Args:
         module: path and version.
-        checksum: the module's, as Go writes it into a go.sum.
-        package: the program's folder in the module, as ``./cmd/name``.
-        binary: where the program is put.
-        seconds: how long it may take.
-
+        checksum: the module's hash, in go.sum format.
+        package: the program's folder in the module, such as ``./cmd/name``.
+        binary: target path of the program.
+        seconds: timeout.
     Raises:
-        FetchError: Go is missing or too old, or a module is out of reach or another one.
+        FetchError: Go is missing or too old, or a module is unavailable or has another hash.
     """
     if binary.exists():
         return
@@ -49,7 +48,7 @@ def build(module: str, checksum: str, package: str, binary: Path, seconds: float
 
 @dataclass(frozen=True, slots=True)
 class GoModule:
-    """One version of a module, with the hash of its files as Go writes it into go.sum."""
+    """A module version with the hash of its files in go.sum format."""
 
     path: str
     version: str
@@ -59,14 +58,14 @@ class GoModule:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie once it was fetched."""
+        """Folder of its files after `fetch`."""
         return cache() / f"{self.path.rsplit('/', 2)[-2]}-{self.version}"
 
     def fetch(self) -> None:
-        """Download, check and copy; nothing to do when it is there.
+        """Download, verify and copy; do nothing if it exists.
 
         Raises:
-            FetchError: Go is missing, the proxy is unreachable, or the module is another one.
+            FetchError: Go is missing, the proxy is unreachable, or the hash differs.
         """
         if self.folder.exists():
             return

@@ -1,4 +1,4 @@
-"""JSON Schema by jsonschema, loaded with the first schema: its grammars of formats take 2.5 s a process."""
+"""JSON Schema validators; jsonschema is imported lazily, as its format grammars take 2.5 s to load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def validator(schema: Any, *, draft: int, formats: bool = False) -> jsonschema.protocols.Validator:
-    """What judges values by a schema of a draft, and their formats too if asked."""
+    """Return a validator for a schema of a draft, optionally checking formats."""
     import jsonschema  # noqa: PLC0415 (loaded by the tests that judge)
 
     made = {4: jsonschema.Draft4Validator, 7: jsonschema.Draft7Validator}

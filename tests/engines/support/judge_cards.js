@@ -1,4 +1,4 @@
-// Reads a JSON array of Adaptive Cards on stdin; writes, for each, what Microsoft's own parser has against it.
+// Reads a JSON array of Adaptive Cards on stdin; writes the errors of Microsoft's own parser for each.
 const cards = require(process.argv[2]);
 const given = JSON.parse(require("fs").readFileSync(0, "utf8"));
 

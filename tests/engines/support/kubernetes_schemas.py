@@ -1,7 +1,7 @@
-"""JSON schemas of Kubernetes' objects, one file a kind, as kubeconform looks for them.
+"""JSON schemas of Kubernetes objects, a file per kind, as kubeconform expects.
 
-They are made of the OpenAPI document in Kubernetes' own module, and of the resource definition in that of the
-Prometheus operator. A field that no schema names is refused, as ``kubectl apply --server-side`` would.
+Generated from the OpenAPI document in Kubernetes' module, and from the Prometheus operator's resource
+definition. Unknown fields are refused, as by ``kubectl apply --server-side``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import yaml
 Json = dict[str, Any]
 
 PREFIX = "#/definitions/"
-# kubeconform's name of a kind's file, as in deployment-apps-v1.json.
+# kubeconform's file name of a kind, such as deployment-apps-v1.json.
 LOCATION = "{{ .ResourceKind }}{{ .KindSuffix }}.json"
 NUMBERS = {"type": ["string", "number"]}
-# What the document calls a string and the server takes as a number, too.
+# Strings in the document that the server also accepts as numbers.
 SCALARS: Mapping[str, Json] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": NUMBERS,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": ["string", "integer"]},
@@ -27,10 +27,10 @@ SCALARS: Mapping[str, Json] = {
 
 
 def write_schemas(openapi: Json, kinds: Iterable[tuple[str, str]], folder: Path) -> None:
-    """A file for each (apiVersion, kind), which holds all that it refers to.
+    """Write a self-contained schema file for each (apiVersion, kind).
 
     Raises:
-        KeyError: the document does not know a kind.
+        KeyError: the document lacks a kind.
     """
     definitions: Json = openapi["definitions"]
     names = {
@@ -46,7 +46,7 @@ def write_schemas(openapi: Json, kinds: Iterable[tuple[str, str]], folder: Path)
 
 
 def write_custom_schema(definition: Path, folder: Path) -> None:
-    """The file of a kind that a CustomResourceDefinition describes."""
+    """Write the schema file of a CustomResourceDefinition."""
     resource = yaml.safe_load(definition.read_text(encoding="utf-8"))["spec"]
     (version,) = resource["versions"]
     api_version = f"{resource['group']}/{version['name']}"
@@ -65,7 +65,7 @@ def _file_name(api_version: str, kind: str) -> str:
 
 
 def _reached(name: str, definitions: Json) -> set[str]:
-    """Return the definitions that one refers to, over whatever ways, and itself."""
+    """Return the definitions that one refers to, transitively, and itself."""
     found, due = {name}, [name]
     while due:
         fresh = set(_references(definitions[due.pop()])) - found
@@ -83,7 +83,7 @@ def _references(value: Any) -> Iterable[str]:
 
 
 def _strict(schema: Any) -> Any:
-    """Return the same, which refuses what it does not name."""
+    """Return the schema with unknown properties refused."""
     if isinstance(schema, list):
         return [_strict(one) for one in schema]
     if not isinstance(schema, dict):

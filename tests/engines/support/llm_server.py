@@ -1,6 +1,6 @@
-"""The child process of ``engines.llm``: serves one model on loopback until it is told to stop.
+"""Child process of ``engines.llm``: serves a model on loopback until a signal.
 
-Arguments: model file, port, API key, ``write`` or ``embed``. Prints one line with its address when ready.
+Arguments: model file, port, API key, ``write`` or ``embed``. Prints a line with its URL when ready.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(model: str, port: int, key: str, purpose: str) -> None:
         params.embedding = True
         params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
         params.n_batch = params.n_ubatch = 1024
-        params.n_parallel = 1  # texts that share a batch of this causal model get other vectors than alone
+        params.n_parallel = 1  # in a shared batch, texts of this causal model get other vectors than alone
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     server = xllamacpp.Server(params)

@@ -1,4 +1,4 @@
-"""Gets packages from npm, checked against pinned hashes and without their scripts."""
+"""npm packages: downloaded with pinned hashes and without running their scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engines import FetchError, cache, run_fetching
 
 @dataclass(frozen=True, slots=True)
 class NpmPackage:
-    """One version of a package, with the hash of its archive as the registry states it."""
+    """A package version with its archive's hash as in the registry."""
 
     name: str
     version: str
@@ -22,14 +22,14 @@ class NpmPackage:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie once it was fetched."""
+        """Folder of its files after `fetch`."""
         return cache() / f"{self.name.rsplit('/', 1)[-1]}-{self.version}" / "package"
 
     def fetch(self) -> None:
-        """Download, check and unpack; nothing to do when it is there.
+        """Download, verify and unpack; do nothing if it exists.
 
         Raises:
-            FetchError: npm is missing, the registry is unreachable, or the archive is another one.
+            FetchError: npm is missing, the registry is unreachable, or the hash differs.
         """
         if self.folder.exists():
             return
@@ -38,7 +38,7 @@ class NpmPackage:
             archive = self._pack(Path(scratch))
             if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != self.sha512:
                 raise FetchError(f"{self.name}@{self.version} is not the archive that was pinned")
-            # Not tarfile: its safe filter is missing from Python 3.11.2, which Debian 12 has.
+            # Not tarfile: Python 3.11.2 of Debian 12 lacks its safe filter.
             run_fetching(["tar", "-xzf", archive.name], cwd=scratch)
             self.folder.parent.mkdir(exist_ok=True)
             shutil.move(Path(scratch) / "package", self.folder)
@@ -49,10 +49,10 @@ class NpmPackage:
 
 
 def install(project: Path) -> None:
-    """Unpack beside a ``package-lock.json`` what it locks with its hashes.
+    """Install what a ``package-lock.json`` locks, with its hashes.
 
     Raises:
-        FetchError: npm is missing, the registry is unreachable, or an archive is another one.
+        FetchError: npm is missing, the registry is unreachable, or a hash differs.
     """
     _npm(project, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
@@ -60,5 +60,5 @@ def install(project: Path) -> None:
 def _npm(folder: Path, command: str, *arguments: str) -> None:
     if shutil.which("npm") is None:
         raise FetchError("npm is not installed")
-    # Not --silent, which would not say why it failed.
+    # Not --silent, which would hide the cause of a failure.
     run_fetching(["npm", command, *arguments, "--loglevel=error"], cwd=folder)

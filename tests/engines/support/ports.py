@@ -8,15 +8,15 @@ import socket
 from collections import deque
 from contextlib import suppress
 
-# Below the ports that the kernel hands out by itself; so many for each process of a parallel run.
+# Below the kernel's ephemeral ports; EACH ports for each process of a parallel run.
 FIRST, EACH = 20_000, 3_000
 
-# Whoever got one of these may not listen there yet.
+# Ports handed out recently, where nothing may listen yet.
 _given: deque[int] = deque(maxlen=100)
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on and no other process of this run looks at."""
+    """Return a free loopback port that no other process of this run hands out."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     start = FIRST + number % 4 * EACH
     for port in random.sample(range(start, start + EACH), EACH):

@@ -1,4 +1,4 @@
-"""Servers of shares that a test fills, stops, kills and starts again, and the places on them."""
+"""File servers that a test can stop, kill and restart, and folders on them."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
 
 HOST = "127.0.0.1"
-# How long a source of a test waits for a silent server; the least that a loaded machine never needs.
+# Timeout of a test's source for a silent server; the minimum that a loaded machine never needs.
 SHARE_SECONDS = 10.0
 
 
 class Place(Protocol):
-    """A fresh watched folder, and what others do in it."""
+    """A new watched folder, and operations on it as another user."""
 
     location: str
 
     def source(self, **settings: Any) -> Source:
-        """Return a source of it; settings replace the right ones."""
+        """Return a source of it; settings override the right ones."""
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file in one go."""
+        """Write a file."""
 
     def remove(self, name: str) -> None:
         """Delete a file."""
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
 
     def vanish(self) -> None:
-        """Take the folder itself away."""
+        """Make the folder itself disappear."""
 
     def pause(self) -> None:
-        """The server hangs: connections stay open, nothing answers."""
+        """Suspend the server: connections stay open, but get no reply."""
 
     def resume(self) -> None:
-        """It goes on."""
+        """Resume the server."""
 
     def kill(self) -> None:
-        """It is gone."""
+        """Kill the server."""
 
     def start(self) -> None:
-        """It is back."""
+        """Restart the server."""
 
 
 class ShareServer:
-    """One server process with its children."""
+    """A server process with its children."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,11 +72,11 @@ class ShareServer:
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
-        """Further variables of its environment."""
+        """Return additional environment variables."""
         return {}
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start it and wait until it accepts connections."""
         with (self.folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
                 self.command(),
@@ -88,16 +88,16 @@ class ShareServer:
         wait_until_ready(self._process, self._answers, self.folder / "log.txt")
 
     def pause(self) -> None:
-        """Stop it where it is, with every process that serves a connection."""
+        """Suspend it, with every process that serves a connection."""
         for pid in self._pids():
             halt(pid)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it, its connections and its children, without a word."""
+        """Kill it and its children."""
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait(10)
@@ -119,7 +119,7 @@ class ShareServer:
 
 
 class ServedFolder:
-    """A place on a server that serves folders of this machine."""
+    """A folder of this machine on a file server."""
 
     def __init__(self, server: ShareServer, folder: Path, url: str, settings: dict[str, Any]) -> None:
         self.folder = folder
@@ -137,7 +137,7 @@ class ServedFolder:
         )
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file in one go."""
+        """Write a file."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -147,16 +147,16 @@ class ServedFolder:
         (self.folder / name).unlink()
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
         (self.folder / old).rename(self.folder / new)
 
     def vanish(self) -> None:
-        """Take the folder itself away."""
+        """Make the folder itself disappear."""
         self.folder.rename(self.folder.with_name(f"{self.folder.name}.gone"))
 
 
 def new_name() -> str:
-    """Return a name that no other test uses."""
+    """Return a unique name."""
     return f"f{uuid4().hex[:12]}"
 
 

@@ -1,7 +1,7 @@
-"""Three judges of what Slack is given: schemas made of Slack's own types, slack_sdk's models, our own rules.
+"""Validators of Slack payloads: schemas from Slack's own types, slack_sdk's models, and our own rules.
 
-The types (npm, MIT) know every argument, block and element, and no length. The models know most lengths. What
-neither refuses is in our rules: counts, empty texts, addresses, ids that occur twice.
+The types (npm, MIT) know every argument, block and element, but no lengths. The models know most lengths. Our
+rules add counts, empty texts, URLs and duplicate ids.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 
 _PROJECT = Path(__file__).with_name("slack_schemas")
-# The name, as a method, of a reply to a click or a command.
+# Method name of a reply to a click or a command.
 RESPONSE_URL = "response_url"
-# What such a reply has beside the arguments of a message.
+# Arguments of such a reply in addition to those of a message.
 _REPLY = {"response_type", "replace_original", "delete_original"}
-# They are called without anything, or by tests alone.
+# Called without arguments, or by tests only.
 _WITHOUT_SCHEMA = {"auth.test", "apps.connections.open", "conversations.open"}
-# What Slack's types leave out of a method. Previews are refused in updates as in posts, wherever Slack heeds
-# that. The words for who cannot see a picture are ``alt_txt`` in Slack's reference and in slack_sdk.
+# Arguments missing from Slack's types. Previews are refused in updates as in posts, wherever Slack heeds
+# that. The alternative text of an image is ``alt_txt`` in Slack's reference and in slack_sdk.
 _UNTYPED = {
     "chat.update": {"unfurl_links", "unfurl_media"},
     "files.getUploadURLExternal": {"alt_txt"},
 }
 
-# Of all blocks: Slack was seen to refuse a message at about 13,200.
+# For all blocks together: Slack was seen to refuse a message at about 13,200.
 MAX_MESSAGE_CHARS = 13_000
 MAX_BLOCKS, MAX_VIEW_BLOCKS, MAX_TEXT, MAX_ALT_TEXT, MAX_URL = 50, 100, 40_000, 1000, 3000
 MAX_PROMPTS = 4
-# Longest text by the type of what holds it and its key there, in characters.
+# Maximum characters by the type of the containing object and its key.
 _CHARS = {
     ("plain_text", "text"): 3000,
     ("mrkdwn", "text"): 3000,
@@ -67,7 +67,7 @@ _CHARS = {
     ("markdown", "text"): 12_000,
     ("task_update", "title"): 256,
 }
-# Most items by the same; there is one at least.
+# Maximum number of items by the same; the minimum is one.
 _COUNTS = {
     ("actions", "elements"): 25,
     ("context", "elements"): 10,
@@ -82,22 +82,22 @@ _ADDRESSES = ("url", "image_url", "thumb_url", "title_url", "icon_url", "video_u
 
 
 def _schemas() -> Path:
-    """Where the schemas lie, or will: whatever they are made from changes, they are made anew."""
+    """Return the path of the schemas, which depends on the hash of their sources."""
     parts = sorted(path for path in _PROJECT.iterdir() if path.is_file())
     digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in parts)).hexdigest()
     return engine_cache() / f"slack-schemas-{digest[:12]}.json"
 
 
 def is_fetched() -> bool:
-    """True if the schemas were made."""
+    """True if the schemas were generated."""
     return _schemas().exists()
 
 
 def fetch() -> None:
-    """Make the schemas; nothing to do when they are there.
+    """Generate the schemas; do nothing if they exist.
 
     Raises:
-        FetchError: npm is missing, or could not get Slack's types, or no schemas could be made of them.
+        FetchError: npm is missing, or Slack's types could not be fetched or converted.
     """
     if is_fetched():
         return
@@ -111,21 +111,21 @@ def fetch() -> None:
 
 
 def faults_of(method: str, payload: Json) -> list[str]:
-    """What any judge has against the arguments of a method, or the body of a ``RESPONSE_URL``.
+    """Return the faults of a method's arguments, or of the body of a ``RESPONSE_URL``.
 
-    Without the schemas the other two judge: the tests that are marked with the engine say so.
+    Without the schemas only the other two validators run: tests that need them are marked with the engine.
     """
     schema = schema_faults(method, payload) if is_fetched() else []
     return [*schema, *model_faults(payload), *rule_faults(payload)]
 
 
 def message_faults(blocks: Sequence[Json], text: str = "Hello") -> list[str]:
-    """Return the same of a message."""
+    """Return the faults of a message with these blocks."""
     return faults_of("chat.postMessage", {"channel": "C1", "text": text, "blocks": list(blocks)})
 
 
 def schema_faults(method: str, payload: Json) -> list[str]:
-    """What Slack's own types have against it: of the alternatives that it misses, the nearest one's fault."""
+    """Return violations of Slack's types; among alternatives, those of the closest one."""
     if method == RESPONSE_URL:
         if payload.get("delete_original") and "text" not in payload:
             return []
@@ -143,21 +143,21 @@ def schema_faults(method: str, payload: Json) -> list[str]:
 
 
 def model_faults(payload: Json) -> list[str]:
-    """What slack_sdk's models have against the blocks; those that they do not know are the schema's."""
+    """Return violations of slack_sdk's models; blocks unknown to them are left to the schema."""
     faults = []
     try:
         if view := payload.get("view"):
             View(**view).validate_json()
         for _, blocks, _ in _block_lists(payload):
             for parsed in filter(None, Block.parse_all(blocks)):
-                parsed.to_dict()  # validates what it holds, too
+                parsed.to_dict()  # validates nested objects, too
     except (SlackObjectFormationError, TypeError, ValueError) as error:
         faults.append(f"slack_sdk: {error}")
     return faults
 
 
 def rule_faults(payload: Json) -> list[str]:
-    """What our own rules have against it."""
+    """Return violations of our own rules."""
     inner = (fault for one in _objects(payload) for fault in _object_faults(one))
     return [*_block_faults(payload), *_argument_faults(payload), *inner]
 
@@ -204,7 +204,7 @@ def _object_faults(one: Json) -> Iterator[str]:
 
 
 def _block_lists(payload: Json) -> Iterator[tuple[str, Sequence[Json], int]]:
-    """(where, the blocks, how many there may be): of a message, a view, chunks of a stream, previews."""
+    """Yield (path, blocks, maximum) of a message, a view, chunks of a stream, and previews."""
     yield "blocks", payload.get("blocks") or (), MAX_BLOCKS
     yield "view", (payload.get("view") or {}).get("blocks") or (), MAX_VIEW_BLOCKS
     for chunk in payload.get("chunks") or ():
@@ -214,7 +214,7 @@ def _block_lists(payload: Json) -> Iterator[tuple[str, Sequence[Json], int]]:
 
 
 def _objects(value: Any) -> Iterator[Json]:
-    """Yield every object of a payload; what an event of metadata holds is ours alone."""
+    """Yield every object of a payload except metadata, whose content is ours."""
     if isinstance(value, Mapping):
         yield value
         for key, child in value.items():
@@ -237,7 +237,7 @@ def _leaves(error: jsonschema.ValidationError) -> Iterator[jsonschema.Validation
 
 
 def _length(value: Any) -> int | None:
-    """Characters of a text or a text object; None: it is neither."""
+    """Return the length of a text or text object, or None for others."""
     text = value.get("text") if isinstance(value, Mapping) else value
     return len(text) if isinstance(text, str) else None
 
@@ -259,7 +259,7 @@ def _without(payload: Json, names: set[str]) -> dict[str, Any]:
 
 
 def _typed(schema: Json, payload: Json) -> dict[str, Any]:
-    """What was sent as a form, with the numbers and truth values that it stands for."""
+    """Return form-encoded arguments converted to numbers and booleans as the schema requires."""
     kinds: dict[str, Any] = {}
     for one in schema.get("anyOf", [schema]):
         kinds |= {name: kind.get("type") for name, kind in one.get("properties", {}).items()}

@@ -1,4 +1,4 @@
-"""Waiting until a server process is ready, or stands still, in a fixture that is not async."""
+"""Waiting, in fixtures that are not async, for a server process to be ready or suspended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_SECONDS = 120
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], is_ready: Callable[[], bool], log: Path) -> None:
-    """Return once ``is_ready`` says so.
+    """Poll until ``is_ready`` returns true.
 
     Raises:
         AssertionError: the process ended, or took two minutes; its log says why.
@@ -27,7 +27,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], is_ready: Callable[[], bo
 
 
 def halt(pid: int) -> None:
-    """Stop a process where it is, and wait until none of its threads runs any more."""
+    """Suspend a process and wait until none of its threads runs."""
     with suppress(ProcessLookupError, FileNotFoundError):  # it has ended
         os.kill(pid, signal.SIGSTOP)
         while any(_state(task) not in "TtXZ" for task in Path(f"/proc/{pid}/task").iterdir()):

@@ -1,6 +1,6 @@
-"""Microsoft's own judgement of what Teams is given: its Adaptive Cards parser, its schemas of app manifests.
+"""Microsoft's own validators: the Adaptive Cards parser and the schemas of app manifests.
 
-Both packages are MIT and come from npm, pinned, without their scripts and without dependencies of theirs.
+Both packages are MIT and come from npm, pinned, without scripts and dependencies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _JUDGE = Path(__file__).with_name("judge_cards.js")
 
 
 def faults_of(cards: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """For each card what the parser of Adaptive Cards 1.5 has against it, in its words."""
+    """Return, for each card, the errors of the Adaptive Cards 1.5 parser."""
     parser = CARDS.folder / "dist" / "adaptivecards.js"
     done = subprocess.run(
         ["node", _JUDGE, parser],
