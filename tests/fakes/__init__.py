@@ -1,1 +1,1 @@
-"""Fakes of the tests."""
+"""Fakes and test doubles."""

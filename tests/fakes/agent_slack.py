@@ -1,7 +1,7 @@
-"""The part of Slack for agents that our double has not, in front of it: streams, sessions, prompts, previews.
+"""Slack's methods for agents, in front of the double that lacks them: streams, sessions, prompts, previews.
 
-What it answers is what Slack documents of these methods; everything else goes to the double as it is. A
-stream is a message there that is updated, so that the double's own browser shows it grow.
+Replies follow Slack's documentation; all other calls are forwarded to the double. A stream is a message there
+that is updated, so that the double's browser UI shows it grow.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ MAX_PROMPTS = 4
 
 @dataclass
 class AgentSlack:
-    """Answers the methods for agents; ``calls`` are theirs, in order."""
+    """Fake of the agent methods; ``calls`` records them in order."""
 
     double: SlackDouble
     api_url: str = ""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    # The blocks of each stream that runs, by its ts.
+    # Blocks of each running stream, by ts.
     streams: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    # Of each session, by its channel and thread.
+    # Status of each session, by channel and thread.
     statuses: dict[tuple[str, str], str] = field(default_factory=dict)
     titles: dict[tuple[str, str], str] = field(default_factory=dict)
-    # The session of each stream that ever ran, by its ts.
+    # Session of each stream, ended ones included, by ts.
     threads: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def called(self, method: str) -> list[dict[str, Any]]:
-        """What a method was called with."""
+        """Return the arguments of all calls of a method."""
         return [body for name, body in self.calls if name == method]
 
     def press_stop(self, channel: str, thread: str) -> dict[str, Any]:
-        """Somebody presses the button of a session that is at work: its streams end. What Slack sends."""
+        """Press the stop button of a working session: end its streams and return Slack's event."""
         assert self.statuses[channel, thread] == "processing"
         halted = [ts for ts in self.streams if self.threads[ts] == (channel, thread)]
         for ts in halted:
@@ -49,7 +49,7 @@ class AgentSlack:
         return stopped | {"event_ts": f"{time.time():.6f}", "streaming_message_ts": halted}
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call of the Web API."""
+        """Handle a call of the Web API."""
         method = request.match_info["method"]
         if method == "chat.update" and (await read_body(request)).get("ts") in self.streams:
             return _refuse("streaming_state_conflict")
@@ -124,14 +124,14 @@ class AgentSlack:
         return _accept(channel=body["channel"], ts=body["ts"])
 
     async def _unfurl(self, body: dict[str, Any]) -> web.Response:
-        """Takes a preview of a link that stands in the message, and of no other."""
+        """Accept previews of links in the message only."""
         found = [one for one in await self.double.messages(body["channel"]) if one["ts"] == body["ts"]]
         is_known = bool(found) and all(url in found[0]["text"] for url in body["unfurls"])
         return _accept() if is_known else _refuse("cannot_unfurl_url")
 
 
 async def pass_on(double: SlackDouble, request: web.Request, method: str) -> web.Response:
-    """Let a double answer a call as it is."""
+    """Forward a call to the double unchanged."""
     headers = {
         name: request.headers[name] for name in ("Content-Type", "Authorization") if name in request.headers
     }
@@ -147,7 +147,7 @@ async def pass_on(double: SlackDouble, request: web.Request, method: str) -> web
 
 @asynccontextmanager
 async def agent_slack(double: SlackDouble) -> AsyncIterator[AgentSlack]:
-    """Serves it in front of a double."""
+    """Serve the fake in front of a double."""
     slack = AgentSlack(double)
     async with slack_api(slack.handle) as slack.api_url:
         yield slack
@@ -161,7 +161,7 @@ async def read_body(request: web.Request) -> dict[str, Any]:
 
 
 def _blocks(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """What people see of chunks; a task is a line of text here."""
+    """Return the visible blocks of chunks; a task becomes a line of text."""
     shown: list[dict[str, Any]] = []
     for chunk in body.get("chunks") or ():
         if chunk["type"] == "task_update":

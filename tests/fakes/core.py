@@ -1,4 +1,4 @@
-"""Small real values for tests of the core, and collaborators that satisfy its ports by shape."""
+"""Small real values for tests of the core, and fakes of its ports."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recov
 
 
 def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[PlacedWord, ...]:
-    """Return every word in a box of its own: one line per line of text, an em of 0.01."""
+    """Return every word in its own box: a line per line of text, an em of 0.01."""
     words = []
     for start, end in _words(text):
         page = [page for offset, page in page_starts if offset <= start][-1]
@@ -145,7 +145,7 @@ def make_evidence(
 
 
 def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> AnalyzedQuestion:
-    """Return a question as analyzed in a channel that holds these texts."""
+    """Return a question as analyzed in a channel with these texts."""
     terms = analyze(text)
     texts = [set(analyze(other)) for other in corpus]
     holding = {term: sum(term in held for held in texts) for term in terms if term in weighted_terms(text)}
@@ -155,7 +155,7 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
 
 @dataclass(frozen=True)
 class Written:
-    """What is left of a draft, as people read it."""
+    """A verified draft as displayed."""
 
     text: str
     cited: tuple[LocatedQuote, ...]
@@ -163,20 +163,20 @@ class Written:
 
 
 def verify_quotes(draft: Draft, evidence: Sequence[Evidence]) -> Written:
-    """What is left of a verbatim draft, a line each."""
+    """Return what verification leaves of a verbatim draft, a line per claim."""
     verified = verify(draft, evidence)
     lines, cited = number_quotes(verified.claims)
     return Written("\n".join(lines), cited, verified.faults)
 
 
 def judge(claim: Claim, evidence: Sequence[Evidence], entailment: Entailment) -> JudgedClaim:
-    """What the words of its quotes make of a sentence."""
+    """Judge a claim by the lexical entailment of its quotes."""
     places = locate_all(claim, evidence)
     return JudgedClaim(claim, places, entailment.check(claim, distinct(places)))
 
 
 def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str = "") -> Written:
-    """What the words leave of a model's draft on a question."""
+    """Return what lexical entailment leaves of a model's draft."""
     asked = ask(question, *(item.passage.text for item in evidence))
     entailment = Entailment(asked, evidence)
     verified = VerifiedDraft(tuple(judge(claim, evidence, entailment) for claim in draft.claims))
@@ -185,7 +185,7 @@ def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str =
 
 
 class HashEmbedder:
-    """Embeds a text as the normalised counts of its terms: equal words, equal meaning."""
+    """Embeds a text as its normalized term counts: equal words, equal meaning."""
 
     def count(self, text: str) -> int:
         return len(analyze(text))
@@ -216,9 +216,9 @@ class Shelf:
     figures: list[Figure] = field(default_factory=list)
     error: Exception | None = None
     has_vectors: bool = True
-    # The files that have the figures, each of them all.
+    # Files with figures; each has all of them.
     illustrated: tuple[str, ...] = ("sop-it-04.pdf",)
-    # The terms whose frequencies were asked for.
+    # Terms whose frequencies were requested.
     counted: set[str] = field(default_factory=set)
 
     async def find(
@@ -258,7 +258,7 @@ class Shelf:
         return self.figures[number]
 
     def _as_passage(self, number: int, file: str) -> Passage:
-        """Return a figure as the index holds it, behind its publication's chunks."""
+        """Return a figure as indexed, after its publication's chunks."""
         figure, publication = self.figures[number], make_publication(file)
         passage = make_passage(figure.said, page=figure.page)
         return replace(passage, publication=publication, ordinal=publication.chunks + number)
@@ -288,13 +288,13 @@ def _best(hits: list[Hit], limit: int) -> list[Hit]:
 
 @dataclass
 class Register:
-    """Keeps citations and signs links in memory, and knows the channel's documents."""
+    """An in-memory store of citations and links that also lists the channel's documents."""
 
     statuses: list[DocumentStatus] = field(default_factory=list)
     kept: list[CitationRecord] = field(default_factory=list)
-    # How often the channel's documents were read.
+    # Number of reads of the document list.
     reads: int = 0
-    # What answers, of documents that are asked for by themselves.
+    # Live publications, for lookups of single documents.
     publications: list[LivePublication] = field(default_factory=list)
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
@@ -307,7 +307,7 @@ class Register:
         return self.kept[len(self.kept) - len(shown) :]
 
     async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
-        """Quotes of web pages are kept for admins alone."""
+        """Do nothing: quotes of web pages are stored for admins only."""
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         return f"https://example.test/v/{channel.id}-{citation.id}"
@@ -340,7 +340,7 @@ def make_status(file: str, state: str = "live", reason: str | None = None) -> Do
 
 
 class BrokenOff(ModelReplyUnusable):
-    """A reply that ends behind these sentences."""
+    """A reply that is cut off after these claims."""
 
     def __init__(self, *claims: Claim) -> None:
         super().__init__("broken off")
@@ -348,7 +348,7 @@ class BrokenOff(ModelReplyUnusable):
 
 
 class Looker:
-    """Somebody who waits: all that they were shown, one text after the other."""
+    """A listener that records everything shown to it."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -358,7 +358,7 @@ class Looker:
 
 
 class Scripted:
-    """An author that gives prepared drafts, or raises prepared errors, in turn."""
+    """A model that returns prepared drafts, or raises prepared errors, in turn."""
 
     def __init__(self, *turns: Draft | Exception) -> None:
         self.turns = list(turns)
@@ -385,7 +385,7 @@ class Scripted:
 
 @dataclass
 class Vocabulary:
-    """The words of each channel, and how often they were asked for."""
+    """The vocabulary of each channel; counts its requests."""
 
     words_of: Mapping[int, Mapping[str, int]]
     error: Exception | None = None
@@ -410,7 +410,7 @@ class Book:
 
 @dataclass
 class World:
-    """One channel with everything that answering needs."""
+    """A channel with everything that answering needs."""
 
     shelf: Shelf
     register: Register
@@ -424,7 +424,7 @@ class World:
         rewriter: ModelRewriter | None = None,
         **more: Any,
     ) -> Answering:
-        """``vocabulary``: what spelling is corrected towards; ``rewriter``: words follow-ups."""
+        """Return an Answering; ``vocabulary`` is for spelling correction, ``rewriter`` for follow-ups."""
         embedder = HashEmbedder()
         retriever = HybridRetriever(self.shelf, embedder)
         return Answering(

@@ -1,6 +1,6 @@
-"""A Slack Web API that only counts: what was posted to each question's thread, and what became of it.
+"""A Slack Web API that counts the posts and updates in each question's thread.
 
-Unlike the local server of Slack it keeps the metadata of messages: a placeholder is found after a crash.
+Unlike local-slack it keeps message metadata, so that a placeholder is found after a crash.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from aiohttp import web
 from fakes.slack_events import BOT, TEAM
 
 BOT_ID = "B0FOOT001"
-# Messages that a channel may post at once where Slack takes one a second.
+# Messages that a channel may post at once where Slack allows one a second.
 BURST = 5
 
 
 @dataclass
 class CountingSlack:
-    """The Web API: what was posted to each question's thread, and which of these messages became answers."""
+    """Fake Web API: counts posts per thread, and which of these messages became answers."""
 
     posted: Counter[str] = field(default_factory=Counter)
     threads: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
-    # When the first message of each thread came.
+    # Time of the first message of each thread.
     shown_at: dict[str, float] = field(default_factory=dict)
-    # What the last answer of each thread says.
+    # Text of the last answer of each thread.
     texts: dict[str, str] = field(default_factory=dict)
-    # When the first answer of each thread came.
+    # Time of the first answer of each thread.
     answered_at: dict[str, float] = field(default_factory=dict)
-    # The channel that may post one message a second and no more.
+    # Channel with a rate limit of one message a second.
     limited: str = ""
     tokens: float = BURST
     refilled_at: float = 0.0
-    # Posts that came too soon.
+    # Rate-limited posts.
     refused: int = 0
 
     def is_too_soon(self, channel: str) -> bool:
-        """Slack's own limit: a message a second and channel, after a short burst."""
+        """True if the rate limit is exceeded: one message a second and channel, after a short burst."""
         if channel != self.limited:
             return False
         now = time.monotonic()
@@ -55,7 +55,7 @@ class CountingSlack:
         return False
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Do what the method says, as far as anybody could see it."""
+        """Do the visible effect of a method."""
         sent = dict(request.query)
         sent |= await request.json() if request.content_type == "application/json" else await request.post()
         reply: dict[str, Any] = {"ok": True, "team_id": TEAM, "user_id": BOT, "bot_id": BOT_ID}
@@ -80,7 +80,7 @@ class CountingSlack:
         return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
 
     def _post(self, thread: str, metadata: Any) -> str:
-        """Return a new message, or stream; its ts, which is later than that of any question."""
+        """Post a message or stream; return its ts, which is later than any question's."""
         ts = f"{1_900_000_000 + len(self.threads)}.000100"
         self.threads[ts], self.metadata[ts] = thread, _read(metadata)
         self.posted[thread] += 1

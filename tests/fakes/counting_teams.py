@@ -1,4 +1,4 @@
-"""A connector of Microsoft's that only counts: what was posted in each thread, and how often answered."""
+"""A Bot Framework connector that counts the posts and answers in each thread."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ PATH = "/connector/v3/conversations/{conversation}/activities"
 
 @dataclass
 class CountingTeams:
-    """Counts, under each thread's key, as ``CountingSlack`` does."""
+    """Counts under each thread's key, as ``CountingSlack`` does."""
 
-    # Messages of text; the cards below them are not counted.
+    # Text messages, without their cards.
     posted: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
-    # When the first message of each thread came.
+    # Time of the first message of each thread.
     shown_at: dict[str, float] = field(default_factory=dict)
 
     def routes(self) -> list[web.RouteDef]:
-        """What a bot posts and updates messages by."""
+        """Return the routes to post and update messages."""
         return [web.post(PATH, self.handle), web.put(f"{PATH}/{{activity}}", self.handle)]
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Take a message or an update of one; only an answer has feedback buttons."""
+        """Accept a message or an update; only answers have feedback buttons."""
         activity, thread = await request.json(), request.match_info["conversation"].rpartition("=")[2]
         if request.method == "PUT":
             self.answers[thread] += "feedbackLoop" in activity.get("channelData", {})
@@ -46,7 +46,7 @@ def teams_channel(name: str) -> ChannelKey:
 
 
 def teams_mention(number: int, channel: str, person: str, text: str, service_url: str) -> dict[str, object]:
-    """Return a post of somebody's in a channel, which mentions the bot; its thread's key is its number."""
+    """Return a channel post that mentions the bot; its thread's key is its number."""
     conversation = teams_channel(channel).conversation
     mention = f"<at>{BOT['name']}</at>"
     return {

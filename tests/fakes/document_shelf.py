@@ -1,4 +1,4 @@
-"""Documents in any state, put into the tables of one channel directly."""
+"""Documents in any state, written directly into the tables of one channel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow,
 
 
 class Shelf:
-    """Puts documents in any state into one channel."""
+    """Writes documents in any state into one channel."""
 
     def __init__(self, database: Database, channel_id: int, folder_id: int) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""A chat in which a question is answered by one message: its own words."""
+"""A chat whose answer to a question is the question itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass
 class EchoChat:
-    """The platform, with what stands in it."""
+    """The platform and its messages."""
 
     texts: list[str] = field(default_factory=list)
 
@@ -29,22 +29,22 @@ class EchoChat:
         return {"index": len(self.texts) - 1}
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
-        """None is found: whoever looks posts another one, which a test then counts."""
+        """Return None, so that a second placeholder is posted, which a test then counts."""
         return None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write over the placeholder."""
+        """Ignore partial text."""
 
     async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
-        """Replace the placeholder."""
+        """Replace the placeholder by the answer."""
         self.texts[message["index"]] = answer.text
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
-        """Without figures."""
+        """Attach no figures."""
 
 
 class Echo:
-    """Answers a question with its own words, once ``gate`` is open."""
+    """Answers a question with its own text, once ``gate`` is open."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -52,7 +52,7 @@ class Echo:
         self.gate.set()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Keep that it was asked."""
+        """Record the question and echo it."""
         self.asked.append(question.text)
         await self.gate.wait()
         return Answer(AnswerState.CHAT, question.text)
@@ -60,7 +60,7 @@ class Echo:
 
 @asynccontextmanager
 async def answering(conversation: Conversation) -> AsyncIterator[None]:
-    """Questions are answered meanwhile."""
+    """Run the conversation in the background."""
     task = asyncio.create_task(conversation.run())
     try:
         yield

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible embeddings endpoint on loopback that embeds honestly, and fails when told to."""
+"""An OpenAI-compatible embeddings endpoint on loopback, with scripted faults."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aiohttp import web
 from storage.text.analyzer import analyze
 
 DIMENSIONS = 96
-# What is answered instead of the vectors of a request.
+# Returns a response in place of the vectors.
 Fault = Callable[[dict[str, Any]], web.Response]
 
 
 def embed_by_terms(text: str, dimensions: int) -> list[float]:
-    """How often each term occurs, folded into so many numbers: equal words, equal meaning."""
+    """Return hashed term counts as a vector of this length: equal words, equal meaning."""
     vector = np.full(dimensions, 0.01)
     for term in analyze(text):
         vector[sum(term.encode()) * 31 % dimensions] += 1
@@ -28,27 +28,27 @@ def embed_by_terms(text: str, dimensions: int) -> list[float]:
 
 @dataclass
 class EmbeddingServer:
-    """The endpoint; ``faults`` are used up one by one before it embeds again."""
+    """The endpoint; each of ``faults`` is returned once before it embeds again."""
 
     url: str = ""
     dimensions: int = DIMENSIONS
     faults: list[Fault] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
-    # Texts after which it is overloaded; None: never.
+    # Number of texts after which it is overloaded; None: never.
     allowed: int | None = None
-    # Whether it takes these texts at once.
+    # True if it accepts these texts in one request.
     takes: Callable[[list[str]], bool] = lambda _: True
-    # Requests that it was too overloaded for.
+    # Requests refused because of overload.
     refused: int = 0
 
     @property
     def texts(self) -> list[str]:
-        """Every text it embedded, in order."""
+        """All embedded texts, in order."""
         return [text for request in self.requests for text in request["input"]]
 
     async def answer(self, request: web.Request) -> web.Response:
-        """One request: a fault if one is due, else vectors, the last text's first."""
+        """Answer a request: with a fault if there is one, else with vectors in reverse order."""
         body = await request.json()
         self.keys.append(request.headers.get("Authorization", ""))
         if self.faults:
@@ -63,7 +63,7 @@ class EmbeddingServer:
 
 
 def reply(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
-    """Return the vectors of a request as the protocol has them; their order is nobody's promise."""
+    """Return a reply in reverse order, because the protocol promises no order."""
     data = [
         {"object": "embedding", "index": index, "embedding": embed_by_terms(text, dimensions)}
         for index, text in enumerate(body["input"])
@@ -73,18 +73,18 @@ def reply(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
 
 
 def refuse(status: int, **headers: str) -> Fault:
-    """Return an error of the protocol."""
+    """Return an error response of the protocol."""
     body = {"error": {"message": "no", "type": "server_error", "code": None}}
     return lambda _: web.json_response(body, status=status, headers=headers)
 
 
 def say(text: str, kind: str = "application/json") -> Fault:
-    """Something else with status 200."""
+    """Return another body with status 200."""
     return lambda _: web.Response(text=text, content_type=kind)
 
 
 def change(changed: Callable[[dict[str, Any]], object]) -> Fault:
-    """Return the right reply, changed."""
+    """Return the right reply with changes."""
 
     def answer(body: dict[str, Any]) -> web.Response:
         right = reply(body, DIMENSIONS)
@@ -96,7 +96,7 @@ def change(changed: Callable[[dict[str, Any]], object]) -> Fault:
 
 @asynccontextmanager
 async def embedding_server(port: int = 0) -> AsyncIterator[EmbeddingServer]:
-    """Yield the endpoint while it is needed."""
+    """Yield the running endpoint."""
     server = EmbeddingServer()
     application = web.Application()
     application.router.add_post("/v1/embeddings", server.answer)

@@ -1,4 +1,4 @@
-"""A real index behind a switch: it can be down, or hold less than was written."""
+"""A real index with faults on demand: down, late, or incomplete."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from storage.models import TenantName
 
 
 class FaultyIndex:
-    """The ``Index`` contract with faults on demand; without any it is the real index."""
+    """An index with faults on demand; without any it is the real index."""
 
     def __init__(self, real: Index) -> None:
         self._real = real
         self.is_down = False
-        # What is sealed ends in a timeout; a ping is answered.
+        # Sealing times out, but a ping succeeds.
         self.is_late = False
-        # Writes that still end without anybody knowing what was kept.
+        # Remaining writes with an unknown outcome.
         self.fails_while_writing = 0
-        # Publications that still turn out incomplete.
+        # Remaining publications that are incomplete when sealed.
         self.loses = 0
         self.sealed: list[UUID] = []
 
     async def ping(self) -> None:
-        """Answer, unless it is down."""
+        """Ping, or raise while it is down."""
         if self.is_down:
             raise IndexUnavailable("the index does not answer")
         await self._real.ping()
@@ -41,7 +41,7 @@ class FaultyIndex:
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
-        """Seal, or find that something is missing, or answer too late."""
+        """Seal, or fail as incomplete or late."""
         if self.is_late:
             raise IndexUnavailable("the index did not answer in time")
         if self.loses:

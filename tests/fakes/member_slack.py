@@ -1,7 +1,7 @@
-"""Who is in which channel of a Slack, as tests say it: in front of our double, or with a Web API in memory.
+"""Scripted channel memberships in Slack: in front of the double, or with an in-memory Web API.
 
-``users.conversations`` lists what Slack documents: a person's channels, and the token's own where nobody is
-named.
+``users.conversations`` follows Slack's documentation: it lists a user's channels, or the token's own without
+a user.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from fakes.agent_slack import pass_on, read_body
 
 @dataclass
 class MemberSlack:
-    """Answers for people's channels; without a double it also keeps what is posted."""
+    """Answers membership calls; without a double it also records messages."""
 
-    # Person -> the channels that they are in.
+    # Person -> their channels.
     members: dict[str, set[str]]
-    # Channel -> its name.
+    # Channel -> name.
     names: dict[str, str]
     double: SlackDouble | None = None
-    # Direct chat -> its person.
+    # Direct chat -> person.
     directs: dict[str, str] = field(default_factory=dict)
-    # It does not say who is where.
+    # Membership calls fail.
     is_silent: bool = False
     api_url: str = ""
-    # Whose channels were asked for, in order.
+    # People whose channels were requested, in order.
     asked: list[str] = field(default_factory=list)
-    # Place -> all that was shown there, as JSON: a channel, a person's home, or a path of ours.
+    # Messages as JSON, by channel, App Home or response path.
     shown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call of the Web API."""
+        """Handle a call of the Web API."""
         method, body = request.match_info["method"], await read_body(request)
         if method == "users.conversations":
             return self._conversations(str(body.get("user") or ""))
@@ -51,7 +51,7 @@ class MemberSlack:
         return self._answer(method, body)
 
     async def reply(self, request: web.Request) -> web.Response:
-        """What is sent to a response URL."""
+        """Record what is sent to a response URL."""
         self.shown[request.path].append(json.dumps(await request.json(), ensure_ascii=False))
         return web.Response(text="ok")
 
@@ -76,7 +76,7 @@ class MemberSlack:
 
 @asynccontextmanager
 async def serve_members(slack: MemberSlack) -> AsyncIterator[MemberSlack]:
-    """Serves it; its address is ``api_url``."""
+    """Serve the fake; its URL is ``api_url``."""
     app = web.Application()
     app.router.add_route("*", "/api/{method}", slack.handle)
     app.router.add_post("/response/{name}", slack.reply)

@@ -1,4 +1,4 @@
-"""The inbox that a door under test commits to: it keeps messages as the real one does, in memory."""
+"""An in-memory inbox for tests of platform adapters."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from storage.models import ChannelKey, Platform, TenantName
 
 
 class Door(Protocol):
-    """A platform's door, as far as an answer needs it."""
+    """A platform adapter, as far as an answer needs it."""
 
     @property
     def messenger(self) -> Messenger:
-        """What posts on this platform."""
+        """Messenger of this platform."""
 
 
 @dataclass
 class MemoryFeedback:
-    """Takes what people say of answers, and keeps it in memory."""
+    """Records feedback in memory."""
 
     said: list[tuple[str, tuple[str, str], FeedbackVerdict, int | None]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
-    # Raised instead of keeping anything.
+    # Raised instead of recording.
     failure: Exception | None = None
 
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
     ) -> AnsweredQuestion | None:
-        """Return every message asked something."""
+        """Return a question for any message."""
         return AnsweredQuestion(1, message_key, language)
 
     async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
-        """Return every reply answered something, except those that are called lost."""
+        """Return a question for any reply except "lost"."""
         return None if message == "lost" else AnsweredQuestion(1, message)
 
     async def take(
@@ -74,42 +74,42 @@ class MemoryFeedback:
         return FeedbackReply("What was wrong?", reasons, ["Page 1", "Page 2"], "The right page is …")
 
     async def why(self, asked: AnsweredQuestion | None, language: Language = Language.ENGLISH) -> str:
-        """For no reason."""
+        """Return a dummy explanation."""
         return f"Because of {asked.id}." if asked else "It is not there any more."
 
 
 async def take_any(message: dict[str, Any]) -> bool:
-    """No other question has any message."""
+    """Return True: no other question has claimed the message."""
     return True
 
 
 @dataclass
 class MemoryInbox:
-    """Keeps a message once, however many events bring it; with a door it answers them."""
+    """Stores a message once, however many events deliver it; with an adapter it answers them."""
 
     answer_to: Callable[[IncomingMessage], Answer]
     door: Door | None = None
     kept: dict[str, IncomingMessage] = field(default_factory=dict)
     arrivals: int = 0
-    # Raised instead of keeping anything.
+    # Raised instead of storing.
     failure: Exception | None = None
-    # Nothing is kept before it is set.
+    # Blocks storing until it is set.
     gate: asyncio.Event | None = None
     joined: list[ChannelKey] = field(default_factory=list)
     left: list[ChannelKey] = field(default_factory=list)
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
-    # Raised instead of saying which channels were moved.
+    # Raised instead of returning the moved channels.
     moves_failure: Exception | None = None
     # Message keys.
     stopped: list[str] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
-    # What channels are called, by conversation.
+    # Channel names by conversation.
     names: dict[str, str] = field(default_factory=dict)
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
     answering: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def receive(self, message: IncomingMessage) -> bool:
-        """Commit; when a door is there, answer in the background."""
+        """Store a message; with an adapter, answer it in the background."""
         self.arrivals += 1
         if self.gate:
             await self.gate.wait()
@@ -126,7 +126,7 @@ class MemoryInbox:
 
     @property
     def intake(self) -> ChatIntake:
-        """All that a door may be handed."""
+        """Return all callbacks of an adapter."""
         return ChatIntake(
             self.receive,
             self.edit,
@@ -148,7 +148,7 @@ class MemoryInbox:
         )
 
     async def stop(self, request: StopRequest) -> bool:
-        """Keep which of the known questions were stopped."""
+        """Record which known questions were stopped."""
         if self.failure:
             raise self.failure
         known = [
@@ -161,51 +161,51 @@ class MemoryInbox:
         return bool(self.stopped)
 
     async def take(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
-        """Nobody else has it."""
+        """Return True: no other question has claimed the message."""
         return await take_any(message)
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> None:
-        """Keep that a channel has another id."""
+        """Record that a channel has another id."""
         if self.failure:
             raise self.failure
         self.moved.append((old.tenant, new.tenant))
 
     async def moves(self) -> Sequence[tuple[TenantName, TenantName]]:
-        """Those that were heard of."""
+        """Return the recorded moves."""
         if self.moves_failure:
             raise self.moves_failure
         return self.moved
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-        """Of each channel, that it has one document."""
+        """Return an overview of one document per channel."""
         return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
 
     async def recent_of(
         self, user: str, tenants: Collection[TenantName], limit: int
     ) -> Sequence[RecentQuestion]:
-        """What is kept of a person."""
+        """Return the stored questions of a person."""
         asked = [one for one in self.kept.values() if one.address["user"] == user]
         return [RecentQuestion(one.key.tenant, one.text) for one in asked if one.key.tenant in tenants][
             :limit
         ]
 
     async def direct_questions(self, platform: Platform, installation: str) -> Sequence[str]:
-        """One tried question."""
+        """Return one sample question."""
         return ["What is in the library?"]
 
     async def preview(self, url: str) -> LinkPreview | None:
-        """Return every link belongs to the channel that it names last."""
+        """Return a preview; the link's last path segment is its channel."""
         return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 1 · Rules", "Daily & <nightly>.")
 
     async def renew_links(self, channel_id: int, question: str, language: Language) -> Answer:
-        """One link, which says whose question it is of."""
+        """Return an answer with one link, which names its question."""
         text = f"{reply_words(language).links_renewed(question=question)}\n[1] “2:00 AM”"
         url = f"https://kept.example/v/{channel_id}-{question}"
         cited = Citation(1, "Rules", "rules.pdf", 1, "2:00 AM", (), url, version_id=1)
         return Answer(AnswerState.CHAT, text, (cited,), language=language)
 
     async def edit(self, message: IncomingMessage) -> bool:
-        """Keep the new words of a question that is known."""
+        """Update the text of a known question."""
         known = self.kept.get(message.message_key)
         if known is None or known.text == message.text:
             return False
@@ -213,34 +213,34 @@ class MemoryInbox:
         return True
 
     async def withdraw(self, platform: Platform, message_key: str) -> WithdrawnItem | None:
-        """Forget a question."""
+        """Delete a question."""
         known = self.kept.pop(message_key, None)
         return WithdrawnItem(known.address, None, is_posting=False) if known else None
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
-        """Return the answer to a question that is known."""
+        """Return the answer to a known question."""
         known = self.kept.get(message_key)
         return GivenAnswer(known.address, self.answer_to(known)) if known else None
 
     async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
-        """Keep what was shared."""
+        """Record what was shared."""
         if (message_key in self.shared) is is_shared:
             return False
         (self.shared.add if is_shared else self.shared.discard)(message_key)
         return True
 
     async def join(self, key: ChannelKey, name: str | None = None, **_: Any) -> None:
-        """Keep that we joined a channel."""
+        """Record that the bot joined a channel."""
         if self.failure:
             raise self.failure
         self.joined.append(key)
 
     async def leave(self, key: ChannelKey) -> None:
-        """Keep that we are no more in a channel."""
+        """Record that the bot left a channel."""
         self.left.append(key)
 
     async def name_channel(self, key: ChannelKey, name: str) -> None:
-        """Keep what a channel is called."""
+        """Record a channel's name."""
         self.names[key.conversation] = name
 
     def _takes_part(self, message: IncomingMessage) -> bool:
@@ -251,6 +251,6 @@ class MemoryInbox:
         placed = await door.messenger.place(message.address, Language.ENGLISH)
 
         async def keep(message: dict[str, Any]) -> None:
-            """Nobody comes back to it."""
+            """Ignore it: the message is not needed again."""
 
         await door.messenger.deliver(message.address, placed, self.answer_to(message), keep)

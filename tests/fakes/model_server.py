@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint that answers with exactly the bytes, and at the times, that a test wants."""
+"""An OpenAI-compatible endpoint that sends exactly the bytes, at the times, that a test wants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-# Gets a request's body, and writes the response.
+# Receives a request's body and writes the response.
 Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -37,13 +37,13 @@ async def byte_server(handle: Handler) -> AsyncIterator[str]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        for task in open_now:  # from Python 3.12 on, leaving the server waits for them
+        for task in open_now:  # from Python 3.12 on, closing the server waits for them
             task.cancel()
         await asyncio.gather(*open_now, return_exceptions=True)
 
 
 def response(body: bytes, *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:
-    """Return a whole response."""
+    """Return a complete response."""
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
     )
@@ -51,7 +51,7 @@ def response(body: bytes, *, status: str = "200 OK", kind: str = "application/js
 
 
 def completion(content: str | None, finish: str = "stop", **changes: object) -> bytes:
-    """Return the body of a whole completion."""
+    """Return the body of a complete chat completion."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
@@ -59,31 +59,31 @@ def completion(content: str | None, finish: str = "stop", **changes: object) -> 
 
 
 def event(piece: str | None = None, finish: str | None = None, **changes: object) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream."""
     choice = {"index": 0, "delta": {"content": piece} if piece else {}, "finish_reason": finish}
     body = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     return f"data: {json.dumps({**body, **changes})}\n\n".encode()
 
 
 def pieces(text: str, size: int = 7) -> list[str]:
-    """Return a text as a model's tokens might cut it."""
+    """Return a text in token-like pieces."""
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def stream(text: str, *, finish: str | None = "stop", usage: Any = USAGE) -> bytes:
-    """Return a whole response that streams a text; without ``finish`` it just ends."""
+    """Return a complete streaming response; without ``finish`` it ends early."""
     told = [event(piece) for piece in pieces(text)]
     ends = [event(finish=finish), event(choices=[], usage=usage), DONE] if finish else []
     return b"".join([STREAM_HEAD, *told, *ends])
 
 
 def always(raw: bytes) -> Handler:
-    """Return the same bytes to every request."""
+    """Return a handler with the same response to every request."""
     return in_turn(raw, repeats=True)
 
 
 def in_turn(*answers: bytes, repeats: bool = False) -> Handler:
-    """These bytes, one after the other; the last one again and again if it ``repeats``."""
+    """Return a handler with these responses in turn; the last one is repeated if ``repeats``."""
     left = list(answers)
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -94,7 +94,7 @@ def in_turn(*answers: bytes, repeats: bool = False) -> Handler:
 
 
 def slowly(parts: Sequence[bytes], pause: float) -> Handler:
-    """Parts of a response with a pause behind each."""
+    """Return a handler that pauses after each part of a response."""
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
         for part in parts:

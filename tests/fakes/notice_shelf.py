@@ -1,4 +1,4 @@
-"""A channel's documents put straight into the tables, for tests of what is told of them."""
+"""Documents written directly into the tables, for tests of notices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEASE = 60
 
 @dataclass
 class NoticeShelf:
-    """A channel's documents, put straight into the tables."""
+    """A channel's documents, written directly into the tables."""
 
     database: Database
     channel: Channel
@@ -42,7 +42,7 @@ class NoticeShelf:
         self.notices = Notices(self.database)
 
     async def add(self, file: str, state: str = "done", document: UUID | None = None) -> int:
-        """Return a version whose quick reading has this state; returns its id."""
+        """Add a version whose quick reading has this state; return its id."""
         number = next(self._numbers)
         sha256 = f"{self.folder:032x}{number:032x}"
         async with self.database.transaction() as session:
@@ -58,7 +58,7 @@ class NoticeShelf:
             return version.id
 
     async def publish(self, version: int) -> bool:
-        """Take a version live as a worker does."""
+        """Make a version live, as a worker does."""
         async with self.database.transaction() as session:
             row = await session.get_one(VersionRow, version)
             reading = await session.scalar(select(ReadingRow).where(col(ReadingRow.sha256) == row.sha256))
@@ -80,7 +80,7 @@ class NoticeShelf:
             return list(await session.scalars(select(NoticeRow).order_by(col(NoticeRow.id))))
 
     async def fail(self, version: int) -> None:
-        """Tell that a version cannot be read."""
+        """Record that a version is unreadable."""
         async with self.database.transaction() as session:
             row = await session.get_one(VersionRow, version)
             await record_failed(session, {row.sha256})

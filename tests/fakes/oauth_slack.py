@@ -1,6 +1,6 @@
-"""The part of slack.com that installs apps: codes, tokens that end, refresh tokens that are good once.
+"""Slack's OAuth endpoints: codes, expiring tokens, and refresh tokens valid once.
 
-A call with a token that it never gave is refused; of every other one it keeps whose token it was.
+A call with an unknown token is refused; others are recorded with the token's installation.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 CLIENT_ID, CLIENT_SECRET = "111.222", "client-secret-CANARY"
-# Seconds that Slack's tokens live when they rotate.
+# Seconds that Slack's tokens live with token rotation.
 LIFETIME = 43_200
 ORGANISATION = "E0GRID001"
 
 
 @dataclass(frozen=True, slots=True)
 class SlackCall:
-    """One call of the Web API with a token that is good."""
+    """A call of the Web API with a valid token."""
 
     method: str
-    # Whose token it was.
+    # Installation of the token.
     installation: str
     body: dict[str, Any]
 
 
 @dataclass
 class OAuthSlack:
-    """What a test may look at and turn."""
+    """Fake of the OAuth endpoints, with the state that tests inspect and change."""
 
     url: str = ""
-    # Of the tokens that are given; None: they never end.
+    # Lifetime of new tokens in seconds; None: they never expire.
     lifetime: int | None = LIFETIME
     # Code -> installation, until it is exchanged.
     codes: dict[str, str] = field(default_factory=dict)
-    # Token -> installation, of those that are good.
+    # Valid token -> installation.
     tokens: dict[str, str] = field(default_factory=dict)
-    # Refresh token -> installation, of those that were not used yet.
+    # Unused refresh token -> installation.
     refreshers: dict[str, str] = field(default_factory=dict)
     calls: list[SlackCall] = field(default_factory=list)
-    # Methods that were called with a token that is not good.
+    # Methods called with an invalid token.
     refused: list[str] = field(default_factory=list)
-    # Every call of oauth.v2.access: what was exchanged.
+    # Grants of all calls of oauth.v2.access.
     exchanges: list[str] = field(default_factory=list)
     has_bot: bool = True
     is_down: bool = False
-    # A token is given only while it is set.
+    # Blocks the issue of tokens until it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     made: int = 0
 
@@ -61,18 +61,18 @@ class OAuthSlack:
 
     @property
     def api_url(self) -> str:
-        """What ``SLACK_API_URL`` is set to."""
+        """Value of ``SLACK_API_URL``."""
         return f"{self.url}/api/"
 
     def new_code(self, installation: str) -> str:
-        """Return a code as somebody gets it who allows the installation."""
+        """Return a code as after a user's consent."""
         self.made += 1
         code = f"code-{self.made}-CANARY"
         self.codes[code] = installation
         return code
 
     def called(self, method: str, installation: str) -> list[dict[str, Any]]:
-        """What a method was called with by an installation's token."""
+        """Return the arguments of a method's calls with an installation's token."""
         return [one.body for one in self.calls if (one.method, one.installation) == (method, installation)]
 
     def calls_of(self, installation: str) -> list[SlackCall]:
@@ -80,18 +80,18 @@ class OAuthSlack:
         return [one for one in self.calls if one.installation == installation]
 
     async def allow(self, request: web.Request) -> web.Response:
-        """Somebody of the workspace that the URL names allows it, and their browser is sent back."""
+        """Grant consent for the workspace in the URL, and redirect the browser back."""
         query = request.query
         assert query["client_id"] == CLIENT_ID
         back = {"code": self.new_code(query["team"]), "state": query["state"]}
         raise web.HTTPFound(f"{query['redirect_uri']}?{urlencode(back)}")
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One call of the Web API."""
+        """Handle a call of the Web API."""
         method = request.match_info["method"]
         if self.is_down and request.transport:
             request.transport.close()
-            raise web.HTTPServiceUnavailable  # which nobody hears
+            raise web.HTTPServiceUnavailable  # not received: the connection is closed
         body = dict(await request.post())
         if request.content_type == "application/json":
             body = await request.json()
@@ -155,7 +155,7 @@ def _place(installation: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def oauth_slack() -> AsyncIterator[OAuthSlack]:
-    """Serves it."""
+    """Serve the fake."""
     slack = OAuthSlack()
     app = web.Application()
     app.router.add_get("/oauth/v2/authorize", slack.allow)

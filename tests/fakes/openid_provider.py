@@ -1,4 +1,4 @@
-"""An OpenID Connect provider that keeps to the standard, unless a test has it play tricks."""
+"""An OpenID Connect provider that follows the standard, unless a test makes it misbehave."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ PERSON = {"sub": "248289761001", "email": "Ada@example.com", "email_verified": T
 
 @dataclass
 class ForgingProvider:
-    """What a test may look at and turn."""
+    """Fake provider, with the state that tests inspect and change."""
 
     issuer: str = ""
-    # Who signs in at once, without being asked anything.
+    # The user who is signed in without a prompt.
     person: dict[str, Any] = field(default_factory=lambda: dict(PERSON))
-    # What the ID token says otherwise; None: it does not say so.
+    # Overrides of the ID token's claims; None removes a claim.
     claims: dict[str, Any] = field(default_factory=dict)
-    # What makes the ID token in place of the right way.
+    # Creates the ID token instead of the correct way.
     sign: Callable[[ForgingProvider, dict[str, Any]], str] | None = None
-    # What UserInfo says; None: there is none.
+    # UserInfo response; None: there is no endpoint.
     info: dict[str, Any] | None = None
-    # What discovery says otherwise.
+    # Overrides of the discovery document.
     metadata: dict[str, Any] = field(default_factory=dict)
     is_down: bool = False
     takes_codes_twice: bool = False
-    # Code -> the request that it was given for.
+    # Code -> authorization request.
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     fetches: list[str] = field(default_factory=list)
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "first"}))
 
     def rotate(self, kid: str = "second") -> None:
-        """Sign with another key, and publish no other."""
+        """Replace the signing key, publishing only the new one."""
         self.key = RSAKey.generate_key(2048, {"kid": kid})
 
     def token(self, request: dict[str, str]) -> str:
-        """Return the ID token of whom a code was given for."""
+        """Return the ID token for an authorization request."""
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -65,7 +65,7 @@ class ForgingProvider:
         return jwt.encode({"alg": "RS256", "kid": self.key.kid}, claims, self.key)
 
     async def discover(self, request: web.Request) -> web.Response:
-        """Return the provider's metadata."""
+        """Return the discovery document."""
         self._note(request)
         known = {
             "issuer": self.issuer,
@@ -78,13 +78,13 @@ class ForgingProvider:
         return web.json_response({**known, **self.metadata})
 
     async def publish_keys(self, request: web.Request) -> web.Response:
-        """Return the public keys, one of them of a kind that nobody knows."""
+        """Return the public keys, one of an unknown type."""
         self._note(request)
         keys = KeySet([self.key, ECKey.generate_key("P-256", {"kid": "other"})]).as_dict(private=False)
         return web.json_response({"keys": [*keys["keys"], {"kty": "future", "kid": "x"}]})
 
     async def authorize(self, request: web.Request) -> web.Response:
-        """Somebody is signed in already: their browser is sent back."""
+        """Authorize the signed-in user and redirect the browser back."""
         asked = dict(request.query)
         assert asked["client_id"] == CLIENT_ID
         assert asked["code_challenge_method"] == "S256"
@@ -94,7 +94,7 @@ class ForgingProvider:
         raise web.HTTPFound(f"{asked['redirect_uri']}?{urlencode(back)}")
 
     async def exchange(self, request: web.Request) -> web.Response:
-        """Return a code for an ID token, once, from the client that it was given to, with its verifier."""
+        """Exchange a code for an ID token, once, for its client with the right verifier."""
         self._note(request)
         said = await request.post()
         scheme, _, name = request.headers["Authorization"].partition(" ")
@@ -114,7 +114,7 @@ class ForgingProvider:
         return web.json_response(token)
 
     async def tell(self, request: web.Request) -> web.Response:
-        """UserInfo."""
+        """Return the UserInfo response."""
         self._note(request)
         assert request.headers["Authorization"] == "Bearer access"
         return web.json_response(self.info)
@@ -126,30 +126,30 @@ class ForgingProvider:
 
 
 def unsigned(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """Return a token of the algorithm "none"."""
+    """Return a token with the algorithm "none"."""
     signed = jwt.encode({"alg": "RS256", "kid": provider.key.kid}, claims, provider.key)
     return f"eyJhbGciOiJub25lIn0.{signed.split('.')[1]}."
 
 
 def of_a_stranger(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """Return a token of another key under the id of the provider's."""
+    """Return a token signed by another key under the provider's key id."""
     return jwt.encode({"alg": "RS256", "kid": provider.key.kid}, claims, RSAKey.generate_key(2048))
 
 
 def of_the_public_key(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """Return a token whose secret is the public key, for those who let a token choose its algorithm."""
+    """Return a token signed with the public key as HMAC secret (algorithm confusion)."""
     secret = OctKey.import_key(provider.key.as_pem(private=False).hex())
     return jwt.encode({"alg": "HS256", "kid": provider.key.kid}, claims, secret)
 
 
 def of_a_made_up_key(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """Return a token of a key id that was never published."""
+    """Return a token with an unknown key id."""
     return jwt.encode({"alg": "RS256", "kid": secrets.token_hex(4)}, claims, RSAKey.generate_key(2048))
 
 
 @asynccontextmanager
 async def serving_provider() -> AsyncIterator[ForgingProvider]:
-    """Yield a provider on loopback until the context ends."""
+    """Yield a provider on loopback."""
     provider = ForgingProvider()
     app = web.Application()
     app.add_routes(

@@ -1,4 +1,4 @@
-"""A receiver of OpenTelemetry's traces: OTLP over HTTP, the protobuf decoded as a collector does it."""
+"""An OTLP/HTTP receiver of OpenTelemetry traces, with decoded protobuf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass
 class OtlpReceiver:
-    """What came in."""
+    """Received requests."""
 
     endpoint: str
     bodies: list[bytes] = field(default_factory=list)
@@ -25,12 +25,12 @@ class OtlpReceiver:
 
     @property
     def requests(self) -> list[ExportTraceServiceRequest]:
-        """The messages, decoded."""
+        """Decoded requests."""
         return [ExportTraceServiceRequest.FromString(body) for body in list(self.bodies)]
 
     @property
     def spans(self) -> list[Span]:
-        """All spans, in the order in which they came."""
+        """All spans in order of arrival."""
         return [
             span
             for request in self.requests
@@ -41,7 +41,7 @@ class OtlpReceiver:
 
     @property
     def services(self) -> set[str]:
-        """Whose spans they are."""
+        """Service names of the spans."""
         return {
             attribute.value.string_value
             for request in self.requests
@@ -53,7 +53,7 @@ class OtlpReceiver:
 
 @contextmanager
 def otlp_receiver() -> Iterator[OtlpReceiver]:
-    """Yield a receiver on a free port of this machine."""
+    """Yield a receiver on a free loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -67,7 +67,7 @@ def otlp_receiver() -> Iterator[OtlpReceiver]:
             self.wfile.write(reply)
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            """Do not log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver = OtlpReceiver(f"http://127.0.0.1:{server.server_port}")
@@ -82,7 +82,7 @@ def otlp_receiver() -> Iterator[OtlpReceiver]:
 
 
 def attributes(span: Span) -> dict[str, str | int]:
-    """What a span says of itself."""
+    """Return the attributes of a span."""
     values = {one.key: one.value for one in span.attributes}
     return {
         key: value.string_value if value.HasField("string_value") else value.int_value

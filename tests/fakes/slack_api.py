@@ -1,4 +1,4 @@
-"""Slack's Web API on loopback, whatever a double answers to it."""
+"""Slack's Web API on loopback, with any handler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 @asynccontextmanager
 async def slack_api(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
-    """Give each call to ``handle``, with its method in ``match_info``; the address of the API."""
+    """Pass each call to ``handle``, with its method in ``match_info``; yield the URL of the API."""
     app = web.Application()
     app.router.add_route("*", "/api/{method}", handle)
     async with TestServer(app) as server:

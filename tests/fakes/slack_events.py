@@ -1,4 +1,4 @@
-"""What Slack sends and our double of it does not: events as they come, signed, over HTTP."""
+"""Events that local-slack does not send, signed, over HTTP."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Signed:
     secret: str
 
     async def send(self, envelope: dict[str, Any]) -> int:
-        """Return an event; returns the status of the reply."""
+        """Send an event; return the status of the reply."""
         return (await self._post(json.dumps(envelope), "application/json"))[0]
 
     async def click(self, payload: dict[str, Any]) -> int:
-        """Return an interaction; returns the status of the reply."""
+        """Send an interaction; return the status of the reply."""
         form = urlencode({"payload": json.dumps(payload)})
         return (await self._post(form, "application/x-www-form-urlencoded"))[0]
 
     async def command(self, **fields: str) -> tuple[int, str]:
-        """Return a slash command; returns status and body of the reply."""
+        """Send a slash command; return status and body of the reply."""
         return await self._post(urlencode(fields), "application/x-www-form-urlencoded")
 
     async def _post(self, body: str, content_type: str) -> tuple[int, str]:
@@ -50,7 +50,7 @@ class Signed:
 
 
 async def deliver(send: Callable[[], Awaitable[int]]) -> None:
-    """As Slack and people do: once more, and again, what a busy machine did not acknowledge in time (503)."""
+    """Send again, up to three times, what a busy machine did not acknowledge in time (503), as Slack does."""
     statuses = [await send()]
     while statuses[-1] == 503 and len(statuses) < 3:
         statuses.append(await send())
@@ -58,7 +58,7 @@ async def deliver(send: Callable[[], Awaitable[int]]) -> None:
 
 
 def envelope(event_id: str, **event: Any) -> dict[str, Any]:
-    """Return an event of the workspace that the bot is installed in."""
+    """Return an event of the workspace where the bot is installed."""
     authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": BOT, "is_bot": True}
     return {
         "type": "event_callback",
@@ -70,7 +70,7 @@ def envelope(event_id: str, **event: Any) -> dict[str, Any]:
 
 
 def joined(channel: str, event_id: str, user: str = BOT) -> dict[str, Any]:
-    """Somebody, by default the bot itself, was added to a channel."""
+    """Return the event that a user, by default the bot itself, was added to a channel."""
     return envelope(
         event_id, type="member_joined_channel", user=user, channel=channel, channel_type="C", team=TEAM
     )

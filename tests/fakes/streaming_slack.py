@@ -1,4 +1,4 @@
-"""Slack's Web API as far as streams need it: one thread, in memory, as Slack documents it."""
+"""In-memory Slack Web API for streams in one thread, following Slack's documentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakes.slack_api import slack_api
 
 @dataclass
 class StreamingSlack:
-    """One thread, with messages that stream until they are stopped, as Slack documents it."""
+    """A thread whose messages stream until they are stopped."""
 
     url: str = ""
     calls: list[str] = field(default_factory=list)
@@ -24,11 +24,11 @@ class StreamingSlack:
     streaming: set[str] = field(default_factory=set)
     # Errors by method.
     refusals: dict[str, str] = field(default_factory=dict)
-    # Methods that do their work and then cut the connection.
+    # Methods that take effect and then cut the connection.
     lost: set[str] = field(default_factory=set)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """One call of the Web API."""
+        """Handle a call of the Web API."""
         method = request.match_info["method"]
         body = await request.json() if request.content_type == "application/json" else {}
         body |= dict(request.query) | dict(await request.post())
@@ -82,7 +82,7 @@ class StreamingSlack:
 
 @asynccontextmanager
 async def streaming_slack() -> AsyncIterator[StreamingSlack]:
-    """Slack on loopback."""
+    """Serve the fake on loopback."""
     slack = StreamingSlack()
     async with slack_api(slack.handle) as slack.url:
         yield slack

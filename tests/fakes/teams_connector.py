@@ -1,4 +1,4 @@
-"""Microsoft's connector, as small as replies need it: it keeps what was sent, and fails as it is told to."""
+"""A minimal Bot Framework connector that records activities, with scripted faults."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ CONVERSATION = "19:ops@thread.tacv2;messageid=17"
 
 @dataclass
 class Teams:
-    """Keeps what was sent, and fails as it is told to."""
+    """Records activities, with scripted faults."""
 
     url: str = ""
-    # What to answer instead of the truth; None cuts the connection after the work was done.
+    # Responses in place of the real ones; None cuts the connection after the work was done.
     faults: list[web.Response | None] = field(default_factory=list)
     sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     authorizations: list[str | None] = field(default_factory=list)
     tokens: int = 0
-    # Streams that take no more.
+    # Ended streams.
     ended: set[str] = field(default_factory=set)
-    # The stream that runs: a chat has one at a time.
+    # The running stream: a chat has one at a time.
     streaming: str = ""
-    # With which status the bot's chat with one person is not made; 0: it is.
+    # Status with which creating a direct chat fails; 0: it succeeds.
     refusal: int = 0
-    # Nothing but three dots is answered before it is set.
+    # Blocks everything but a placeholder until it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    # More than three dots was taken.
+    # Set once more than a placeholder was accepted.
     took: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -60,7 +60,7 @@ class Teams:
         return web.json_response({"id": name}, status=201)
 
     def _takes(self, info: dict[str, Any], stream: str) -> bool:
-        """True if a stream begins, goes on or ends by this."""
+        """True if a stream starts, continues or ends with this."""
         if stream in self.ended or (self.streaming and "streamId" not in info):
             return False
         self.streaming = stream
@@ -70,7 +70,7 @@ class Teams:
         return True
 
     async def open_chat(self, request: web.Request) -> web.Response:
-        """Return the bot's chat with one person."""
+        """Create the bot's direct chat with a person."""
         asked = await request.json()
         if self.refusal:
             return web.json_response({"error": {"code": "Refused"}}, status=self.refusal)
@@ -80,7 +80,7 @@ class Teams:
         return web.json_response({"id": f"a:{member['id']}"}, status=201)
 
     async def grant(self, request: web.Request) -> web.Response:
-        """Microsoft's token endpoint."""
+        """Issue a token, as Microsoft's endpoint does."""
         form = await request.post()
         assert form["scope"] == "https://api.botframework.com/.default"
         self.tokens += 1
@@ -88,7 +88,7 @@ class Teams:
 
     @property
     def address(self) -> dict[str, Any]:
-        """Where a question was asked."""
+        """Reply address of a question."""
         return {"service_url": f"{self.url}/connector/", "conversation": CONVERSATION}
 
 

@@ -1,4 +1,4 @@
-"""An embedder that costs nothing, remembers what it was asked, and stops when told to."""
+"""A cheap embedder that records its texts and can become unavailable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.errors import EmbedderUnavailable
 
 
 class TermEmbedder:
-    """Satisfies ``Embedder``; each ``name`` is a space of its own."""
+    """An ``Embedder``; each ``name`` is a space."""
 
     def __init__(self, name: str, dimensions: int = 32) -> None:
         self.id = self.space = name
@@ -21,15 +21,15 @@ class TermEmbedder:
         self.window, self.batch = 4096, 2
         self.tokenizer: Path | None = None
         self.texts: list[str] = []
-        # Texts that are still embedded before it is unavailable; None: all.
+        # Texts left to embed before it is unavailable; None: unlimited.
         self.left: int | None = None
 
     def count(self, text: str) -> int:
-        """Words of a text."""
+        """Count words."""
         return len(text.split())
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors by terms."""
+        """Embed by terms."""
         if self.left is not None and len(texts) > self.left:
             raise EmbedderUnavailable("the embeddings endpoint does not answer")
         self.left = None if self.left is None else self.left - len(texts)
@@ -38,4 +38,4 @@ class TermEmbedder:
         return made / np.linalg.norm(made, axis=1, keepdims=True)
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""

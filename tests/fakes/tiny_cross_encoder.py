@@ -1,5 +1,6 @@
-"""A real ONNX cross-encoder of a kilobyte, written byte by byte: it counts the question's words that the
-passage holds. Its tokenizer is a real one, too: like some of them it cuts and pads until told not to.
+"""A real ONNX cross-encoder of a kilobyte that counts the question's words in the passage.
+
+Its tokenizer is a real one, too, with truncation and padding on until disabled, as in some exports.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def write_cross_encoder(folder: Path, words: Sequence[str], *, classes: int = 1) -> Path:
-    """``model.onnx`` and ``tokenizer.json`` in ``folder``; words that are not given are unknown to it.
+    """Write ``model.onnx`` and ``tokenizer.json`` into ``folder``; other words are unknown tokens.
 
-    ``classes``: numbers that the model gives for a pair; the last is the count.
+    ``classes``: number of outputs per pair; the last is the count.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *dict.fromkeys(words)])}
@@ -43,7 +44,7 @@ def write_cross_encoder(folder: Path, words: Sequence[str], *, classes: int = 1)
 
 
 def _model(classes: int) -> bytes:
-    """Return each question word counts once when it equals a word of the passage; padding never counts."""
+    """Return a model that counts each question word once if it is in the passage, without padding."""
     nodes = [
         node("Cast", ["attention_mask"], "seen", to=FLOAT),
         node("Cast", ["token_type_ids"], "second"),

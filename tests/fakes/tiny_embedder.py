@@ -1,6 +1,6 @@
-"""A real ONNX embedder of a few kilobytes for many languages: words of one meaning have one vector.
+"""A real multilingual ONNX embedder of a few kilobytes: words of one meaning have one vector.
 
-Like the multilingual models people export, it takes no token types.
+Like exported multilingual models, it has no token type input.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ INPUTS = ("input_ids", "attention_mask")
 
 
 def write_embedder(folder: Path, meanings: Sequence[str]) -> Path:
-    """``model.onnx`` and ``tokenizer.json`` in ``folder``.
+    """Write ``model.onnx`` and ``tokenizer.json`` into ``folder``.
 
-    ``meanings``: each the words, in whatever languages, that mean one thing; all others mean nothing.
+    ``meanings``: each a set of words, in any language, with one meaning; other words have none.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = {word: row for row, words in enumerate(meanings, start=1) for word in words.lower().split()}
@@ -37,7 +37,7 @@ def write_embedder(folder: Path, meanings: Sequence[str]) -> Path:
 
 
 def _model(rows: Sequence[int]) -> bytes:
-    """Return each piece's state is the vector of its meaning; an unknown word adds a little of its own."""
+    """Return a model whose token states are the vectors of their meanings; unknown words add noise."""
     states = np.eye(DIMENSIONS, dtype=np.float32)[list(rows)]
     states[0] *= 0.1
     nodes = [

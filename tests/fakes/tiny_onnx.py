@@ -1,4 +1,4 @@
-"""Writes real ONNX models of a kilobyte, byte by byte: a model's file is a protocol buffer."""
+"""Encodes real ONNX models of a kilobyte as protocol buffers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def model(
     inputs: Sequence[str],
     output: tuple[str, Sequence[str | int]],
 ) -> bytes:
-    """A model whose inputs are whole numbers of shape (batch, length); ``output``: its name and shape."""
+    """Return a model whose inputs are integers of shape (batch, length); ``output``: name and shape."""
     graph = b"".join(
         [
             *(_part(1, one) for one in nodes),
@@ -29,7 +29,7 @@ def model(
 
 
 def node(kind: str, inputs: Sequence[str], output: str, **attributes: int | list[int]) -> bytes:
-    """One step of a model; a cast is to float unless told otherwise."""
+    """Return a node of a model; Cast converts to float by default."""
     if kind == "Cast":
         attributes.setdefault("to", FLOAT)
     parts = [_part(1, name.encode()) for name in inputs]
@@ -57,12 +57,12 @@ def _value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    """Return a field of a protocol buffer that holds a whole number."""
+    """Return a protobuf field with an integer."""
     return _varint(field << 3) + _varint(value)
 
 
 def _part(field: int, data: bytes) -> bytes:
-    """Return a field of a protocol buffer that holds bytes."""
+    """Return a protobuf field with bytes."""
     return _varint(field << 3 | 2) + _varint(len(data)) + data
 
 

@@ -1,4 +1,4 @@
-"""A whole web side on real parts: SQLite, blobs, readings and the PDF process; only answers are made up."""
+"""A whole web side on real parts: SQLite, blobs, readings and the PDF process; only answers are scripted."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
 WIDTH, HEIGHT = 612, 792
-# Courier 12: every character is exactly 7.2 points wide, so places are known without any library.
+# Courier 12: every character is exactly 7.2 points wide, so that positions are known.
 LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
 ADVANCE = 7.2
 CONSOLE_SECRET = "a-secret-that-opens-the-console-of-tests"
-# Header of a program that knows it.
+# Header of an API client with the console secret.
 SIGNED_IN = {"Authorization": f"Bearer {CONSOLE_SECRET}"}
 
 
-# What the PDF process made of each content: many tests shelve the same one.
+# Cache of readings by content: many tests use the same one.
 _readings: dict[str, ReadPdf] = {}
 
 DONE = {"generation": "test", "rung": "full", "state": "done"}
 
 
 def console_of(client: TestClient) -> str:
-    """Return the address that opens the console in a browser, as ``serve`` prints it."""
+    """Return the URL that opens the console in a browser, as ``serve`` prints it."""
     return console_address(str(client.make_url("")).rstrip("/"), CONSOLE_SECRET)
 
 
 def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:
-    """Return a PDF whose lines of Courier stand at known places: from LEFT, TOP downwards, LEADING apart."""
+    """Return a PDF with lines of Courier at known positions: from LEFT, TOP downwards, LEADING apart."""
     objects = [f"<</Type/Catalog/Pages 2 0 R{labels}>>", "", "<</Type/Font/Subtype/Type1/BaseFont/Courier>>"]
     for lines in pages:
         shown = " ".join(f"({line}) Tj 0 -{LEADING} Td" for line in lines)
@@ -84,7 +84,7 @@ def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:
 
 
 def make_form_bomb() -> bytes:
-    """A PDF of one page whose drawing never ends: ten forms, each of which draws the next one ten times."""
+    """Return a page whose rendering never ends: ten forms, each drawing the next one ten times."""
     objects = ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>"]
     box = f"/MediaBox[0 0 {WIDTH} {HEIGHT}]"
     objects.append(f"<</Type/Page/Parent 2 0 R{box}/Resources<</XObject<</X 5 0 R>>>>/Contents 4 0 R>>")
@@ -110,7 +110,7 @@ def _assemble(objects: Sequence[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """A document version as the house keeps it."""
+    """A document version of the house."""
 
     document: UUID
     version: int
@@ -121,20 +121,20 @@ class Shelved:
 
 @dataclass
 class ScriptedAnswering:
-    """Gives each question the answer that a test wrote for it."""
+    """Gives each question its scripted answer."""
 
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
-    # Shown before each answer.
+    # Partial texts shown before each answer.
     beginnings: tuple[str, ...] = ()
-    # Cleared by a test that looks at a beginning: the answer comes after that.
+    # Cleared by a test that inspects partial text: blocks the answer.
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.may_end.set()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the scripted answer, or "not found" for a question that nobody wrote one for."""
+        """Return the scripted answer, or "not found"."""
         self.asked.append(question)
         scripted = self.answers.get(
             question.text, Answer(AnswerState.NOT_FOUND, "That is not in your documents.")
@@ -149,12 +149,12 @@ class ScriptedAnswering:
         return scripted
 
     async def trace(self, question: Question) -> QuestionRecord:
-        """Return the scripted answer, of which nothing else is known."""
+        """Return the scripted answer with an empty trace."""
         return QuestionRecord(question, await self.answer(question), Trace(8))
 
 
 class House:
-    """Everything behind the web side, filled by the tests."""
+    """All services behind the web side, filled by the tests."""
 
     def __init__(self, home: Path, database: Database, renderer: PdfProcess) -> None:
         self.home = home
@@ -174,7 +174,7 @@ class House:
 
     @property
     def stores(self) -> Stores:
-        """What links are checked against."""
+        """Stores that links are checked against."""
         settings = StorageSettings(home=self.home)
         return Stores(
             settings=settings,
@@ -205,7 +205,7 @@ class House:
         return Links(self.keys, self.public_url, timedelta(days=7), lambda: self.now)
 
     def images(self, megabytes: int = 512) -> PageImages:
-        """Draws this house's pages, and keeps so much of it."""
+        """Return the page renderer, with a cache limit."""
         return PageImages(self.blobs, self.renderer, megabytes * 1024 * 1024)
 
     async def channel(self, name: str) -> Channel:
@@ -222,7 +222,7 @@ class House:
         *,
         headings: Sequence[str] = (),
     ) -> Shelved:
-        """Store, read and publish a PDF, as ingestion would; a heading for each page makes it a chunk."""
+        """Store, read and publish a PDF, as ingestion would; with headings, each page becomes a chunk."""
         sha256 = hashlib.sha256(pdf).hexdigest()
         temporary = self.blobs.new_temporary()
         temporary.write_bytes(pdf)
@@ -242,23 +242,23 @@ class House:
         return Shelved(document, version, reading, sha256, read.pages)
 
     async def cite(self, channel: Channel, shelved: Shelved, page: int, quote: str) -> CitationRecord:
-        """Cite a quote of one page, with its boxes, as links did before they knew their answer."""
+        """Cite a quote of a page with its boxes, without a number."""
         return await self.keep(channel, _shown(shelved, page, quote))
 
     async def cite_answer(
         self, channel: Channel, *quotes: tuple[Shelved, int, str]
     ) -> Sequence[CitationRecord]:
-        """Cite the quotes (document, page, words) of one answer, numbered from 1."""
+        """Cite the quotes (document, page, text) of one answer, numbered from 1."""
         shown = [_shown(*quote, number) for number, quote in enumerate(quotes, 1)]
         return await self.citations.add(channel.id, shown)
 
     async def keep(self, channel: Channel, shown: Shown) -> CitationRecord:
-        """Cite what is shown, as it is."""
+        """Cite `shown` unchanged."""
         (record,) = await self.citations.add(channel.id, [shown])
         return record
 
     def answer(self, text: str, *cited: tuple[Channel, CitationRecord, str, str]) -> Answer:
-        """Return a grounded answer; each cited: (channel, citation, title, file)."""
+        """Return a grounded answer; each of `cited` is (channel, citation, title, file)."""
         citations = tuple(
             Citation(
                 number,
@@ -320,9 +320,9 @@ def _shown(shelved: Shelved, page: int, quote: str, number: int | None = None) -
 
 
 class Visit(Protocol):
-    """Starts the web side on a house and gives a client of it."""
+    """Starts the web side on a house and returns a client."""
 
     async def __call__(
         self, *, ready: bool = True, extra_routes: Sequence[web.RouteDef] = (), **settings: object
     ) -> TestClient:
-        """Keywords beyond these two are settings of the bot room."""
+        """Start it; other keywords are settings of the bot."""

@@ -1,4 +1,4 @@
-"""Thirty web pages: ten ways in which sites lay out three texts, with what must be read and what must not."""
+"""Thirty web pages: three texts in ten site layouts, with required text and noise."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ NOISE = (
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a page says."""
+    """Text of a page."""
 
     title: str
     body: str
-    # Parts that must be read.
+    # Parts that must be extracted.
     kept: tuple[str, ...]
     anchors: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""A web server on this machine that tests script: its pages, and the faults of real ones."""
+"""A scripted web server on loopback, with the faults of real ones."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebSite:
-    """Answers as it was told to, and notes what it was asked."""
+    """Serves scripted responses and records requests."""
 
     def __init__(self) -> None:
-        # Path -> a page of HTML, or something else.
+        # Path -> HTML page, response or handler.
         self.pages: dict[str, Handler | web.Response | str] = {}
         self.asked: list[web.Request] = []
-        # Most requests that were answered at the same time, robots.txt included.
+        # Maximum concurrent requests, robots.txt included.
         self.at_once = 0
         self._running = 0
         self.port = 0
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, but robots.txt."""
+        """Requested paths without robots.txt."""
         return [one.path for one in self.asked if one.path != "/robots.txt"]
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        """Where a page of it is."""
+        """Return the URL of a page."""
         return f"http://{host}:{self.port}{path}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Return the page of a path."""
+        """Return the response of a path."""
         self.asked.append(request)
         self._running += 1
         self.at_once = max(self.at_once, self._running)
@@ -53,13 +53,13 @@ class WebSite:
 
 
 def html(text: str, **options: Any) -> web.Response:
-    """Return a page of HTML."""
+    """Return an HTML response."""
     return web.Response(text=text, content_type="text/html", **options)
 
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[WebSite]:
-    """Yield a site on a free port of this machine."""
+    """Yield a site on a free loopback port."""
     site = WebSite()
     runner = web.ServerRunner(web.Server(site.answer), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
