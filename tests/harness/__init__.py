@@ -1,1 +1,1 @@
-"""Harness of the tests."""
+"""Test harness: processes, homes, clocks, waiting."""

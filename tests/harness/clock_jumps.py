@@ -1,4 +1,4 @@
-"""Makes the clock of a process that the tests start wrong by as much as they say, from one moment on."""
+"""Clock jumps in child processes of the tests."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType
 
 from storage.clock import clock_ahead
 
-# Where a process is told the file that holds the seconds by which its clock is ahead, or behind.
+# Environment variable with the path of a file that holds the clock offset in seconds.
 VARIABLE = "FOOTNOTE_CLOCK_AHEAD"
 
 
 def arm_from_environment() -> None:
-    """Read the file that the environment names, if any, at each SIGUSR1.
+    """Read the offset from the file in the environment at each SIGUSR1.
 
-    The program would refuse the variable as an unknown setting, so it is taken out.
+    The variable is removed, because the program would refuse it as an unknown setting.
     """
     if not (file := os.environ.pop(VARIABLE, "")):
         return

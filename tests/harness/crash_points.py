@@ -1,7 +1,7 @@
-"""Ends or halts this process at a named point of ``storage/crash_points.py``; importing it counts the passes.
+"""Ends or suspends this process at a point of ``storage/crash_points.py``; importing it counts the passes.
 
-``after-seal`` ends the process by SIGKILL the first time it gets there, ``after-seal:3`` the third time;
-``~after-seal`` halts it there by SIGSTOP, as a machine that hangs and comes back to work others do by then.
+``after-seal`` kills the process by SIGKILL at the first pass, ``after-seal:3`` at the third; ``~after-seal``
+suspends it by SIGSTOP, like a machine that hangs and resumes after others took over its work.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from functools import partial
 
 from storage.crash_points import ANSWER_POINTS, POINTS, install
 
-# Where a process that the tests start is told its point.
+# Environment variable with the crash point of a child process.
 VARIABLE = "FOOTNOTE_CRASH_AT"
 
-# How often this process came to each point.
+# Passes of this process at each point.
 passed: Counter[str] = Counter()
 
-# The pass at a point that will be the last thing this process does, and what it does to itself there.
+# Point -> fatal pass, and the action taken then.
 _last: dict[str, tuple[int, Callable[[], object]]] = {}
 
 
 def arm(where: str, end: Callable[[], object] | None = None) -> None:
-    """Die at ``name`` or ``name:nth``, counted from now on, or halt there after a ``~``; '' disarms.
+    """Crash at ``name`` or ``name:nth``, counted from now on, or suspend after a ``~``; '' disarms.
 
-    No handler runs there, nothing is flushed, no lease is given back. ``end``, if given, is called there
-    instead: for a test that ends a life without its process.
+    No handler runs, no buffer is flushed and no lease released. ``end``, if given, is called instead, for a
+    test that simulates the end of a process.
 
     Raises:
-        ValueError: there is no such point, or the number is none.
+        ValueError: unknown point, or an invalid number.
     """
     name, _, number = where.removeprefix("~").partition(":")
     if where and (name not in POINTS + ANSWER_POINTS or not (number or "1").isdecimal()):
@@ -44,7 +44,7 @@ def arm(where: str, end: Callable[[], object] | None = None) -> None:
 
 
 def arm_from_environment() -> None:
-    """Take the point out of the environment, where the program would refuse it as an unknown setting."""
+    """Take the point from the environment, where the program would refuse it as an unknown setting."""
     arm(os.environ.pop(VARIABLE, ""))
 
 

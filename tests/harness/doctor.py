@@ -1,4 +1,4 @@
-"""Doctor on a home of its own: its lines by name, in none of which a secret may stand."""
+"""Doctor on its own home: results by name, checked for leaked secrets."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from bot.cli.diagnosis.doctor import examine_installation
 from bot.diagnostics.models import CheckResult, CheckState
 from storage.errors import docs_url
 
-# Part of every secret that a test sets: it must not come out anywhere.
+# Part of every secret that a test sets: must not appear in any result.
 CANARY = secrets.token_hex(8)
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-# Starts a server that answers every request in one way; its base URL.
+# Starts a server with one response to every request; returns its base URL.
 Serve = Callable[[Answer], Awaitable[str]]
 
 
 @dataclass
 class Doctor:
-    """What doctor says of a home under the settings of the environment."""
+    """Runs doctor on a home with the environment's settings."""
 
     home: Path
     patch: pytest.MonkeyPatch
 
     async def look(self, *lines: str, **settings: str) -> list[CheckResult]:
-        """Return the lines of these names, with more settings."""
+        """Return the results of these names, with additional settings."""
         for name, value in settings.items():
             self.patch.setenv(name, value)
         results = list(await examine_installation(lines))
@@ -39,7 +39,7 @@ class Doctor:
         return results
 
     async def fault(self, line: str, **settings: str) -> CheckResult:
-        """Return the one line of this name, which is not well."""
+        """Return the only result of this name, which must not be OK."""
         (result,) = [one for one in await self.look(line, **settings) if one.name == line]
         assert result.state is not CheckState.OK, result
         assert result.mend

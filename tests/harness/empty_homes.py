@@ -1,4 +1,4 @@
-"""Empty databases with today's tables, copied from one: to migrate each costs 0.1 s of computing."""
+"""Empty databases with current tables, copied from one: migrating each takes 0.1 s of CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.sql.database import Database
 
 
 def migrate(url: str) -> None:
-    """Make the tables, whether or not a loop is running."""
+    """Create the tables, with or without a running loop."""
 
     async def run() -> None:
         await (await Database.open(url)).aclose()
@@ -22,7 +22,7 @@ def migrate(url: str) -> None:
 
 
 def make_sqlite(home: Path) -> str:
-    """URL of a new file in a home."""
+    """Create a new database file in a home; return its URL."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "footnote.db").write_bytes(_migrated())
     return f"sqlite:///{home / 'footnote.db'}"
@@ -30,7 +30,7 @@ def make_sqlite(home: Path) -> str:
 
 @cache
 def _migrated() -> bytes:
-    """Return the file that this process's homes begin with."""
+    """Return the database file that all homes of this process start with."""
     with tempfile.TemporaryDirectory() as folder:
         migrate(f"sqlite:///{folder}/footnote.db")
         return (Path(folder) / "footnote.db").read_bytes()

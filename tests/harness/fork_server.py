@@ -1,7 +1,7 @@
-"""Runs programs in forks of itself: what they import, it has imported already.
+"""Runs programs in forks of itself, so that their imports are done already.
 
-Each is a process of its own with nothing but its own environment and files, as one that is started anew; only
-the seconds of importing are saved. The server ends when its standard input does.
+Each is a process with only its own environment and files, like a newly started one; only the seconds of
+importing are saved. The server ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bot.core.commands.chat_intents import load_phrases
 from harness import clock_jumps, crash_points
 from storage.text.token_counts import count_tokens
 
-# What programs import where they need it.
+# Modules that programs import lazily.
 HEAVY = (
     "bot.bootstrap",
     "storage.embeddings.onnx_embedder",
@@ -37,12 +37,12 @@ HEAVY = (
 
 
 def serve(path: str) -> None:
-    """Take programs from a socket until the end of standard input."""
+    """Accept programs from a socket until the end of standard input."""
     for module in [*(one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")), *HEAVY]:
         importlib.import_module(module)
     count_tokens("loads the vocabulary")
-    load_phrases()  # half a second of computing in each program that is asked something
-    gc.freeze()  # or each program would copy all of this to look through it for cycles
+    load_phrases()  # half a second of CPU in each program that answers a question
+    gc.freeze()  # otherwise each program would copy all of this when collecting garbage
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
@@ -59,14 +59,14 @@ def serve(path: str) -> None:
 
 
 def _reap() -> None:
-    """Bury those who have waited for their program: its CPU time is counted then."""
+    """Reap finished children, which counts their CPU time."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def _run_and_tell(connection: socket.socket) -> None:
-    """Start the program of one connection; tell its number, and later how it ended, a line each."""
+    """Start the program of a connection; send its pid, and later its exit status, a line each."""
     told, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     job = json.loads(told)
     started = os.fork()
@@ -81,7 +81,7 @@ def _run_and_tell(connection: socket.socket) -> None:
 
 
 def _run(job: dict[str, Any], files: Sequence[int]) -> int:
-    """Return the program in a session of its own, with its environment and its standard files."""
+    """Run the program in a new session, with its environment and standard files; return its status."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, file in enumerate(files):
@@ -94,7 +94,7 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
         crash_points.arm_from_environment()
         clock_jumps.arm_from_environment()
         return PROGRAMS[job["program"]](job["arguments"])
-    except SystemExit as end:  # argparse
+    except SystemExit as end:  # raised by argparse
         return end.code if isinstance(end.code, int) else 1
     except BaseException:
         traceback.print_exc()
@@ -105,7 +105,7 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
 
 
 def _standard_streams() -> tuple[TextIO, TextIO, TextIO]:
-    """Standard input, output and error as Python opens them: those of the server remember its own files."""
+    """Open standard input, output and error as Python does; the server's own objects refer to its files."""
     lines = os.isatty(1)
     return (
         open(0, closefd=False, encoding="utf-8"),
@@ -115,7 +115,7 @@ def _standard_streams() -> tuple[TextIO, TextIO, TextIO]:
 
 
 def _run_life(name: str, arguments: list[str]) -> int:
-    """Return a program of the soak tests; what it imports, only they need."""
+    """Run a program of the soak tests, whose imports only they need."""
     status: int = getattr(importlib.import_module("tools.soak.rounds.life"), name)(arguments)
     return status
 

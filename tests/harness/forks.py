@@ -1,4 +1,4 @@
-"""Starts programs as forks of ``fork_server.py``, which has imported for all of them."""
+"""Starts programs as forks of ``fork_server.py``, which has done their imports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 300
 
 
 class Fork:
-    """A running program in a session of its own; much as ``subprocess.Popen``. Any thread may use it."""
+    """A running program in its own session; similar to ``subprocess.Popen``. Thread-safe."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Fork:
         *outputs: IO[bytes],
         terminal: int | None = None,
     ) -> None:
-        """Start ``footnote`` or a life.
+        """Start ``footnote`` or a soak program.
 
         Args:
             program: see ``fork_server.PROGRAMS``.
-            arguments: of its command line.
-            environment: all of its variables.
-            outputs: standard output and standard error, or one for both.
-            terminal: instead of them and of standard input.
+            arguments: command line.
+            environment: all variables.
+            outputs: standard output and standard error, or one file for both.
+            terminal: replaces them and standard input.
         """
         theirs, ours = os.pipe()
         files = [theirs, *(one.fileno() for one in (outputs * 2)[:2])] if terminal is None else [terminal] * 3
@@ -55,7 +55,7 @@ class Fork:
         self.pid = int(self._line())
 
     def poll(self) -> int | None:
-        """Its exit status, None while it runs; -9 when SIGKILL ended it."""
+        """Return the exit status, or None while it runs; -9 after SIGKILL."""
         with self._lock:
             if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
                 self.returncode = int(self._line())
@@ -64,41 +64,41 @@ class Fork:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit status once it has ended.
+        """Wait for the end; return the exit status.
 
         Raises:
-            subprocess.TimeoutExpired: it has not, after ``timeout`` seconds.
+            subprocess.TimeoutExpired: it still runs after ``timeout`` seconds.
         """
         if self.returncode is None:
-            with suppress(ValueError, OSError):  # another thread has heard of its end
+            with suppress(ValueError, OSError):  # another thread has seen its end
                 select.select([self._connection], [], [], timeout)
         if (status := self.poll()) is None:
             raise subprocess.TimeoutExpired("footnote", timeout or 0)
         return status
 
     def send_signal(self, number: signal.Signals) -> None:
-        """As ``os.kill``, unless it has ended."""
+        """Send a signal unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """``kill -9``."""
+        """Kill it with SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def write(self, words: bytes) -> None:
-        """Words for its standard input; nobody may be left to read them."""
+        """Write to its standard input, ignoring a closed pipe."""
         if self._stdin is not None:
             with suppress(BrokenPipeError):
                 os.write(self._stdin, words)
 
     def close_stdin(self) -> None:
-        """The end of its standard input."""
+        """Close its standard input."""
         if self._stdin is not None:
             os.close(self._stdin)
         self._stdin = None
 
     def _line(self) -> bytes:
-        """Return the server tells two: the process's number and, later, how it ended."""
+        """Read a line of the server: first the pid, later the exit status."""
         line = b""
         while not line.endswith(b"\n"):
             letter = self._connection.recv(1)
@@ -108,7 +108,7 @@ class Fork:
 
 
 def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """One ``footnote`` command, to its end; as ``subprocess.run`` with the installed command would.
+    """Run a ``footnote`` command to its end; like ``subprocess.run`` on the installed command.
 
     Raises:
         subprocess.TimeoutExpired: it took longer than any command does.
@@ -123,7 +123,7 @@ def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> sub
 
 @cache
 def _server() -> str:
-    """Where the server of this test process listens; it ends with us."""
+    """Start the fork server of this test process, which ends with it; return its socket path."""
     path = f"{tempfile.mkdtemp(prefix='footnote-')}/forks"
     environment = {
         **os.environ,
@@ -136,9 +136,9 @@ def _server() -> str:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C at a terminal is ours alone: we end it in our own order
+        start_new_session=True,  # Ctrl-C at a terminal is for us only: we shut it down in order
     )
-    atexit.register(server.communicate)  # which closes its standard input
+    atexit.register(server.communicate)  # closes its standard input
     assert server.stdout is not None
     assert server.stdout.readline() == "ready\n"
     return path

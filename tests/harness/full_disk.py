@@ -1,4 +1,4 @@
-"""A disk that is full, as the kernel shows one."""
+"""Simulated full disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Files that are opened by their descriptors meanwhile have no room for a byte."""
+    """Make every write to files opened by descriptor fail with ENOSPC, by means of /dev/full."""
     fdopen = os.fdopen
 
     def open_full(descriptor: int, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A running service among hostile files: what becomes of each, how long it takes, and how much memory."""
+"""A running service fed with hostile files: outcome, time and memory of each."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from storage.settings import StorageSettings
 ROOT = Path(__file__).parents[2]
 CHANNEL = "hostile"
 READERS = 2
-# Of computing: a bomb takes it three times, a file of 5,000 pages a good half of it on a slow machine.
+# CPU seconds: a bomb uses them three times, a file of 5,000 pages a good half of them on a slow machine.
 READ_SECONDS = 10
 
 RENDER_SECONDS = 2
-# Pixels of a drawn page.
+# Pixels of a rendered page.
 LONGEST_SIDE = 3000
 
-# Seconds in which none of the files ends; what has not ended then is stuck.
+# Seconds without any file ending, after which the rest is stuck.
 PATIENCE = 300.0
 
-# Stands in hidden texts and attached files.
+# In hidden texts and attachments.
 SECRET = "hiddenword"
 
-# What no admin should have to read.
+# Words that no admin should have to read.
 INTERNALS = re.compile(
     r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
 )
@@ -52,24 +52,24 @@ _NUMBER = re.compile(r" (\d+)\.pdf$")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What became of one file."""
+    """Outcome of a file."""
 
     number: int
     kind: str
-    # How it had to end: live, quarantined, or '' for either.
+    # Required state: live, quarantined, or '' for either.
     ends: str
     state: str
     reason: str
-    # The longest try.
+    # Longest attempt.
     seconds: float
-    # Most bytes that a child reading or drawing it has held.
+    # Peak memory in bytes of a child that read or rendered it.
     peak: int
-    # Why the viewer cannot show the first page of what is live; '' when it can.
+    # Reason why the first page of a live file cannot be rendered, or ''.
     undrawn: str
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the way it ended."""
+        """Violation of the requirements, or None."""
         if self.state not in ("live", "quarantined"):
             return f"is {self.state} for ever"
         if self.ends not in ("", self.state):
@@ -82,7 +82,7 @@ class Ending:
 
 
 class MeasuredReader:
-    """Reads with one PDF process for each reader, so that a child's memory belongs to a file."""
+    """Reads with a PDF process per reader, so that a child's memory can be attributed to a file."""
 
     def __init__(self, processes: list[PdfProcess]) -> None:
         self._free = asyncio.LifoQueue[PdfProcess]()
@@ -92,7 +92,7 @@ class MeasuredReader:
         self.peaks: dict[str, int] = {}
 
     async def fetch(self, path: Path) -> bytes:
-        """As ``PdfProcess.fetch``; notes time and memory by the content's hash."""
+        """Fetch as ``PdfProcess`` does, recording time and memory by content hash."""
         process, sha256 = await self._free.get(), path.name
         started = time.monotonic()
         try:
@@ -105,17 +105,17 @@ class MeasuredReader:
 
 @dataclass
 class Siege:
-    """A service, and the processes that read for it."""
+    """A service and its reading processes."""
 
     home: Home
     reader: MeasuredReader
     processes: list[PdfProcess]
 
     async def withstand(self, folder: Path) -> list[Ending]:
-        """Drop the files of a folder that ``make_hostile`` wrote and wait until each has ended somehow.
+        """Drop the files written by ``make_hostile`` and wait until each has ended.
 
         Raises:
-            AssertionError: the service does not read healthy files any more.
+            AssertionError: the service no longer reads healthy files.
         """
         cases = json.loads((folder / "cases.json").read_text())
         before = [process.pid for process in self.processes]
@@ -140,7 +140,7 @@ class Siege:
         await self.home.until_found(CHANNEL, f"{word} ground", name, seconds=PATIENCE)
 
     async def _ended(self, files: int) -> dict[int, DocumentStatus]:
-        """Return the documents by the number in their names, once all have ended somehow, or patience has."""
+        """Return the documents by their number once all have ended, or after PATIENCE."""
         ended, end = -1, time.monotonic()
         while True:
             listed = await self.home.documents(CHANNEL)
@@ -161,7 +161,7 @@ class Siege:
         )
 
     async def _draw(self, sha256: str) -> tuple[str, int]:
-        """(why the first page cannot be drawn, or '', the most memory that took), as the viewer would."""
+        """Render the first page as the viewer would; return the error, or '', and the peak memory."""
         process = self.processes[0]
         try:
             drawn = await process.render(self.home.blobs.path(sha256), 1, 72)
@@ -173,7 +173,7 @@ class Siege:
 
 @asynccontextmanager
 async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
-    """A fresh home at ``path`` whose service stops at the quick rung; all limits are real but the time."""
+    """Yield a service at the quick rung on a new home; all limits are real except for time."""
     settings = StorageSettings(read_seconds=READ_SECONDS, render_seconds=RENDER_SECONDS)
     async with AsyncExitStack() as stack:
         home = await stack.enter_async_context(open_home(path, embedder, EmbeddedIndex(path / "index")))
@@ -188,7 +188,7 @@ async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
 
 
 async def make_files(folder: Path, seed: int, first: int, count: int) -> None:
-    """Let ``make_hostile`` write files into a folder that is made for them."""
+    """Run ``make_hostile`` into a new folder."""
     folder.mkdir(parents=True)
     arguments = ["-m", "tools.hostile.make_hostile", str(folder.absolute()), *map(str, (seed, first, count))]
     maker = await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=ROOT)

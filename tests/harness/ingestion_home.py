@@ -1,4 +1,4 @@
-"""A home with real engines, ingestions on it, and what tests ask about both."""
+"""A home with real engines, ingestions on it, and queries about both."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ QUICK_SETTINGS = {
     "lease_seconds": 5,
     "layout": False,
 }
-# Shorter than any service may set them: tests wait for these most of their time.
+# Shorter than settings allow, because tests mostly wait for these.
 SHORT_WAITS = {"settle_seconds": 0.2, "retire_grace_seconds": 0.2}
 TICK_SECONDS = {"work": 0.2, "plan": 1.0, "unlock": 1.0, "verify": 1.0, "renew": 1.0}
 
@@ -56,13 +56,13 @@ class QuickScheduler(Scheduler):
     """Ticks more often, so that no test waits 15 seconds for the next plan."""
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
-        """Call ``tick`` at the pace of tests, where there is one for this name."""
+        """Register ``tick``, at the interval of tests if there is one for this name."""
         super().every(TICK_SECONDS.get(name, seconds), name, tick)
 
 
 @dataclass
 class Home:
-    """A home with open engines, an inbox, and what tests ask about them."""
+    """A home with open engines, an inbox and queries about them."""
 
     path: Path
     database: Database
@@ -75,12 +75,12 @@ class Home:
     catalog: Catalog
     passwords: FolderPasswords
     ingestions: list[Ingestion] = field(default_factory=list)
-    # What every ingestion here is given beside its settings.
+    # Arguments of every ingestion besides its settings.
     given: dict[str, Any] = field(default_factory=dict)
 
     @property
     def inbox(self) -> Path:
-        """The watched folder."""
+        """Watched folder."""
         return self.path / "inbox"
 
     def ingestion(
@@ -91,7 +91,7 @@ class Home:
         vision: VisionEndpoint | None = None,
         **settings: Any,
     ) -> Ingestion:
-        """One more ingestion on this home; it is stopped at the end of the test."""
+        """Create another ingestion on this home, which is stopped at the end of the test."""
         checked = IngestionSettings(**{**QUICK_SETTINGS, **settings})
         short = {name: seconds for name, seconds in SHORT_WAITS.items() if name not in settings}
         made = Ingestion(
@@ -115,20 +115,20 @@ class Home:
         return made
 
     async def serve(self, **settings: Any) -> Ingestion:
-        """Return an ingestion that watches the inbox."""
+        """Start an ingestion that watches the inbox."""
         started = self.ingestion(**settings)
         await started.start(self.inbox)
         return started
 
     def drop(self, name: str, data: bytes) -> Path:
-        """Put a file into the inbox, in one go, as ``channel/file.pdf``."""
+        """Write a file ``channel/file.pdf`` into the inbox."""
         path = self.inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         return path
 
     async def store(self, channel: str, file: str, data: bytes) -> None:
-        """Take a file of the inbox as a scan would, and do nothing more."""
+        """Store a file of the inbox as a scan would, without reading it."""
         path = self.drop(f"{channel}/{file}", data)
         arrivals = Arrivals(self.database, self.ingestion(stop_at="quick").generations, self.blobs)
         where = await self.channel(channel)
@@ -151,7 +151,7 @@ class Home:
         return await self.ingestion(**settings).ingest(path, await self.channel(channel), wait, seen.append)
 
     async def find(self, channel: str, words: str) -> dict[str, LivePublication]:
-        """What a person in the channel would find, by file."""
+        """Search a channel by words; return live publications by file."""
         where = await self.channel(channel)
         if not await self.index.has_tenant(where.tenant):
             return {}
@@ -160,7 +160,7 @@ class Home:
         return {one.file: one for one in found.publications.values()}
 
     async def documents(self, channel: str) -> dict[str, DocumentStatus]:
-        """What ``footnote documents`` would show, by file."""
+        """Return the documents of a channel by file, as ``footnote documents`` does."""
         where = await self.channel(channel)
         return {one.file: one for one in await self.catalog.documents(where.id)}
 
@@ -170,7 +170,7 @@ class Home:
             return list(await session.scalars(select(table)))
 
     async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = PATIENCE) -> None:
-        """Wait until something is so, and fail when it does not come."""
+        """Poll until a condition holds, or fail."""
         await until(is_so, seconds=seconds)
 
     async def until_found(
@@ -185,7 +185,7 @@ class Home:
         return await until(found, seconds=seconds)
 
     async def until_files(self, channel: str, words: str, files: set[str]) -> None:
-        """Wait until exactly these files are found by these words."""
+        """Wait until these words find exactly these files."""
 
         async def are_found() -> bool:
             return set(await self.find(channel, words)) == files
@@ -193,7 +193,7 @@ class Home:
         await until(are_found)
 
     async def until_row(self, table: Any, is_so: Callable[[Any], object]) -> None:
-        """Wait until a row of a table is so."""
+        """Wait until a row of a table satisfies a condition."""
 
         async def is_there() -> bool:
             return any(map(is_so, await self.rows(table)))
@@ -203,7 +203,7 @@ class Home:
 
 @asynccontextmanager
 async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:
-    """Yield a fresh home on SQLite and an open index, which is closed with it."""
+    """Yield a new home on SQLite with an open index, which is closed with it."""
     faulty = FaultyIndex(index)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(faulty))
@@ -225,4 +225,4 @@ async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterat
         yield home
         for one in home.ingestions:
             await one.stop()
-        await home.database.aclose()  # a test may have put another one in the place of the first
+        await home.database.aclose()  # a test may have replaced the first one

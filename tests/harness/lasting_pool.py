@@ -1,4 +1,4 @@
-"""Real side processes and PDF programs that all tests of a process share: each takes seconds to start."""
+"""Real compute processes and PDF programs shared by all tests of a process, because each starts slowly."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Result = TypeVar("Result")
 
 
 class LastingLoop:
-    """A loop in a thread of its own, which no test ends."""
+    """An event loop in a thread, which outlives all tests."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="lasting", daemon=True).start()
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for something that happens on it; whoever is cancelled cancels it."""
+        """Run a coroutine on it; cancellation is passed on."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def end(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the last thing that happens on it."""
+        """Run a last coroutine and stop the loop."""
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 class LastingSide(ComputePool):
-    """Side processes that outlive the ingestions, the homes and the loops that they work for."""
+    """Compute processes that outlive the ingestions, homes and loops that use them."""
 
     def __init__(self) -> None:
         super().__init__(MOST)
@@ -46,15 +46,15 @@ class LastingSide(ComputePool):
         atexit.register(lambda: self._lasting.end(super(LastingSide, self).aclose()))
 
     async def run(self, job: dict[str, Any], *data: bytes) -> Any:
-        """As ``ComputePool.run``."""
+        """Run a job; see ``ComputePool.run``."""
         return await self._lasting.run(super().run(job, *data))
 
     async def aclose(self) -> None:
-        """Go on."""
+        """Stay open."""
 
 
 class LastingForks(ForkServerPool):
-    """A PDF program that outlives whoever has it read."""
+    """A PDF program that outlives its users."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -62,19 +62,19 @@ class LastingForks(ForkServerPool):
         atexit.register(lambda: self._lasting.end(super(LastingForks, self).aclose()))
 
     async def start(self) -> None:
-        """As ``ForkServerPool.start``."""
+        """Start it; see ``ForkServerPool.start``."""
         await self._lasting.run(super().start())
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
-        """As ``ForkServerPool.run``."""
+        """Run a job; see ``ForkServerPool.run``."""
         return await self._lasting.run(super().run(job, source, passwords))
 
     async def aclose(self) -> None:
-        """Go on."""
+        """Stay open."""
 
 
 class LastingPdf(PdfProcess):
-    """As ``PdfProcess``, on programs that last; for tests that do not end them."""
+    """A ``PdfProcess`` on shared programs, for tests that do not end them."""
 
     def __init__(self, settings: StorageSettings, keyring: Keyring | None = None) -> None:
         super().__init__(settings, keyring)
@@ -83,11 +83,11 @@ class LastingPdf(PdfProcess):
 
 @cache
 def lasting_side() -> LastingSide:
-    """Return the one of this test process."""
+    """Return the pool of this test process."""
     return LastingSide()
 
 
 @cache
 def lasting_forks(kind: str) -> LastingForks:
-    """Return the one of a kind of this test process."""
+    """Return the program of a kind of this test process."""
     return LastingForks(kind)

@@ -1,4 +1,4 @@
-"""Slack's door, inbox, answers and index in one process, with real PDFs and people in some channels only."""
+"""Slack adapter, inbox, answers and index in one process, with real PDFs and restricted channel members."""
 
 from __future__ import annotations
 
@@ -53,33 +53,33 @@ class Room:
 
     @property
     def tenant(self) -> TenantName:
-        """Of the channel."""
+        """Tenant of the channel."""
         return TenantName(f"sl_{TEAM}_{self.id}")
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Words that stand nowhere but in this channel, its document's name among them."""
+        """Words found in this channel only, with its document's name."""
         return self.password, self.renewer, f"plan-{self.id}".lower(), self.name
 
     @property
     def question(self) -> str:
-        """What its document answers."""
+        """Question that its document answers."""
         return f"What is the password of the {self.topic}?"
 
     @staticmethod
     def direct(person: str) -> TenantName:
-        """Of a person's direct chat."""
+        """Return the tenant of a person's direct chat."""
         return TenantName(f"sl_{TEAM}_D{person[1:]}")
 
     def page(self, more: str = "") -> bytes:
-        """Its document."""
+        """Return its document."""
         text = (
             f"The password of the {self.topic} is {self.password}. It is renewed by {self.renewer}.\n{more}"
         )
         return pdf(text)
 
     def is_in(self, said: str) -> bool:
-        """True if something shows any of its secrets."""
+        """True if a text contains any of its secrets."""
         return any(one.casefold() in said.casefold() for one in self.secrets)
 
 
@@ -94,7 +94,7 @@ ROOMS = (
 
 @dataclass
 class MemberOffice:
-    """A running bot whose direct chats ask their person's channels."""
+    """A running bot whose direct chats search their person's channels."""
 
     slack: MemberSlack
     signed: Signed
@@ -106,14 +106,14 @@ class MemberOffice:
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     def enter(self, person: str, *rooms: Room) -> str:
-        """Make somebody a member of these channels and of no others; returns their direct chat."""
+        """Make a person a member of exactly these channels; return their direct chat."""
         self.slack.members[person] = {one.id for one in rooms}
         direct = f"D{person[1:]}"
         self.slack.directs[direct] = person
         return direct
 
     async def read(self, *rooms: Room, more: str = "") -> None:
-        """Put each channel's document into its folder, and have all read; questions are tried on them."""
+        """Write each channel's document and wait until all are read, with their sample questions."""
         for room in rooms:
             place = self.inbox / room.tenant / f"plan-{room.id}.pdf"
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -126,9 +126,9 @@ class MemberOffice:
                 await self.stores.notices.keep_questions(notice.id, [tried])
 
     async def say(self, person: str, text: str, thread: str | None = None, ts: str | None = None) -> str:
-        """Write to the bot in one's direct chat; returns its reply as JSON. With ``ts``: an edit.
+        """Write to the bot in a direct chat; return its reply as JSON. With ``ts``: edit that message.
 
-        What refers to the reply next finds it recorded: it is shown a moment before.
+        Waits until the reply is recorded, so that the next message can refer to it.
         """
         direct, number = f"D{person[1:]}", next(self.numbers)
         said = {"user": person, "text": text, "ts": ts or f"{1000 + number}.000200", "team": TEAM}
@@ -145,7 +145,7 @@ class MemberOffice:
         return reply
 
     async def until_shown(self, place: str, seen: int, words: str = "") -> str:
-        """What was shown at a place since ``seen`` messages, once a complete one has these words."""
+        """Return the first complete message with these words at a place after the first ``seen``."""
 
         async def shown() -> str | None:
             new = self.slack.shown[place][seen:]
@@ -154,7 +154,7 @@ class MemberOffice:
         return await until(shown, every=0.02)
 
     async def click(self, person: str, reply: str, action: str) -> str:
-        """Click a button of a reply in one's direct chat; returns what the person alone is shown then."""
+        """Click a button of a reply in a direct chat; return what the person alone is shown then."""
         direct = f"D{person[1:]}"
         block = _block_of(json.loads(reply)["blocks"], action)
         element = next(one for one in block["elements"] if one["action_id"] == action)
@@ -170,12 +170,12 @@ class MemberOffice:
         return await until(shown, every=0.02)
 
     def payload(self, person: str, **more: Any) -> dict[str, Any]:
-        """What every click of a person says."""
+        """Return the common fields of a person's clicks."""
         home = {"team": {"id": TEAM}, "user": {"id": person, "team_id": TEAM}, "enterprise": None}
         return {"type": "block_actions", "container": {}, **home, **more}
 
     async def command(self, person: str, text: str) -> tuple[str, str]:
-        """``/footnote`` in one's direct chat; returns the reply, and the URL that replies go to."""
+        """Run ``/footnote`` in a direct chat; return the reply and its response URL."""
         number, direct = next(self.numbers), f"D{person[1:]}"
         path = f"/response/{person}-{number}"
         url = self.slack.api_url.removesuffix("/api/") + path
@@ -190,7 +190,7 @@ class MemberOffice:
         return await self.until_shown(path, 0), url
 
     async def share(self, person: str, reply: str, url: str) -> str:
-        """Click *Share* below a private answer; returns what is shown after that."""
+        """Click *Share* below a private answer; return what is shown then."""
         path = url[url.index("/response/") :]
         seen = len(self.slack.shown[path])
         block = _block_of(json.loads(reply)["blocks"], "share-answer")
@@ -204,12 +204,12 @@ class MemberOffice:
         return await until(shown, every=0.02)
 
     async def records(self, channel: Channel) -> list[dict[str, Any]]:
-        """How the questions of a channel were answered, newest first; those in work are waited for."""
+        """Return the traces of a channel's questions, newest first, once none is in progress."""
         await self.until_idle()
         return [one.record for one in await self.stores.records.latest(channel.id)]
 
     async def until_idle(self) -> None:
-        """Wait until no question and no note waits for its answer."""
+        """Wait until no question or note is pending."""
 
         async def is_idle() -> bool:
             async with self.stores.database.snapshot() as session:
@@ -219,7 +219,7 @@ class MemberOffice:
         await until(is_idle, every=0.05)
 
     async def home(self, person: str) -> str:
-        """Open one's App Home; returns its view."""
+        """Open a person's App Home; return its view."""
         seen = len(self.slack.shown[person])
         opened = {"type": "app_home_opened", "user": person, "channel": f"D{person[1:]}", "tab": "home"}
         event = envelope(f"Ev{next(self.numbers)}", **opened)
@@ -227,7 +227,7 @@ class MemberOffice:
         return await self.until_shown(person, seen)
 
     async def click_home(self, person: str, view: str, room: Room) -> None:
-        """Click the first question that a home shows of a channel."""
+        """Click the first question of a channel in a person's App Home."""
         blocks = json.loads(view)["view"]["blocks"]
         block = next(one for one in blocks if one.get("block_id") == f"ask:1:{room.tenant}")
         action = {name: block["accessory"][name] for name in ("action_id", "value")}
@@ -238,14 +238,14 @@ class MemberOffice:
 
 
 def _block_of(blocks: list[dict[str, Any]], action: str) -> dict[str, Any]:
-    """Return the block that holds a button."""
+    """Return the block with a button."""
     return next(
         block for block in blocks if any(one.get("action_id") == action for one in block.get("elements", ()))
     )
 
 
 async def make_home(path: Path) -> None:
-    """Make a home whose channels have been read, for offices on copies of it."""
+    """Make a home whose channels have been read, as a template for offices."""
     make_sqlite(path)
     async with open_office(path) as office:
         await office.read(*ROOMS)
@@ -311,5 +311,5 @@ def _ingestion(settings: Settings, stores: Stores, embedder: Embedder, index: In
 
 
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """No page can be drawn here."""
+    """Raise: no page can be rendered here."""
     raise DocumentError(f"page {figure.page} is not drawn")

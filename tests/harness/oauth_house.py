@@ -1,4 +1,4 @@
-"""An app that workspaces install: the real door, conversation and database, before a Slack that is played."""
+"""A multi-workspace app: real adapter, conversation and database, with a fake Slack."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from storage.stores import Stores, open_stores
 
 SECRET = "signing-secret-CANARY"
 COOKIE = "slack-app-oauth-state"
-# Slack's ids are unique, and nothing here leans on that: two workspaces have this one.
+# Slack's channel ids are unique, but the code must not rely on it: two workspaces share this one.
 CHANNEL = "C0SAME001"
 
 
 @dataclass
 class Answers:
-    """Answers every question by the channel that it was asked in, once the gate is open."""
+    """Answers every question with its channel, once the gate is open."""
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -63,15 +63,15 @@ class Answers:
 
 @dataclass(frozen=True)
 class Outside:
-    """Browsers and Slack, as the app sees them."""
+    """Browsers and Slack, as clients of the app."""
 
-    # Where the app listens.
+    # URL of the app.
     url: str
     slack: OAuthSlack
     session: aiohttp.ClientSession
 
     async def begin(self, team: str = "") -> tuple[str, dict[str, str], str]:
-        """(state, cookies, Slack's page) of a browser that begins an installation."""
+        """Start an installation in a browser; return state, cookies and Slack's page."""
         async with self.session.get(f"{self.url}{INSTALL}?team={team}", allow_redirects=False) as response:
             assert response.status == 302, await response.text()
             page = response.headers["Location"]
@@ -79,12 +79,12 @@ class Outside:
         return parse_qs(urlsplit(page).query)["state"][0], cookies, page
 
     async def finish(self, cookies: dict[str, str], **query: str) -> tuple[int, str]:
-        """(status, words) of the page that a browser comes back to."""
+        """Return status and text of the page that a browser is redirected to."""
         async with self.session.get(f"{self.url}{REDIRECT}", params=query, cookies=cookies) as response:
             return response.status, await response.text()
 
     async def install(self, team: str) -> str:
-        """Somebody of this workspace installs the app; returns the last page's words."""
+        """Install the app in a workspace; return the text of the last page."""
         _, cookies, page = await self.begin(team)
         async with self.session.get(page, allow_redirects=False) as response:
             back = parse_qs(urlsplit(response.headers["Location"]).query)
@@ -93,7 +93,7 @@ class Outside:
         return words
 
     async def send(self, event: dict[str, Any], team: str, **envelope: Any) -> int:
-        """Post an event of this workspace, signed; returns the status of the reply."""
+        """Post a signed event of a workspace; return the status of the reply."""
         authorization = {
             "enterprise_id": None,
             "team_id": team,
@@ -125,7 +125,7 @@ class Outside:
     async def ask(
         self, team: str, ts: str, channel: str = CHANNEL, text: str = "when?", **envelope: Any
     ) -> None:
-        """Somebody of this workspace mentions the bot."""
+        """Mention the bot in a workspace."""
         event = {
             "type": "app_mention",
             "user": "U0ALICE01",
@@ -139,7 +139,7 @@ class Outside:
 
 @dataclass(frozen=True)
 class House(Outside):
-    """The app as well, from within."""
+    """The app from the inside, too."""
 
     home: Path
     stores: Stores
@@ -148,17 +148,17 @@ class House(Outside):
 
     @property
     def installations(self) -> SlackInstallations:
-        """What is kept of workspaces."""
+        """Store of installations."""
         return SlackInstallations(self.stores.database)
 
     async def states(self) -> list[tuple[str, str | None]]:
-        """(state, reason) of every question, in order."""
+        """Return (state, reason) of every question, in order."""
         async with self.stores.database.snapshot() as session:
             rows = (await session.scalars(select(InboxRow).order_by(InboxRow.id))).all()  # type: ignore[arg-type]
         return [(row.state, row.reason) for row in rows]
 
     async def until_ended(self, count: int) -> list[tuple[str, str | None]]:
-        """Return the same, once so many questions are done or given up."""
+        """Return the states once ``count`` questions are done or failed."""
 
         async def look() -> list[tuple[str, str | None]] | None:
             states = await self.states()
@@ -168,19 +168,19 @@ class House(Outside):
         return await until(look, every=0.05)
 
     async def end_token(self, team: str, left: timedelta) -> None:
-        """Let the token of a workspace end so soon."""
+        """Let a workspace's token expire soon."""
         held = await self.installations.get(team)
         assert held is not None
         assert await self.installations.renew(held, held.sealed, datetime.now(UTC) + left)
 
 
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """No page can be drawn here."""
+    """Raise: no page can be rendered here."""
     raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
 
 
 def oauth_settings(api_url: str, url: str, **others: Any) -> BotSettings:
-    """What an admin sets for an app that many workspaces install."""
+    """Return the settings of an app for many workspaces."""
     given: dict[str, Any] = {
         "slack_client_id": CLIENT_ID,
         "slack_client_secret": CLIENT_SECRET,
@@ -193,7 +193,7 @@ def oauth_settings(api_url: str, url: str, **others: Any) -> BotSettings:
 
 @asynccontextmanager
 async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
-    """Yield the app on a fresh home, while it runs."""
+    """Yield the running app on a new home."""
     make_sqlite(home)
     async with AsyncExitStack() as stack:
         stores = await stack.enter_async_context(open_stores(StorageSettings(home=home)))

@@ -1,4 +1,4 @@
-"""Processes as the kernel shows them: who started whom, what they may do, and who still runs."""
+"""Processes according to /proc: children, status, and whether they run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def children(pid: int | None, *words: str) -> list[int]:
-    """What any thread of a process started: the commands that hold all these words."""
+    """Return the children of all threads of a process whose command lines contain these words."""
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -17,21 +17,21 @@ def children(pid: int | None, *words: str) -> list[int]:
 
 
 def descendants(pid: int | None) -> Iterator[int]:
-    """Yield every process below one, the deepest first."""
+    """Yield every descendant, deepest first."""
     for child in children(pid):
         yield from descendants(child)
         yield child
 
 
 def command(pid: int) -> list[str]:
-    """Return the words that a process was started with; none when it ended."""
+    """Return the command line of a process; empty when it ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
     return []
 
 
 def status(pid: int | str) -> dict[str, str]:
-    """What the kernel says of a process, line by line.
+    """Return /proc/PID/status as a dict.
 
     Raises:
         OSError: it has ended.
@@ -41,7 +41,7 @@ def status(pid: int | str) -> dict[str, str]:
 
 
 def is_running(pid: int | None) -> bool:
-    """True if it is there, and does not only wait to be counted."""
+    """True if a process exists and is no zombie."""
     try:
         return not status(str(pid))["State"].startswith("Z")
     except OSError:

@@ -1,4 +1,4 @@
-"""The whole program as people run it, on a home of its own; nothing is replaced."""
+"""The whole program as users run it, on its own home, without fakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from storage.sql.database import Database
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
 SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
-# Each worker takes seconds to start, and the layout of pages: tests that show it switch it on.
+# Each worker and the page layout take seconds to start: tests that need them switch them on.
 SLIM = {"FOOTNOTE_READ_WORKERS": "1", "FOOTNOTE_LAYOUT": "false"}
 READY_SECONDS = 180
 LIVE_SECONDS = 300
@@ -36,7 +36,7 @@ LIVE_SECONDS = 300
 
 @dataclass
 class Program:
-    """The program on one home, with its settings in ``environment``; reading stops at ``rung``."""
+    """The program on a home, with its settings in ``environment``; reading stops at ``rung``."""
 
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -45,48 +45,48 @@ class Program:
 
     @property
     def url(self) -> str:
-        """Where ``serve`` listens."""
+        """URL of ``serve``."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def has_greeted(self) -> bool:
-        """True if ``serve`` has printed where to ask, and the last line of its first words."""
+        """True if ``serve`` has printed its URL and the last line of its startup message."""
         return "\nEngines " in self.log
 
     @property
     def console_url(self) -> str:
-        """The address that ``serve`` printed, which opens the console."""
+        """URL printed by ``serve`` that opens the console."""
         return re.findall(rf"^Ask {{8}}({self.url}/\S*)", self.log, re.MULTILINE)[-1]
 
     @property
     def console_headers(self) -> dict[str, str]:
-        """What a program of this machine shows to the console."""
+        """Header of an API client of the console."""
         return {"Authorization": f"Bearer {self.console_url.rpartition('=')[2]}"}
 
     @property
     def log(self) -> str:
-        """Everything that ``serve`` wrote so far."""
+        """Output of ``serve``."""
         return (self.home / "serve.out").read_text() if (self.home / "serve.out").exists() else ""
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One command, to its end."""
+        """Run a command to its end."""
         return run_command(arguments, self._environment())
 
     def ask(self, question: str, channel: str) -> dict[str, Any]:
-        """One answer as other programs get it."""
+        """Return an answer as JSON, as other programs get it."""
         asked = self.run("ask", question, "--channel", channel, "--json")
         assert asked.returncode == 0, asked.stderr
         answer: dict[str, Any] = json.loads(asked.stdout)
         return answer
 
     def documents(self, channel: str) -> list[dict[str, Any]]:
-        """What the channel knows."""
+        """Return the documents of a channel."""
         listed = self.run("documents", "--channel", channel, "--json")
         assert listed.returncode == 0, listed.stderr
         return [json.loads(line) for line in listed.stdout.splitlines()]
 
     def drop(self, channel: str, file: Path | bytes, name: str | None = None) -> Path:
-        """Put a PDF into a channel's watched folder, as an admin does."""
+        """Put a PDF into a channel's watched folder."""
         data = file if isinstance(file, bytes) else file.read_bytes()
         name = name or (file.name if isinstance(file, Path) else "document.pdf")
         place = self.home / "inbox" / channel / name
@@ -96,7 +96,7 @@ class Program:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Fork]:
-        """``serve`` while it is ready; ended by Ctrl-C, which must go well."""
+        """Run ``serve`` and wait until it is ready; end it by Ctrl-C, which must succeed."""
         process = self.start()
         try:
             await self.until_ready(process)
@@ -116,11 +116,11 @@ class Program:
             return Fork("footnote", ["serve", "--port", str(self.port)], self._environment(), output)
 
     def start_on(self, terminal: int, *arguments: str) -> Fork:
-        """Start one command on a terminal, which a person watches."""
+        """Start a command on a terminal."""
         return Fork("footnote", arguments, self._environment(), terminal=terminal)
 
     async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
-        """Wait until that many files of the channel answer at the rung, or better."""
+        """Wait until this many files of the channel are live at the rung or better."""
         assert rung in {"quick", self.rung}, "reading stops before that"
         wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]
         deadline = time.monotonic() + LIVE_SECONDS
@@ -133,7 +133,7 @@ class Program:
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
     async def until_ready(self, process: Fork) -> None:
-        """Wait until a ``serve`` that was started has printed where to ask, and says that it is ready."""
+        """Wait until a started ``serve`` has printed its URL and is ready."""
         deadline = time.monotonic() + READY_SECONDS
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
             while time.monotonic() < deadline and process.poll() is None:
@@ -145,7 +145,7 @@ class Program:
         raise AssertionError(f"serve did not become ready: {self.log}")
 
     async def ask_console(self, channel: str, question: str) -> str:
-        """What the console's own page gets for a question in a local channel."""
+        """Ask a question in a local channel through the console's API; return the response."""
         marks = {"Origin": self.url, ASKED_BY: "1", **self.console_headers}
         async with aiohttp.ClientSession(headers=marks) as session:
             async with session.get(f"{self.url}/console/channels") as listed:
@@ -167,7 +167,7 @@ class Program:
 
 
 async def _count_live(database: Database, name: str, rungs: tuple[str, ...]) -> int:
-    """Files of a channel that answer at one of the rungs, read where the running program keeps it."""
+    """Count a channel's files that are live at one of the rungs, from the running program's database."""
     try:
         channel = await Channels(database).by_name(name)
     except UnknownChannel:

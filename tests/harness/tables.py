@@ -1,6 +1,6 @@
-"""A test's table of cases, run within one test.
+"""Table-driven tests that run within one test.
 
-pytest collects each case of ``parametrize`` in every process of a parallel run and reports it by itself,
+pytest collects each case of ``parametrize`` in every process of a parallel run and reports it separately,
 which costs more than most cases take.
 """
 
@@ -19,10 +19,10 @@ import pytest
 def for_each(
     names: str | tuple[str, ...], cases: Iterable[Any], *, at_once: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Run a test for each case, and raise what failed together, each failure with its case.
+    """Run a test for each case; raise all failures together, each with its case.
 
-    All cases get the same fixtures: use ``parametrize`` where a case needs fresh ones. Coroutines that
-    mostly wait may do it ``at_once``.
+    All cases share the same fixtures: use ``parametrize`` where a case needs new ones. Coroutines that mostly
+    wait may run concurrently (``at_once``).
     """
     fields = tuple(names.replace(" ", "").split(",")) if isinstance(names, str) else names
     listed = list(cases)

@@ -1,4 +1,4 @@
-"""The program on a terminal of its own, where a person watches, types and presses Ctrl-C."""
+"""The program on a pseudo-terminal, with input and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SECONDS = 180
 
 @dataclass
 class Terminal:
-    """One command on a terminal; ``shown`` is all that it wrote so far."""
+    """A command on a terminal; ``shown`` is its output."""
 
     process: Fork
     handle: int
     shown: str = ""
 
     def until(self, pattern: str) -> None:
-        """Read until the command has shown what this regular expression finds."""
+        """Read until the output matches a regular expression."""
         while not re.search(pattern, self.shown):
             assert self._read(), f"it ended without {pattern!r}: {self.shown}"
 
@@ -36,22 +36,22 @@ class Terminal:
         os.write(self.handle, keys.encode())
 
     def interrupt(self) -> None:
-        """What Ctrl-C is: a signal to the command and to every process it started in its group."""
+        """Send Ctrl-C: SIGINT to the command's process group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self) -> int:
-        """Read to the end; the exit status."""
+        """Read to the end; return the exit status."""
         while self._read():
             pass
         return self.process.wait(SECONDS)
 
     def _read(self) -> bool:
-        """Read some; False when the command has closed its terminal."""
+        """Read some output; return False when the command has closed its terminal."""
         ready, _, _ = select.select([self.handle], [], [], SECONDS)
         assert ready, f"nothing was shown for {SECONDS} s after {self.shown}"
         try:
             read = os.read(self.handle, 65536)
-        except OSError:  # how Linux says that nobody holds the other end
+        except OSError:  # Linux raises EIO when the other end is closed
             return False
         self.shown += read.decode(errors="replace")
         return bool(read)
@@ -59,7 +59,7 @@ class Terminal:
 
 @contextmanager
 def on_terminal(program: Program, *arguments: str) -> Iterator[Terminal]:
-    """Run a command on a terminal; it ends at the latest when this is left."""
+    """Run a command on a terminal and yield it; it is killed on exit."""
     ours, theirs = pty.openpty()
     process = program.start_on(theirs, *arguments)
     os.close(theirs)

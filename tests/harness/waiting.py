@@ -1,4 +1,4 @@
-"""Waiting for what other tasks and processes do: they tell nobody, so it is polled, and must come in time."""
+"""Polling for effects of other tasks and processes, which send no notification, with a timeout."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-# Seconds; far more than anything takes on a machine that has little else to do.
+# Seconds; far more than anything takes on a machine that is not overloaded.
 PATIENCE = 300.0
-# Seconds between two looks that start a program each.
+# Polling interval in seconds if each poll starts a program.
 BY_COMMAND = 0.5
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock in seconds."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -32,16 +32,15 @@ async def until(
     every: float = 0.1,
     log: Callable[[], str] = str,
 ) -> Found:
-    """What ``look`` returns, once that is something.
+    """Poll ``look`` until it returns something true; return that.
 
     Args:
-        look: asked again and again; None, False and whatever is empty mean "not yet".
-        seconds: how long to wait.
-        every: seconds between two looks.
-        log: what to show when it does not come.
-
+        look: polled; None, False and empty values mean "not yet".
+        seconds: timeout.
+        every: seconds between two polls.
+        log: text for the error message.
     Raises:
-        AssertionError: it did not come in time.
+        AssertionError: timeout.
     """
     end = time.monotonic() + seconds
     while not (found := await look()):
@@ -51,7 +50,7 @@ async def until(
 
 
 async def until_true(is_so: Callable[[], object], log: Callable[[], str] = str) -> None:
-    """Wait as ``until`` does for what can be seen at once."""
+    """Poll a synchronous condition; see ``until``."""
 
     async def look() -> object:
         return is_so()
@@ -60,7 +59,7 @@ async def until_true(is_so: Callable[[], object], log: Callable[[], str] = str) 
 
 
 def ready(value: Found) -> asyncio.Future[Found]:
-    """What need not be waited for; made inside a running loop."""
+    """Return a completed future; needs a running loop."""
     future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
     future.set_result(value)
     return future
