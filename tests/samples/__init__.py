@@ -1,1 +1,1 @@
-"""Samples of the tests."""
+"""Sample data for the tests."""

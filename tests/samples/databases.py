@@ -1,4 +1,4 @@
-"""What the tests of the database write, and the other processes that they start."""
+"""Rows that the database tests write, and helper processes."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from storage.sql.tables import FactRow
 
 
 async def keep(database: Database, name: str, value: str = "", *, exclusive: bool = True) -> None:
-    """Write one row in a transaction of its own."""
+    """Write a row in its own transaction."""
     async with database.transaction(exclusive=exclusive) as session:
         session.add(FactRow(name=name, value=value))
 
@@ -24,7 +24,7 @@ async def names_in(database: Database) -> set[str]:
 
 
 async def start(program: str, *arguments: str) -> asyncio.subprocess.Process:
-    """Another Python process, whose warnings are errors too."""
+    """Start another Python process with warnings as errors."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-c", program, *arguments), stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
@@ -45,9 +45,9 @@ print(*[os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(int(count))], fil
 
 
 async def run_at_once(count: int, program: str, *arguments: str) -> list[str]:
-    """Return the lines, each of one ``os.write``, of processes that begin at the same moment.
+    """Run processes that start at the same moment; return their lines, each written by one ``os.write``.
 
-    Each is a fork of one that has imported what they need, and is told its number as the last argument.
+    Each is a fork of a process with the imports done, with its number as last argument.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-c", FORKING, program, str(count), *arguments),

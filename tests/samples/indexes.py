@@ -1,4 +1,4 @@
-"""Tenants and chunks that index tests write, and a corpus of real prose."""
+"""Tenants and chunks for index tests, and a corpus of real prose."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from storage.index.base import IndexedChunk, Vector
 from storage.models import ChannelKey, Platform, TenantName
 from storage.text.analyzer import index_terms
 
-# The space of the vectors that tests write.
+# The vector space of the tests.
 SPACE = "onnx_0123456789abcdef"
 
 
 def new_tenant() -> TenantName:
-    """Return a tenant that no other test uses."""
+    """Return a unique tenant."""
     return ChannelKey(Platform.LOCAL, "", str(uuid4())).tenant
 
 
@@ -28,7 +28,7 @@ def chunk(
     title: str = "",
     space: str = SPACE,
 ) -> IndexedChunk:
-    """One chunk on page ``ordinal + 1``."""
+    """Return a chunk on page ``ordinal + 1``."""
     return IndexedChunk(
         publication=publication,
         ordinal=ordinal,
@@ -49,7 +49,7 @@ def axis(direction: int, dimensions: int = 8) -> list[float]:
 
 
 def prose(size: int = 1200) -> list[str]:
-    """The Python language reference, as it comes with Python, in pieces of about ``size`` characters."""
+    """Return the Python language reference in pieces of about ``size`` characters."""
     pieces: list[str] = []
     for topic in sorted(topics):
         piece = ""

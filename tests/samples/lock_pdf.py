@@ -1,4 +1,4 @@
-"""Locks the PDF that comes in, as the arguments say: the name of a method, and a password."""
+"""Encrypt the PDF on standard input; arguments: name of a method, and a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks PDFs with a password, as people do, in a process of its own: PyMuPDF stays out of the tests."""
+"""Encrypts PDFs in a separate process, because tests do not import PyMuPDF."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from pathlib import Path
 
 @cache
 def lock(data: bytes, password: str, method: str = "AES_256") -> bytes:
-    """The same PDF, which opens only with ``password``; ``method`` ends the name of a ``PDF_ENCRYPT_...``."""
+    """Return the PDF encrypted with ``password``; ``method`` is the suffix of a ``PDF_ENCRYPT_...``."""
     order = (sys.executable, str(Path(__file__).with_name("lock_pdf.py")), method, password)
     return subprocess.run(order, input=data, capture_output=True, check=True).stdout

@@ -1,6 +1,6 @@
-"""Makes the PDFs of these tests: ``python make_pdfs.py FOLDER``, a program of its own.
+"""Make the PDFs of the tests: ``python make_pdfs.py FOLDER``.
 
-The tests' own process never loads PyMuPDF, as the service never does.
+A separate program, because the test process, like the service, never loads PyMuPDF.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIGATURES = "The office staff files the affidavit."
 
 
 def main(folder: Path) -> None:
-    """Write every file, and ``ink.json`` with what a renderer puts where."""
+    """Write every file, and ``ink.json`` with the ink boxes of a renderer."""
     (folder / "ink.json").write_text(json.dumps(make_turned(folder)))
     for make in (
         make_plain,
@@ -42,7 +42,7 @@ def save(document: pymupdf.Document, folder: Path, name: str, **options: object)
 
 
 def make_turned(folder: Path) -> list[list[float]]:
-    """One word a page, turned and cropped in every way; the ink's box on each page as shown."""
+    """Make pages with one word, rotated and cropped in every way; return the ink's box on each."""
     document = pymupdf.open()
     for turn in (0, 90, 180, 270):
         for crop in (None, (100, 150, 500, 700)):
@@ -57,7 +57,7 @@ def make_turned(folder: Path) -> list[list[float]]:
 
 
 def ink(page: pymupdf.Page) -> list[float]:
-    """Box of everything dark on the drawn page, as fractions of it."""
+    """Return the box of all dark pixels of the rendered page, as fractions of it."""
     picture = page.get_pixmap(dpi=144, colorspace=pymupdf.csGRAY)
     dark = [divmod(index, picture.stride) for index, value in enumerate(picture.samples) if value < 128]
     rows, columns = zip(*dark, strict=True)
@@ -80,7 +80,7 @@ def make_plain(folder: Path) -> None:
 
 
 def make_hidden(folder: Path) -> None:
-    """Two lines that can be seen, and five ways not to be."""
+    """Make a page with two visible lines and five kinds of invisible ones."""
     page = (document := pymupdf.open()).new_page()
     page.insert_text((72, 100), "visible words")
     page.insert_text((72, 120), "secret invisible", render_mode=3)
@@ -94,7 +94,7 @@ def make_hidden(folder: Path) -> None:
 
 
 def make_outside(folder: Path) -> None:
-    """Pages turned four ways that show two words; three lie beside the crop box, two under a clip."""
+    """Make pages of all rotations with two visible words; three are outside the crop box, two clipped."""
     document = pymupdf.open()
     for turn in (0, 90, 180, 270):
         page = document.new_page(width=A4[0], height=A4[1])
@@ -109,7 +109,7 @@ def make_outside(folder: Path) -> None:
 
 
 def make_active(folder: Path) -> None:
-    """One page with a file attached, which runs a script and a program when it is opened."""
+    """Make a page with an attachment, and a script and a program that run on opening."""
     document = pymupdf.open()
     document.new_page().insert_text((72, 100), "visible words")
     document.embfile_add("run.pdf", (folder / "plain.pdf").read_bytes())
@@ -120,7 +120,7 @@ def make_active(folder: Path) -> None:
 
 
 def make_scan(folder: Path) -> None:
-    """A picture over the whole page with the text that OCR read laid under it, unseen."""
+    """Make an image of a whole page with an invisible OCR layer."""
     page = (document := pymupdf.open()).new_page()
     picture = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 100, 140))
     picture.clear_with(200)
@@ -157,7 +157,7 @@ def make_locked(folder: Path) -> None:
 
 
 def make_bad_page(folder: Path) -> None:
-    """Two pages, the second of which nests more graphics states than any reader takes."""
+    """Make two pages, the second with more nested graphics states than any reader accepts."""
     good, bad = (
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R/Resources<<%b>>>>" % (number, FONT)
         for number in (5, 6)
@@ -168,7 +168,7 @@ def make_bad_page(folder: Path) -> None:
 
 
 def make_notices(folder: Path) -> None:
-    """A form and a portfolio whose only page asks for another program."""
+    """Make a form and a portfolio whose only page asks for another viewer."""
     document = pymupdf.open()
     document.new_page().insert_text((72, 100), "Please wait... Your PDF viewer may not be able to show this.")
     form = document.get_new_xref()
@@ -184,7 +184,7 @@ def make_notices(folder: Path) -> None:
 
 
 def make_foreign(folder: Path) -> None:
-    """What is no PDF under the name of one."""
+    """Make files that are no PDFs, named like one."""
     plain = (folder / "plain.pdf").read_bytes()
     picture = pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 9, 9))
     contents = {
@@ -201,7 +201,7 @@ def make_foreign(folder: Path) -> None:
 
 
 def raw_pdf(objects: list[bytes]) -> bytes:
-    """Return a PDF of these objects, the first of which is the catalog; readers mend its missing table."""
+    """Return a PDF of these objects, the first being the catalog; readers repair its missing xref table."""
     body = b"".join(b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(objects, start=1))
     return b"%PDF-1.7\n" + body + b"trailer\n<</Root 1 0 R>>\n%%EOF\n"
 
@@ -223,7 +223,7 @@ FONT = b"/Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>"
 
 
 def form_bomb() -> bytes:
-    """Ten forms, each of which draws the next ten times: ten thousand million texts in 3 kB."""
+    """Return ten nested forms that draw 10^10 texts in 3 kB."""
     forms = []
     for depth in range(10):
         inner = b"/X Do " * 10 if depth < 9 else b"BT /F 9 Tf (x) Tj ET"
@@ -233,7 +233,7 @@ def form_bomb() -> bytes:
 
 
 def glyph_bomb() -> bytes:
-    """Twenty million letters on one page, in 200 kB."""
+    """Return twenty million letters on one page, in 200 kB."""
     line = b"(" + b"a" * 1000 + b") Tj "
     return page_of(stream(b"BT /F 9 Tf 9 700 Td " + line * 20_000 + b"ET"), FONT)
 

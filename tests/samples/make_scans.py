@@ -1,6 +1,6 @@
-"""Makes scanned PDFs, pictures and nothing else, of pages whose words are known: ``make_scans.py FOLDER``.
+"""Make scanned PDFs, images only, of pages with known words: ``make_scans.py FOLDER``.
 
-``truth.json`` says for each file the words in reading order, each with its box as fractions of the page.
+``truth.json`` has the words of each file in reading order, each with its box as fractions of the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pymupdf
 SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
 SOURCE = SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf"
 DPI = 200
-# A column's text, said often enough to fill it.
+# A column's text, repeated until it is full.
 COLUMNS = (
     "The backup operator opens the console every morning and confirms that each job of the night has "
     "completed. A job that failed is started again once; when it fails a second time a ticket of priority "
@@ -32,14 +32,14 @@ def words_of(page: pymupdf.Page) -> Words:
 
 
 def fractions(words: Words, turn: pymupdf.Matrix, page: pymupdf.Rect) -> list[list[object]]:
-    """Words of a page that was drawn through ``turn`` onto ``page``."""
+    """Return the words of a page transformed by ``turn`` onto ``page``, as fractions."""
     placed = [(word, box * turn) for word, box in words]
     width, height = page.width, page.height
     return [[word, box.x0 / width, box.y0 / height, box.x1 / width, box.y1 / height] for word, box in placed]
 
 
 def scan(folder: Path, name: str, source: pymupdf.Page, angle: float) -> list[list[object]]:
-    """A page as a scanner sees it that lies turned by ``angle`` degrees; its words and where they are."""
+    """Save a page scanned at ``angle`` degrees; return its words and their boxes."""
     turn = pymupdf.Matrix(1, 1).prerotate(angle)
     paper = source.rect * turn
     turn *= pymupdf.Matrix(1, 0, 0, 1, -paper.x0, -paper.y0)
@@ -53,7 +53,7 @@ def scan(folder: Path, name: str, source: pymupdf.Page, angle: float) -> list[li
 
 
 def two_columns() -> pymupdf.Page:
-    """Return a title over two columns of the same length."""
+    """Return a title over two columns of equal length."""
     document = pymupdf.open()
     page = document.new_page(width=595, height=842)
     page.insert_text((60, 70), "Rules for restores and for those who make them", fontsize=18)
@@ -63,7 +63,7 @@ def two_columns() -> pymupdf.Page:
 
 
 def garbled(folder: Path) -> None:
-    """Two pages that look right and whose letters stand for others, and a sound one between them."""
+    """Make two pages that look right with shifted letters, and an intact one between them."""
     with pymupdf.open(SOURCE) as source:
         source[0].get_pixmap(dpi=DPI, colorspace=pymupdf.csGRAY).save(folder / "page.jpg")
     document = pymupdf.open()
@@ -76,7 +76,7 @@ def garbled(folder: Path) -> None:
 
 
 def stamped(folder: Path) -> None:
-    """A scan on which a program has printed a page number of its own."""
+    """Make a scan with a page number stamped on it as text."""
     document = pymupdf.open()
     page = document.new_page(width=595, height=842)
     page.insert_image(page.rect, filename=folder / "page.jpg")
@@ -85,11 +85,11 @@ def stamped(folder: Path) -> None:
 
 
 def huge(folder: Path) -> None:
-    """A page of five metres, and on it a picture that is a gigabyte and a half unpacked."""
+    """Make a page of five metres with an image of 1.5 GB unpacked."""
     side, rows = 40_000, 400
     pack = zlib.compressobj(1)
     first, other = (pack.compress(bytes(side * rows)) + pack.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
-    data = first + other * (side // rows - 1) + pack.flush()  # its checksum is wrong: nobody computes it
+    data = first + other * (side // rows - 1) + pack.flush()  # a wrong checksum, which no reader verifies
     document = pymupdf.open()
     page = document.new_page(width=14400, height=14400)
     page.insert_image((0, 0, 14400, 14400), pixmap=pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 8, 8)))
@@ -106,7 +106,7 @@ def huge(folder: Path) -> None:
 
 
 def blank(folder: Path) -> None:
-    """A page of white paper, as a picture, and one without anything."""
+    """Make a page with an image of white paper, and an empty one."""
     white = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 600, 800), False)
     white.clear_with(255)
     document = pymupdf.open()
@@ -121,7 +121,7 @@ def main() -> None:
     source = pymupdf.open(SOURCE)[0]
     columns = two_columns()
     truth = {"straight": scan(folder, "straight", source, 0)}
-    source.set_cropbox(pymupdf.Rect(0, 0, 595, 330))  # the fewer words, the sooner it is read
+    source.set_cropbox(pymupdf.Rect(0, 0, 595, 330))  # fewer words are read faster
     for name, angle in {"skewed": 1.2, "side": 90, "head": 180}.items():
         truth[name] = scan(folder, name, source, angle)
     truth["columns"] = scan(folder, "columns", columns, 270)

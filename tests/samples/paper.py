@@ -1,4 +1,4 @@
-"""Makes small PDFs for tests: one text line a line, Helvetica, no library."""
+"""Small PDFs without a library: a line of text per line, in Helvetica."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FAQ = {
 
 
 def pdf(*pages: str) -> bytes:
-    """Return a PDF with these pages; the same pages always give the same bytes."""
+    """Return a PDF with these pages; the bytes are deterministic."""
     return _of_contents([_content(page) for page in pages])
 
 
 def table_pdf(title: str, rows: list[list[str]]) -> bytes:
-    """Return a PDF of one page: a title, and a ruled table under it with a bold first row."""
+    """Return a page with a title and a ruled table with a bold first row."""
     drawn = [f"BT /F2 16 Tf 60 780 Td ({title}) Tj ET"]
     for number, row in enumerate(rows):
         top = 750 - 20 * number
@@ -30,7 +30,7 @@ def table_pdf(title: str, rows: list[list[str]]) -> bytes:
 
 
 def faq_pdf() -> bytes:
-    """Return a PDF of one page: frequent questions as headings, each with its answer under it."""
+    """Return a page of frequent questions as headings, each with its answer below."""
     drawn = ["BT /F2 20 Tf 60 780 Td (Backup questions) Tj ET"]
     for number, (heading, answer) in enumerate(FAQ.items()):
         top = 740 - 60 * number
@@ -57,7 +57,7 @@ def _of_contents(contents: list[str]) -> bytes:
 
 
 def locked_pdf(*pages: str) -> bytes:
-    """Return a PDF that asks for a password nobody knows."""
+    """Return a PDF locked with an unknown password."""
     lock = (
         f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'41' * 32}> /U <{'42' * 32}> >> /ID [<43> <43>]"
     )

@@ -1,4 +1,4 @@
-"""Makes PDFs whose pages are pictures, as a scanner does."""
+"""PDFs whose pages are images, as from a scanner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DPI = 150
 
 
 def picture_pdf(*pages: str) -> bytes:
-    """Return a PDF of pictures of these texts, each under a black bar; not a letter of them is text."""
+    """Return a PDF of images of these texts, each under a black bar, without any text layer."""
     font = ImageFont.load_default(size=32)
     pictures = []
     for text in pages:

@@ -1,4 +1,4 @@
-"""Pages of lines as the limited child reads them."""
+"""Pages of lines as the confined child reads them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from storage.pdf.models import Line, ReadPdf
 
 BODY, HEADING = 11.0, 18.0
 
-# Text, size and weight of a line; an empty text opens a new paragraph.
+# Text, size and weight of a line; an empty text starts a new paragraph.
 Row = tuple[str, float, bool]
 
 
 def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> ReadPdf:
-    """Return a reading of these lines, each on a baseline of its own."""
+    """Return a reading of these lines, each on its own baseline."""
     made = [make_page(number, rows) for number, rows in enumerate(pages, start=1)]
     return ReadPdf(title, tuple(page for page, _ in made), tuple(lines for _, lines in made), 0, False)
 

@@ -1,6 +1,6 @@
-"""Records the lines that OCR sees in the scans of ``make_scans.py``: ``record_scans.py FOLDER FILE``.
+"""Record the OCR lines of the scans of ``make_scans.py``: ``record_scans.py FOLDER FILE``.
 
-Tests of how lines become pages take them from ``scans.json``: to read all scans costs 20 s of computing.
+Tests of line grouping read them from ``scans.json``, because OCR of all scans takes 20 s of CPU.
 """
 
 from __future__ import annotations
