@@ -1,4 +1,4 @@
-"""The program on a home of its own, with either index."""
+"""The program on its own home, with either index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from samples.paper import pdf
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """The program with its embedded default."""
+    """The program with the embedded index."""
     return Program(tmp_path / "home")
 
 
@@ -24,14 +24,14 @@ def program(tmp_path: Path) -> Program:
     ]
 )
 def any_program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
-    """The program with its embedded default, and once more with Weaviate as its child."""
+    """The program with the embedded index, and with Weaviate as a child process."""
     environment = {"WEAVIATE_URL": "embedded"} if request.param == "weaviate" else {}
     return Program(tmp_path / "home", environment)
 
 
 @pytest.fixture(scope="session")
 def home_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Path]:
-    """A home that has ingested a PDF, or a folder, into a channel: made once, to be copied."""
+    """A factory of homes that have ingested a PDF or folder into a channel, cached as templates."""
     made: dict[tuple[Path, str], Path] = {}
 
     def make(documents: Path, channel: str) -> Path:
@@ -46,7 +46,7 @@ def home_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], P
 
 @pytest.fixture
 def with_samples(program: Program, home_of: Callable[[Path, str], Path]) -> Program:
-    """The samples in the channel ``it``, without any ``serve``."""
+    """The program with the samples in the channel ``it``, without ``serve``."""
     shutil.copytree(home_of(SAMPLES, "it"), program.home)
     return program
 
@@ -55,7 +55,7 @@ def with_samples(program: Program, home_of: Callable[[Path, str], Path]) -> Prog
 def with_page(
     program: Program, home_of: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str, str], Program]:
-    """A home that has read one page with one sentence, by channel, file name and sentence."""
+    """A factory of homes with a single page of one sentence, by channel, file name and sentence."""
 
     def make(channel: str, name: str, sentence: str) -> Program:
         page = tmp_path_factory.getbasetemp() / "pages" / name
@@ -69,5 +69,5 @@ def with_page(
 
 @pytest.fixture
 def sop() -> Path:
-    """The golden case: SOP-IT-04, two pages, "Backups run daily at 2:00 AM"."""
+    """SOP-IT-04, two pages, "Backups run daily at 2:00 AM"."""
     return next(SAMPLES.glob("SOP-IT-04*.pdf"))

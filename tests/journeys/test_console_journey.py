@@ -1,4 +1,4 @@
-"""The console's pages in a real browser, over a service that reads, is asked and answers by a model."""
+"""The console in a real browser, with a service that reads and answers with a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST_LINE = re.compile(r"--- Page \d+ ---\n(.+?)[.\n]")
 
 
 async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
-    """A model that says the first line of the first passage, and quotes it."""
+    """Answer with the first line of the first passage, and quote it."""
     line = FIRST_LINE.search(json.loads(request)["messages"][-1]["content"])
     said = line[1] if line else ""
     claim = {"text": f"{said}.", "quotes": [{"passage": 1, "quote": said}]}
@@ -40,9 +40,9 @@ async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
 async def looking(
     browser: Browser, look: str, program: Program, *, scripts: bool = True
 ) -> AsyncIterator[Page]:
-    """A page of the browser that looks so and has opened the printed address, which leads on to the console.
+    """Yield a page with these settings on the console, opened by the printed URL.
 
-    Its own console must stay empty, as of breaches of our policy.
+    The browser's console must stay empty, policy violations included.
     """
     context = await browser.new_context(java_script_enabled=scripts, **LOOKS[look])
     complaints: list[str] = []
@@ -56,7 +56,7 @@ async def looking(
 
 
 async def require_sound(page: Page, picture: Path) -> None:
-    """Nothing is wrong for who cannot see it well, and nothing hangs over the side; keeps a picture."""
+    """Check accessibility and horizontal overflow, and save a screenshot."""
     await page.screenshot(path=picture, full_page=True)
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -68,9 +68,9 @@ async def require_sound(page: Page, picture: Path) -> None:
 async def test_every_page_is_sound_in_every_look(
     browser: Browser, with_samples: Program, tmp_path: Path
 ) -> None:
-    """Asked in the console, found in each page; a candidate opens with its boxes; run without script.
+    """Ask in the console, visit every page, open a candidate with its boxes; repeated without scripts.
 
-    Sound: axe finds nothing, the browser's console stays empty, and nothing hangs over the side.
+    Accessible: no axe violations, no messages in the browser's console, no horizontal overflow.
     """
     async with byte_server(answer) as url:
         with_samples.environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"}
@@ -97,7 +97,7 @@ async def test_every_page_is_sound_in_every_look(
 
 
 async def visit_refusals(page: Page, source: str, pictures: Path) -> None:
-    """A link that ended, one that was forged, and the pages that say who serves this."""
+    """Visit a revoked link, a forged one, and the legal pages."""
     for name, path, status in (
         ("ended", source, 410),
         ("forged", f"{source[:-9]}AAAAAAAAA", 404),
@@ -110,13 +110,12 @@ async def visit_refusals(page: Page, source: str, pictures: Path) -> None:
 
 
 async def source_of(program: Program) -> str:
-    """Return the link of an answer's first source."""
     answered = json.loads(await program.ask_console("it", QUESTION))
     return f"{program.url}{answered['citations'][0]['view']}"
 
 
 async def visit_source(page: Page, source: str, pictures: Path) -> None:
-    """The cited page with its mark, a search in its document, a place of it, and the contents."""
+    """Visit the cited page with its mark, a search in its document, a hit, and the table of contents."""
     await page.goto(source)
     await page.wait_for_selector("#hit", state="attached")
     await require_sound(page, pictures / "source.png")
@@ -134,7 +133,7 @@ async def visit_source(page: Page, source: str, pictures: Path) -> None:
 
 
 async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
-    """The thread is there after a reload, can be copied, and is gone once it is cleared."""
+    """Check that the thread survives a reload, can be copied, and is gone once cleared."""
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(home)
     for question in (QUESTION, QUESTION, "Who keeps elephants?"):
@@ -156,7 +155,7 @@ async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
 
 
 async def run_again(page: Page, home: str) -> None:
-    """The form asks, the table says what was found, and its first passage opens marked: without script."""
+    """Without scripts: submit the form, check the table of candidates, and open the first one marked."""
     await page.goto(f"{home}/console/search")
     await page.get_by_role("button", name="Show").click()
     await page.fill("#question", QUESTION)
@@ -170,7 +169,7 @@ async def run_again(page: Page, home: str) -> None:
 
 
 async def upload_without_script(page: Page, home: str, folder: Path) -> None:
-    """A form sends two files; a page says what became of each, and asks before one is replaced."""
+    """Without scripts: upload two files, check the result page and the question before replacing."""
     old, new = pdf("Bicycles stand in the old shed."), pdf("Bicycles stand in the new shed.")
     for data in (old, new):
         await page.goto(f"{home}/console/documents")
@@ -186,7 +185,7 @@ async def upload_without_script(page: Page, home: str, folder: Path) -> None:
 
 
 async def upload(page: Page, home: str, picture: Path) -> None:
-    """PDFs that are dropped are followed until they are found: here, in the list and beside the questions."""
+    """Drop PDFs and follow them until they are live: here, in the list and next to the questions."""
     await page.goto(f"{home}/console/documents")
     await drop(page, {"bicycles.pdf": pdf("Scooters stand beside the gate."), "notes.docx": b"notes"})
     await page.wait_for_selector("#uploads .refused >> text=I didn’t add notes.docx")
@@ -204,7 +203,7 @@ async def upload(page: Page, home: str, picture: Path) -> None:
 
 
 async def visit_upload(browser: Browser, program: Program, picture: Path) -> None:
-    """What the form leads to where our scripts did not arrive: axe itself needs a browser that runs any."""
+    """Visit the result page of the form with our scripts blocked: axe needs a browser with scripts."""
     context = await browser.new_context()
     page = await context.new_page()
     await page.route("**/*.js", lambda route: route.abort())
@@ -219,7 +218,7 @@ async def visit_upload(browser: Browser, program: Program, picture: Path) -> Non
 
 
 async def drop(page: Page, files: dict[str, bytes]) -> None:
-    """Let go of files over the page, as from a folder's window."""
+    """Drop files on the page."""
     carried = await page.evaluate_handle("() => new DataTransfer()")
     for name, data in files.items():
         add = "([carried, name, data]) => carried.items.add(new File([Uint8Array.from(data)], name))"
@@ -229,7 +228,7 @@ async def drop(page: Page, files: dict[str, bytes]) -> None:
 
 
 async def visit_all(page: Page, home: str, pictures: Path) -> None:
-    """Every page of the room, and the record of the first question in it."""
+    """Visit every page of the console, and the trace of the first question."""
     pictures.mkdir()
     for name in ("search", "quality", "documents", "conversations"):
         await page.goto(f"{home}/console/{name}")

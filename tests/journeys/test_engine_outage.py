@@ -1,4 +1,4 @@
-"""An engine that is down is "failed, try again", never "not in your documents"."""
+"""An engine outage yields "failed, try again", never "not in your documents"."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ QUESTION = "When do backups run?"
 
 
 async def ready_status(program: Program) -> int:
-    """What a load balancer sees."""
+    """Return the status of ``/readyz``."""
     async with aiohttp.ClientSession() as session, session.get(f"{program.url}/readyz") as response:
         return response.status
 
 
 async def until_ready(program: Program, status: int) -> None:
-    """Wait until ``/readyz`` says so."""
+    """Wait until ``/readyz`` has this status."""
 
     async def is_so() -> bool:
         return await ready_status(program) == status
@@ -36,7 +36,7 @@ async def until_ready(program: Program, status: int) -> None:
 
 
 async def ask(program: Program) -> dict[str, Any]:
-    """One answer, whatever its exit status."""
+    """Return an answer, whatever the exit status."""
     ended = await asyncio.to_thread(program.run, "ask", QUESTION, "--channel", "it", "--json")
     answer: dict[str, Any] = json.loads(ended.stdout)
     return answer
@@ -46,7 +46,7 @@ async def ask(program: Program) -> dict[str, Any]:
 async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
     program: Program, weaviate: RealWeaviate, sop: Path
 ) -> None:
-    """It answers; while it is paused we are not ready and fail in bounded time; then it answers again."""
+    """While it is paused the service is not ready and fails in bounded time; afterwards it answers again."""
     program.environment = {**weaviate.settings, "FOOTNOTE_INDEX_TIMEOUT": "2"}
     async with program.serving():
         program.drop("it", sop)
@@ -64,7 +64,7 @@ async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
 
 @pytest.mark.long
 async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Program, sop: Path) -> None:
-    """``kill -9`` of the child: the log says so, and soon everything answers again with its vectors."""
+    """After ``kill -9`` of the child the log says so, and vectors work again."""
     program.environment = {"WEAVIATE_URL": "embedded"}
     async with program.serving():
         program.drop("it", sop)
@@ -80,7 +80,7 @@ async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Pr
 
 
 def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None:
-    """A command that ends says what does not answer, in JSON too; it never takes another index instead."""
+    """Also in JSON; no other index is used instead."""
     with_samples.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
     answered = with_samples.run("ask", QUESTION, "--channel", "it", "--json")
     assert (answered.returncode, json.loads(answered.stdout)["state"]) == (1, "failed")
@@ -92,9 +92,9 @@ def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None
 
 @pytest.mark.long
 def test_a_home_does_not_change_its_index_unnoticed(with_samples: Program) -> None:
-    """The other index knows nothing of these documents: it is refused, not believed."""
+    """An index without these documents must not answer."""
     with_samples.environment = {"WEAVIATE_URL": "embedded"}
-    for _ in range(5):  # on a busy machine our server may start more slowly than a command waits for it
+    for _ in range(5):  # on a busy machine our server may exceed a command's start timeout
         ended = with_samples.run("ask", QUESTION, "--channel", "it")
         assert ended.returncode == 1, ended.stdout
         if "set WEAVIATE_URL back" in ended.stderr:

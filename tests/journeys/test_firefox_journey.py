@@ -1,4 +1,4 @@
-"""The console's pages, and the page behind a source, in Firefox: as sound as in Chromium."""
+"""The console and the source viewer in Firefox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engines.firefox import FirefoxPage, OpenFirefox
 from harness.program import Program
 
 QUESTION = "When do the nightly backups run?"
-# Name -> width and height of the window, and whether its reader wants it dark.
+# Name -> width and height of the window, and dark mode.
 LOOKS = {"light": (1400, 900, False), "phone": (390, 844, False), "dark": (1400, 900, True)}
 ENTER = "\ue007"
 
@@ -20,7 +20,7 @@ ENTER = "\ue007"
 @pytest.mark.engine("firefox")
 @pytest.mark.engine("axe")
 async def test_firefox_shows_every_page(firefox: OpenFirefox, with_samples: Program, tmp_path: Path) -> None:
-    """Each by its own links and forms; axe finds nothing, the browser complains of nothing, in every look."""
+    """Visited by links and forms; no axe violations and no console messages, in every look."""
     async with with_samples.serving():
         answered = json.loads(await with_samples.ask_console("it", QUESTION))
         source = f"{with_samples.url}{answered['citations'][0]['view']}"
@@ -30,14 +30,14 @@ async def test_firefox_shows_every_page(firefox: OpenFirefox, with_samples: Prog
                 await page.resize(width, height)
                 await page.goto(with_samples.console_url)
                 await page.wait_for("#documents > *")
-                page.complaints.clear()  # it looks for an icon beside the page that takes the secret
+                page.complaints.clear()  # a favicon request of the page that takes the secret
                 await visit_console(page, with_samples.url, tmp_path / look)
                 await visit_source(page, source, tmp_path / look)
                 assert page.complaints == []
 
 
 async def visit_console(page: FirefoxPage, home: str, pictures: Path) -> None:
-    """Every page of the console; a record leads from a passage to its page with its boxes drawn."""
+    """Visit every page of the console; a trace leads from a passage to its page with boxes."""
     await require_sound(page, pictures / "ask.png")
     for name in ("quality", "documents", "search", "conversations"):
         await page.goto(f"{home}/console/{name}")
@@ -54,7 +54,7 @@ async def visit_console(page: FirefoxPage, home: str, pictures: Path) -> None:
 
 
 async def visit_source(page: FirefoxPage, source: str, pictures: Path) -> None:
-    """The quote is copied; a word is searched and opened where it stands; the contents are there."""
+    """Copy the quote, search a word and open the hit, open the table of contents."""
     await page.goto(source)
     await page.wait_for("#hit")
     assert await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == (
@@ -80,7 +80,7 @@ async def visit_source(page: FirefoxPage, source: str, pictures: Path) -> None:
 
 
 async def require_sound(page: FirefoxPage, picture: Path) -> None:
-    """Nothing is wrong for who cannot see it well, and nothing hangs over the side; keeps a picture."""
+    """Check accessibility and horizontal overflow, and save a screenshot."""
     await page.screenshot(path=picture, full_page=True)
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,4 @@
-"""The whole program with a glossary and with rerankers: what is written down is in force at once."""
+"""The whole program with a glossary and with rerankers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SENTENCE = "Parental leave is 16 weeks for each parent."
 
 @pytest.fixture
 def ingested(with_page: Callable[[str, str, str], Program]) -> Program:
-    """A home that has read one page with one fact."""
+    """A home that has read a page with one fact."""
     return with_page("hr", "leave.pdf", SENTENCE)
 
 
 def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(ingested: Program) -> None:
-    """Shows the way of a term: not found, written down, found; then a mistake, and a misspelled channel."""
+    """A term is not found, then added and found; mistakes and unknown channels are reported."""
     glossary = ingested.home / "glossary.toml"
     assert ingested.ask("Babymoon?", "hr")["state"] == "not_found"
     glossary.write_text('[channels.hr]\nbabymoon = ["parental leave"]\n')
@@ -39,7 +39,7 @@ def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(
 
 
 def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) -> None:
-    """Shows that a folder with a model is all it takes."""
+    """Shows that a folder with a model is sufficient."""
     (tmp_path / "pool.pdf").write_bytes(pdf("The pool is open 16 weeks a year."))
     assert ingested.run("ingest", str(tmp_path / "pool.pdf"), "--channel", "hr").returncode == 0
     folder = write_cross_encoder(tmp_path / "model", ["pool"])
@@ -54,7 +54,7 @@ def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) 
 
 @pytest.mark.long
 def test_an_endpoint_that_is_down_changes_nothing_but_the_log(ingested: Program) -> None:
-    """Shows that the answer is the same, and that the log says what was left out."""
+    """Shows that the answer is the same, and that the log names the skipped step."""
     ingested.environment = {
         "FOOTNOTE_RERANKER": "endpoint",
         "FOOTNOTE_RERANK_URL": f"http://127.0.0.1:{free_port()}/rerank",
@@ -81,7 +81,7 @@ def test_an_endpoint_that_is_down_changes_nothing_but_the_log(ingested: Program)
 def test_half_a_choice_is_refused_with_what_is_missing(
     ingested: Program, settings: dict[str, str], sentence: str
 ) -> None:
-    """Shows that nothing is replaced by something else in silence."""
+    """Shows that there is no silent fallback."""
     ingested.environment = settings
     ended = ingested.run("ask", "How many weeks is parental leave?", "--channel", "hr")
     assert ended.returncode != 0

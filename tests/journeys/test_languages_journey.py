@@ -1,4 +1,4 @@
-"""The whole program asked in other languages than its documents': found by meaning, told in the asker's."""
+"""Questions in other languages than the documents: found by meaning, answered in the asker's language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SENTENCE = "Everybody receives twenty days of vacation."
 PAGE = f"""{SENTENCE}
 It is agreed with the manager in good time and entered in the calendar of the team.
 What is left at the end of the year is lost unless the manager has agreed to something else.
-"""  # a language is recognised from twenty words on
+"""  # language detection needs twenty words
 MEANINGS = [
     "vacation vacations urlaub urlaubstage vacances congés vacaciones ferie férias verlof vakantiedagen",
     "days tage jours días giorni dias dagen",
@@ -29,7 +29,7 @@ MEANINGS = [
 ]
 
 
-# What the page answers, and what it does not.
+# An answerable and an unanswerable question per language.
 ASKED = {
     Language.GERMAN: ("Wie viele Urlaubstage habe ich ?", "Wie backe ich Sauerteigbrot ?"),
     Language.FRENCH: ("Combien de jours de congés ai je ?", "Comment puis je cuire le pain ?"),
@@ -42,7 +42,7 @@ ASKED = {
 def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
     program: Program, tmp_path: Path
 ) -> None:
-    """Shows that no shared word is needed, that the quote stays as printed, and that all is not claimed."""
+    """Shows that no common word is needed, that the quote stays as printed, and that other questions fail."""
     program.environment["FOOTNOTE_EMBEDDER"] = str(write_embedder(tmp_path / "model", MEANINGS))
     (tmp_path / "leave.pdf").write_bytes(pdf(PAGE))
     ended = program.run("ingest", str(tmp_path / "leave.pdf"), "--channel", "hr", "--wait", "full")
@@ -63,7 +63,7 @@ def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
 def test_the_bundled_embedder_knows_english_and_says_in_german_what_it_does_not_find(
     with_page: Callable[[str, str, str], Program],
 ) -> None:
-    """Shows that without a multilingual embedder the refusal is told in the question's language."""
+    """Covers the bundled, English embedder, which does not find a German question's page."""
     ended = with_page("hr", "english.pdf", SENTENCE).run(
         "ask", "Wie viele Urlaubstage habe ich?", "--channel", "hr"
     )

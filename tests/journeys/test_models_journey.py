@@ -1,4 +1,4 @@
-"""The whole program with a language model behind it: a real one, and one that is down."""
+"""The whole program with a language model: a real one, and one that is down."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ SENTENCES = (
     "Its daily allowance is a dozen crates.",
     "The depot has a higher quota in summer.",
 )
-# A model on a processor that other tests use writes a word a second.
+# A model on a CPU shared with other tests writes a word a second.
 PATIENT = {"FOOTNOTE_MODEL_SECONDS": "300", "FOOTNOTE_ANSWER_SECONDS": "300"}
 
 
 @pytest.fixture
 def ingested(with_page: Callable[[str, str, str], Program]) -> Program:
-    """A home that has read one page with one fact."""
+    """A home that has read a page with one fact."""
     return with_page("depot", "quota.pdf", SENTENCE)
 
 
 def citations_of(answer: dict[str, Any]) -> set[str]:
-    """What an answer quotes."""
     return {citation["quote"] for citation in answer["citations"]}
 
 
@@ -43,7 +42,7 @@ def citations_of(answer: dict[str, Any]) -> set[str]:
 def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
     ingested: Program, language_model: LanguageModel
 ) -> None:
-    """The model is tiny and may write anything: what is shown stands on the page, word for word."""
+    """The model is tiny and may write anything: everything shown is verbatim on the page."""
     ingested.environment = {
         "OPENAI_BASE_URL": language_model.url,
         "OPENAI_API_KEY": language_model.key,
@@ -60,7 +59,7 @@ def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
 
 @pytest.mark.long
 async def test_a_second_model_answers_when_the_first_is_down(ingested: Program) -> None:
-    """At an address of its own; it writes the answer, and nobody notices."""
+    """The second model has its own base URL; users see no difference."""
     requests: list[bytes] = []
 
     async def second(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -87,7 +86,7 @@ async def test_a_second_model_answers_when_the_first_is_down(ingested: Program) 
     ],
 )
 def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings: dict[str, str]) -> None:
-    """Without a name, or without a first model, the command says which setting to mend."""
+    """Without a name, or without a first model, the command names the setting."""
     ingested.environment = settings
     ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot")
     assert ended.returncode != 0
@@ -95,9 +94,9 @@ def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings
 
 
 async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
-    """A quote is there while the model writes on; of its own words those follow that a second call bears out.
+    """Quotes are shown while the model writes; its own words follow once a second call confirms them.
 
-    That call gets each sentence with its source; nothing stands there twice.
+    That call gets each sentence with its source; nothing is shown twice.
     """
     seen, judged = asyncio.Event(), list[str]()
 
@@ -131,7 +130,7 @@ async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
 
 
 def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:
-    """By id from the list: what was found, the exact prompt that the model did not answer, what was cited."""
+    """Found by id from the list: candidates, the exact prompt that the model did not answer, citations."""
     ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
     ingested.ask("What is the quota of the depot?", "depot")
     listed = json.loads(ingested.run("records", "--channel", "depot", "--json").stdout)
@@ -149,7 +148,7 @@ def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> 
 
 
 def test_who_wants_no_records_has_none(ingested: Program) -> None:
-    """The setting keeps words of questions and documents out of the database."""
+    """The setting keeps texts of questions and documents out of the database."""
     ingested.environment = {"FOOTNOTE_RECORD_DAYS": "0"}
     ingested.ask("What is the quota of the depot?", "depot")
     listed = ingested.run("records", "--channel", "depot")

@@ -1,4 +1,4 @@
-"""From a dropped PDF to a signed page, with nothing replaced."""
+"""From a dropped PDF to a signed page link, without fakes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "fig
     "milliseconds",
 }
 PASSWORD = "marmalade-4711"
-# What is asked of a report -> page and caption of each figure that comes with the answer.
+# Question about a report -> page and caption of each expected figure.
 FIGURES = {
     "Show me the emissions chart": [(1, "Figure 1. Emissions of carbon dioxide by year")],
     "show me figure 2": [(2, "Figure 2. Water use by month")],
@@ -43,11 +43,10 @@ FIGURES = {
 async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_no_process(
     any_program: Program, sop: Path, tmp_path: Path
 ) -> None:
-    """Drop, wait for words, ask, follow the link; then the same with vectors, layout, figures and a password.
+    """Drop, wait, ask, follow the link; first by words, then with vectors, layout, figures and a password.
 
-    What no document says is not found: no guess, no citation, and a page is linked where it comes near.
-    Ctrl-C comes when another file has just been read by words: our children, Weaviate and the PDF
-    process among them, end with us.
+    An unanswerable question gets no guess and no citation, only a link to the closest page. Ctrl-C during a
+    further reading ends all children, Weaviate and the PDF process among them.
     """
     program = any_program
     program.environment |= {"FOOTNOTE_LAYOUT": "true", "IT_PDF_PASSWORD": PASSWORD}
@@ -79,7 +78,7 @@ async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_n
 
 
 def drop_locked(program: Program, sop: Path, folder: Path) -> bytes:
-    """Lock the PDF, and map a folder with it to a channel; returns its bytes."""
+    """Encrypt the PDF, and map a folder with it to a channel; return its bytes."""
     data = lock(sop.read_bytes(), PASSWORD)
     folder.mkdir()
     (folder / sop.name).write_bytes(data)
@@ -91,7 +90,7 @@ def drop_locked(program: Program, sop: Path, folder: Path) -> bytes:
 
 
 async def check_locked(program: Program, data: bytes) -> None:
-    """Reading and viewing find the password; the link's file is as locked as it was dropped."""
+    """Check that reading and viewing find the password; the downloaded file is still locked."""
     await program.until_live("vault", 1)
     answer = await asyncio.to_thread(program.ask, "When do backups run?", "vault")
     citation = answer["citations"][0]
@@ -105,7 +104,7 @@ async def check_locked(program: Program, data: bytes) -> None:
 
 
 async def check_figures(program: Program, file: Path) -> None:
-    """Captions, numbers and pixels find their figure and no other, and prose brings none."""
+    """Check that captions, numbers and pixels find only their own figure, and prose finds none."""
     await program.until_live("green", 1, "full")
     file.write_text("".join(json.dumps({"question": one, "channel": "green"}) + "\n" for one in FIGURES))
     asked = await asyncio.to_thread(program.run, "ask", "--questions", str(file), "--json")
@@ -125,7 +124,7 @@ async def check_figures(program: Program, file: Path) -> None:
 
 
 def check_answer(answer: dict[str, Any], file: str) -> None:
-    """The golden case, in the exact shape that other programs read."""
+    """Check the golden answer and the exact JSON keys."""
     assert set(answer) == CONSOLE_NAMES
     assert answer["state"] == "passages"
     citation = answer["citations"][0]
@@ -138,7 +137,7 @@ def check_answer(answer: dict[str, Any], file: str) -> None:
 
 
 async def check_link(url: str, original: bytes) -> None:
-    """Our viewer with the quote marked, the page as a picture, and the very PDF that was dropped."""
+    """Check the viewer with the marked quote, the page image, and the original PDF."""
     async with aiohttp.ClientSession() as session:
         async with session.get(url) as page:
             text = await page.text()
@@ -155,10 +154,10 @@ async def check_link(url: str, original: bytes) -> None:
 async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
     program: Program, sop: Path
 ) -> None:
-    """The whole process group dies while files are being read; the next start finishes them.
+    """The process group is killed while reading; the next start completes it.
 
-    Then a new version takes over under the same document, and the old link still opens the old page; the
-    words of a deleted file are gone, and its link ends in 410. One more start reads nothing again.
+    A new version replaces the document, and the old link still opens the old page. The words of a deleted
+    file are gone, and its link answers 410. A further start reads no file again.
     """
     program.rung = "quick"
     program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
@@ -192,26 +191,26 @@ async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
     readings = set((program.home / "readings").rglob("*"))
     async with program.serving():
         program.drop("news", sop)
-        await program.until_live("news", 1)  # by then each folder was scanned
+        await program.until_live("news", 1)  # each folder was scanned by then
         assert program.documents("it") == first
     assert program.log.count("outcome=live") == published + 1
     assert readings <= set((program.home / "readings").rglob("*"))
 
 
 def document(program: Program, file: str) -> dict[str, Any]:
-    """What the channel knows of a file."""
+    """Return the channel's entry of a file."""
     (found,) = [one for one in program.documents("it") if one["file"] == file]
     return found
 
 
 async def has_status(session: aiohttp.ClientSession, url: str, status: int) -> bool:
-    """True if a link is answered so."""
+    """True if a link answers with this status."""
     async with session.get(url) as page:
         return page.status == status
 
 
 async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, Any]:
-    """Return the document once another version of it answers."""
+    """Return the document once another version of it is live."""
 
     async def changed() -> dict[str, Any] | None:
         now = await asyncio.to_thread(document, program, before["file"])
@@ -221,7 +220,7 @@ async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, A
 
 
 def kill_once_it_reads(program: Program, process: Fork) -> None:
-    """Kill ``serve`` and its children as soon as it has seen the files."""
+    """Kill ``serve`` and its children once it has seen the files."""
     while "quick:" not in program.log:
         assert process.poll() is None, program.log
         time.sleep(0.05)
@@ -230,7 +229,7 @@ def kill_once_it_reads(program: Program, process: Fork) -> None:
 
 
 def test_a_busy_port_is_a_sentence(program: Program) -> None:
-    """No traceback: what is wrong and what to do."""
+    """The message says what is wrong and what to do, without a traceback."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", program.port))
         taken.listen()

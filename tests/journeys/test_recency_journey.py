@@ -1,4 +1,4 @@
-"""Newer first, through the whole program: five old and two new documents on one subject."""
+"""Recency ranking through the whole program: five old and two new documents on one subject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD = 5
 def test_a_new_document_is_among_the_first_three_and_a_better_old_one_first(
     program: Program, tmp_path: Path, new_day: str
 ) -> None:
-    """Undated ones count as of their arrival; a question may ask for the new ones alone."""
+    """Undated documents count by arrival; a question may ask for new ones only."""
     folder = tmp_path / "rules"
     folder.mkdir()
     for number, (office, wording) in enumerate(zip(OFFICES, WORDINGS, strict=True)):

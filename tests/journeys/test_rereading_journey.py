@@ -1,4 +1,4 @@
-"""Another embedder after a restart: answers all the time, ends in the new space, and a kill costs nothing."""
+"""Another embedder after a restart: questions are answered throughout, and a kill loses no work."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ async def endpoint() -> AsyncIterator[EmbeddingServer]:
 
 
 def choose(program: Program, url: str, model: str, dimensions: int, key: str = "k") -> None:
-    """Have the program make its vectors at an endpoint from its next start on."""
+    """Configure an embeddings endpoint for the next start."""
     program.environment |= {
         "FOOTNOTE_EMBED_BASE_URL": url,
         "FOOTNOTE_EMBED_MODEL": model,
         "FOOTNOTE_EMBED_DIMENSIONS": str(dimensions),
         "FOOTNOTE_EMBED_API_KEY": key,
         "FOOTNOTE_EMBED_BATCH_ITEMS": "2",
-        "FOOTNOTE_RECEIPTS": "off",  # the questions that they try are sent to the endpoint, too
+        "FOOTNOTE_RECEIPTS": "off",  # trying sample questions would call the endpoint, too
     }
 
 
 async def live_spaces(program: Program) -> list[str | None]:
-    """Return the space of each publication that answers."""
+    """Return the vector space of each live publication."""
     query = (
         select(col(ReadingRow.space))
         .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
@@ -62,7 +62,7 @@ async def live_spaces(program: Program) -> list[str | None]:
 
 
 async def kept_vectors(program: Program) -> int:
-    """How many vectors of an endpoint the cache has: a text that was answered but not kept is sent again."""
+    """Count cached vectors of an endpoint: texts that were answered but not cached are sent again."""
     query = select(func.count()).where(col(CachedVectorRow.space).startswith("endpoint_"))
     database = await Database.open(f"sqlite:///{program.home / 'footnote.db'}")
     async with aclosing(database), database.snapshot() as session:
@@ -70,7 +70,7 @@ async def kept_vectors(program: Program) -> int:
 
 
 async def ask(program: Program) -> dict[str, Any]:
-    """Return the question, asked by another command; it must be answered rightly whatever goes on."""
+    """Ask the question by command; the answer must always be right."""
     answer = await asyncio.to_thread(program.ask, QUESTION, "it")
     assert answer["state"] == "passages", answer
     assert "2:00 AM" in answer["text"]
@@ -78,7 +78,7 @@ async def ask(program: Program) -> dict[str, Any]:
 
 
 async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -> int:
-    """Ask again and again until something is so; returns how often."""
+    """Ask repeatedly until a condition holds; return how often."""
     end, asked = time.monotonic() + SECONDS, 0
     while not await is_so():
         assert time.monotonic() < end, program.log
@@ -88,7 +88,7 @@ async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -
 
 
 async def begin(program: Program, sop: Path) -> str:
-    """Return a home that answers in the bundled embedder's space; returns that space."""
+    """Make a home live in the bundled embedder's space; return that space."""
     program.drop("it", sop)
     for number, manual in enumerate(MANUALS):
         program.drop("it", manual, f"manual-{number}.pdf")
@@ -103,10 +103,10 @@ async def begin(program: Program, sop: Path) -> str:
 async def test_another_embedder_takes_over_while_questions_are_answered(
     any_program: Program, sop: Path, endpoint: EmbeddingServer
 ) -> None:
-    """Shows, on both indexes, that a restart with another embedder never costs an answer, and that a kill
-    in the middle goes on where it was: no text is sent twice.
+    """Shows on both indexes that switching costs no answer, and that a killed run resumes.
 
-    A question whose vector cannot be made fails, and is answered once the endpoint is back.
+    No text is sent twice. A question whose vector cannot be computed fails, and is answered once the endpoint
+    is back.
     """
     program = any_program
     old = await begin(program, sop)
@@ -124,7 +124,7 @@ async def test_another_embedder_takes_over_while_questions_are_answered(
     process = program.start()
     try:
         await program.until_ready(process)
-        await until(is_half_way, every=0.05)  # questions would disturb it
+        await until(is_half_way, every=0.05)  # questions would interfere
         assert old in await live_spaces(program)
     finally:
         process.kill()
@@ -152,7 +152,7 @@ async def test_another_embedder_takes_over_while_questions_are_answered(
 async def test_a_home_on_a_real_embedding_server_answers(
     program: Program, sop: Path, embedding_model: LanguageModel
 ) -> None:
-    """Shows the whole way with llama.cpp's own server: vectors, the full rung, a question by meaning."""
+    """Covers llama.cpp's own server: vectors, the full rung, a question by meaning."""
     choose(program, embedding_model.url, embedding_model.name, 576, embedding_model.key)
     program.environment |= {
         "FOOTNOTE_EMBED_QUESTION_SECONDS": "60",  # a language model on a busy CPU

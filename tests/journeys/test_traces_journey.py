@@ -1,4 +1,4 @@
-"""What a dropped PDF and a question become in a collector of traces."""
+"""OpenTelemetry traces of a dropped PDF and a question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = ["read quick", "publish quick", "read full", "publish full"]
 
 @pytest.mark.long
 async def test_serve_traces_a_pdf_and_a_question(program: Program, sop: Path) -> None:
-    """Shows the whole program: what a dropped PDF and a question of the console become in a collector."""
+    """Shows the spans that a collector receives."""
     with otlp_receiver() as receiver:
         program.environment = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint,

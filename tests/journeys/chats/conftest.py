@@ -1,4 +1,4 @@
-"""The program as its chats are shown: it reads by words alone, which costs half the computing."""
+"""The program for chat tests: it stops at the quick rung, which halves the CPU time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from harness.program import Program
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """The program with its embedded default; a test that shows figures or vectors sets ``rung``."""
+    """The program with the embedded index; tests of figures or vectors set ``rung``."""
     return Program(tmp_path / "home", rung="quick")

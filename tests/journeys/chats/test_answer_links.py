@@ -1,4 +1,4 @@
-"""From an answer in Slack to its quotes: every number opens its own, and the next one follows."""
+"""From an answer in Slack to its quotes: every number opens its own, and leads to the next."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from harness.program import SAMPLES, Program
 from playwright.async_api import Page
 
 CHANNEL = f"sl_{TEAM}_{IT}"
-# How far down the page the mark is, wherever the page was scrolled to.
+# Position of the mark on the page, independent of scrolling.
 DOWN = """() => ["#hit", ".paper img"].map(one => document.querySelector(one).getBoundingClientRect().top)
     .reduce((mark, picture) => mark - picture)"""
 
 
 def source_buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that open a page."""
+    """Return the buttons that open a page."""
     return [one for block in message["blocks"] for one in block.get("elements", ()) if "url" in one]
 
 
@@ -26,8 +26,10 @@ def source_buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_each_number_of_an_answer_opens_its_quote_and_leads_to_the_next(
     program: Program, start_slack: StartSlack, page: Page
 ) -> None:
-    """Ten quotes on two pages: two buttons that say so, ten links in the text; and two documents compared,
-    where the quote after the first document's stands in the other one."""
+    """Covers ten quotes on two pages, with two buttons and ten links in the text.
+
+    Also covers a comparison of two documents, where the quote after the first document's is in the other one.
+    """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url)
     async with program.serving():

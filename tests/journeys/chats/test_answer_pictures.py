@@ -1,4 +1,4 @@
-"""Figures as pictures in the answers of both chats: asked for, drawn, shown, and looked at in a browser."""
+"""Figures in the answers of both chats: requested, rendered, posted and checked in a browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPTION = "Figure 1. Emissions of carbon dioxide by year"
 QUESTION = "Show me the emissions chart"
 TABLE_QUESTION = "Show me the table of backup schedules"
 TABLE = "Table 1. What is backed up, and for how long it is kept"
-# So many pictures were fetched and drawn.
+# True once `most` images were loaded and rendered.
 SHOWN = "most => [...document.images].filter(one => one.complete && one.naturalWidth > 300).length >= most"
 
 
@@ -33,7 +33,7 @@ def pictures(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def get(url: str, **headers: str) -> tuple[int, str, bytes]:
-    """Status, media type and body."""
+    """Return status, media type and body."""
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
         return response.status, response.content_type, await response.read()
 
@@ -45,7 +45,7 @@ async def get(url: str, **headers: str) -> tuple[int, str, bytes]:
 async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
     program: Program, start_slack: StartSlack, tmp_path: Path, browser: Browser
 ) -> None:
-    """One message, one picture between its words and its sources; a private answer uploads nothing."""
+    """A single message with an image between text and sources; a private answer uploads no file."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.rung = "full"
     program.environment = slack_settings(slack.api_url, FOOTNOTE_LAYOUT="true")
@@ -77,7 +77,7 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
         await page.goto(slack.url)
         await page.get_by_text("1 reply").click()
         image = page.get_by_alt_text(CAPTION)
-        await image.wait_for()  # this server draws no uploaded file in a block: its bytes are laid there
+        await image.wait_for()  # this server does not render uploaded files in blocks: the bytes are inlined
         source = f"data:image/png;base64,{base64.b64encode(data).decode()}"
         await image.evaluate("(one, source) => { one.src = source }", source)
         await page.wait_for_function(SHOWN, arg=1)
@@ -85,12 +85,12 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
 
 
 async def uploads(slack: SlackDouble) -> int:
-    """How many uploads were completed."""
+    """Return the number of completed uploads."""
     return json.dumps(await slack.log()).count("files.completeUploadExternal")
 
 
 async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
-    """Return the answer in a thread, once it has its picture."""
+    """Return the answer in a thread once it has its image."""
     posted = [one for one in await slack.messages(IT) if one.get("thread_ts") == root]
     return next((one for one in posted if pictures(one)), None)
 
@@ -102,7 +102,7 @@ async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
 async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
     program: Program, start_playground: StartPlayground, tmp_path: Path, browser: Browser
 ) -> None:
-    """The card's picture needs no sign-in and is shown; a link that was changed shows nothing."""
+    """The card's image needs no sign-in; a forged link shows no image."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.rung = "full"
     program.environment = {
@@ -128,12 +128,12 @@ async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
             changed = url[:-1] + ("A" if url[-1] != "A" else "B")
             assert [(await get(one))[0] for one in (changed, url.replace("/f/", "/v/"))] == [404, 404]
             await page.wait_for_function(SHOWN, arg=place)
-            await page.wait_for_timeout(500)  # the chat scrolls to it
+            await page.wait_for_timeout(500)  # the chat scrolls down
             await page.screenshot(path=tmp_path / f"teams-{place}.png")
 
 
 async def card_pictures(playground: Playground, most: int) -> list[dict[str, Any]] | None:
-    """Return the pictures of all cards, once there are so many."""
+    """Return the images of all cards once there are `most`."""
     bodies = [call["request"]["body"] for call in playground.calls()]
     cards = [one["content"] for body in bodies for one in body.get("attachments") or ()]
     images = [block for card in cards for block in card["body"] if block["type"] == "Image"]

@@ -1,4 +1,4 @@
-"""Two channels, two folders, a canary each: neither gets the other's by any door."""
+"""Channel isolation: two channels with a canary each, never visible from the other one."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ QUESTIONS = (
 
 
 def other(channel: str) -> str:
-    """Return the channel that this one must know nothing of."""
+    """Return the channel that must stay hidden from this one."""
     return "sales" if channel == "legal" else "legal"
 
 
 def drop_canaries(program: Program) -> None:
-    """One document each, alike but for what is secret."""
+    """Drop a document per channel that differ in their secrets only."""
     for channel, canary in CANARIES.items():
         text = f"The secret project is called {canary}. The budget of {canary} is 40 crates."
         program.drop(channel, pdf(text, f"Second page of {canary}."), FILES[channel])
 
 
 def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
-    """None of the other channel's words that the question itself did not bring."""
+    """Check that no word of the other channel is shown, except for those of the question itself."""
     for secret in (CANARIES[other(channel)], FILES[other(channel)], "vortexa", "umbrella"):
         if secret in FILES[channel]:
             continue
-        own = (asked, *(f"“{word.strip(punctuation)}”" for word in asked.split()))  # words that stand nowhere
+        own = (asked, *(f"“{word.strip(punctuation)}”" for word in asked.split()))  # unknown words
         said_apart = said
         for words in own:
             said_apart = said_apart.replace(words, "").replace(json.dumps(words)[1:-1], "")
@@ -47,9 +47,9 @@ def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
 
 
 async def test_no_door_of_one_channel_shows_the_other(any_program: Program, tmp_path: Path) -> None:
-    """Command line, links, console and log, on both engines: every question of every kind in both channels.
+    """Covers command line, links, console and log on both engines, with questions of every kind.
 
-    A link shows its own document at any page number, and nothing once it was changed.
+    A link shows its own document at any page number, and fails once it was changed.
     """
     program = any_program
     async with program.serving(), aiohttp.ClientSession() as session:
@@ -73,7 +73,7 @@ async def test_no_door_of_one_channel_shows_the_other(any_program: Program, tmp_
 
 
 async def ask_all(program: Program, channel: str, folder: Path) -> str:
-    """Ask and list by command in a channel; returns the link of what its own canary is cited from."""
+    """Ask and list by command in a channel; return the citation link of its own canary."""
     secrets = {"canary": CANARIES[other(channel)], "file": FILES[other(channel)]}
     asked = [template.format(**secrets) for template in QUESTIONS]
     many = folder / f"{channel}.jsonl"

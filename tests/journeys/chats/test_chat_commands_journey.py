@@ -1,4 +1,4 @@
-"""Commands in a real Slack server: sources again, a thread forgotten, what only admins may say."""
+"""Chat commands in a real Slack server: sources, forgetting a thread, admin commands."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 async def test_people_and_admins_say_what_they_want(
     program: Program, start_slack: StartSlack, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows the sources with live buttons, the thread's memory erased, an admin's word refused and, once
-    Alice is one, done: a paused folder takes no file; the audit has all of it."""
+    """Sources are repeated with live buttons, and a thread's memory is erased.
+
+    An admin command is refused until Alice is an admin: then a paused folder adds no file. The audit log has
+    all of it.
+    """
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events")
     async with program.serving():

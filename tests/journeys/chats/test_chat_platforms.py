@@ -1,4 +1,4 @@
-"""The whole program behind a real Slack server and Microsoft's Agents Playground."""
+"""The whole program with a real Slack server and Microsoft's Agents Playground."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CANARY = "Zanzibarium"
 
 
 async def read(url: str) -> tuple[int, str]:
-    """Status and text behind a link."""
+    """Return status and text of a link."""
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         return response.status, await response.text()
 
@@ -43,10 +43,10 @@ async def read(url: str) -> tuple[int, str]:
 async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Drop, mention, answer with a button, and the marked page behind it; the other channel has nothing.
+    """Drop, mention, answer with a button, and the marked page; the other channel finds no answer.
 
-    A reply in our thread leans on it and needs no mention; what mentions somebody else, and what is said
-    elsewhere, gets no answer.
+    A follow-up in our thread needs no mention; messages that mention another user, or are posted elsewhere,
+    get no answer.
     """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "socket")
@@ -81,7 +81,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
         leaning = (await slack.replies(IT, 3))[2]
         assert WORDS.understood(question="how often are they tested (backups run)?") in json.dumps(leaning)
         assert leaning["thread_ts"] == root
-        await slack.say(IT, f"<@{BOT}> who is told?", thread=root)  # what came before it is dealt with, then
+        await slack.say(IT, f"<@{BOT}> who is told?", thread=root)  # earlier messages are processed by then
         assert len(await slack.replies(IT, 4)) == 4
     assert CANARY not in program.log
     assert "backups" not in program.log
@@ -92,7 +92,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
 async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answer(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Killed while half of it stands in the channel, the next start writes all of it in the same place."""
+    """Killed with half of it in the channel, the next start completes it in the same message."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     has_recovered = asyncio.Event()
 
@@ -127,12 +127,12 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
 
 
 def claim(text: str) -> str:
-    """Return a sentence of a model, with a quote that stands in the document."""
+    """Return a model's claim with a quote from the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
 async def until_said(slack: SlackDouble, words: str) -> None:
-    """Wait as long as a dead worker's question may stay its own, and a little longer."""
+    """Wait for longer than the lease of a dead worker's question."""
 
     async def is_said() -> bool:
         return words in json.dumps(await slack.messages(IT), ensure_ascii=False)
@@ -144,10 +144,10 @@ async def until_said(slack: SlackDouble, words: str) -> None:
 async def test_teams_channels_answer_from_their_own_documents_in_each_thread(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """An answer with native citations whose link opens the page; the personal chat knows nothing of it.
+    """An answer has native citations whose link opens the page; the personal chat finds no answer.
 
-    Each thread is a conversation, and only that. Added to a team: one card before anybody asked; a click on
-    it is answered, elsewhere it is not.
+    Each thread is a separate conversation. When added to a team, the bot posts one card; a click in it is
+    answered, one in another channel is not.
     """
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
@@ -186,13 +186,13 @@ async def test_teams_channels_answer_from_their_own_documents_in_each_thread(
 
 
 async def answered_since(playground: Playground, before: int) -> list[dict[str, Any]] | None:
-    """Return the calls after the first ones, once a card with sources is among them."""
+    """Return the calls after the first `before`, once a card with sources is among them."""
     new = playground.calls()[before:]
     return new if "Action.OpenUrl" in json.dumps(new) else None
 
 
 async def calls_of(playground: Playground, conversation: str) -> list[dict[str, Any]]:
-    """What the bot said in one conversation, once it has said something final."""
+    """Return the bot's calls in a conversation, once one of them is final."""
 
     async def said() -> list[dict[str, Any]] | None:
         calls = [call for call in playground.calls() if conversation in unquote(call["request"]["url"])]
@@ -202,7 +202,7 @@ async def calls_of(playground: Playground, conversation: str) -> list[dict[str, 
 
 
 def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
-    """What Teams sends when somebody clicks a question."""
+    """Return the activity that Teams sends when a question is clicked."""
     return {
         "type": "message",
         "id": f"click-{channel}",
@@ -217,7 +217,7 @@ def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
 
 
 def actions(value: Any) -> list[dict[str, Any]]:
-    """Return every action anywhere in a card."""
+    """Return every action of a card, nested ones included."""
     if isinstance(value, list):
         return [found for one in value for found in actions(one)]
     if not isinstance(value, dict):
@@ -227,6 +227,6 @@ def actions(value: Any) -> list[dict[str, Any]]:
 
 
 async def cards(playground: Playground, words: str) -> list[str] | None:
-    """Return the posted cards that hold these words, as JSON."""
+    """Return the posted cards with these words, as JSON."""
     posted = [json.dumps(call["request"]["body"]) for call in playground.calls()]
     return [one for one in posted if '"attachments"' in one and words in one] or None

@@ -1,4 +1,4 @@
-"""Direct chats with the whole program: they ask the library that an admin names, and nothing else."""
+"""Direct chats with the whole program: they search the configured library only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASKED = "What is the secret project called?"
 
 
 def set_up(program: Program, slack: SlackDouble) -> None:
-    """The settings of Slack, and a document with a canary in each channel."""
+    """Set up Slack, and drop a document with a canary into each channel."""
     program.environment |= slack_settings(slack.api_url, FOOTNOTE_RECEIPTS="channel")
     for channel, canary in CANARIES.items():
         text = f"The secret project is called {canary}. It began in March."
@@ -39,7 +39,7 @@ def set_up(program: Program, slack: SlackDouble) -> None:
 
 
 def name_library(program: Program) -> Path:
-    """Return a library for direct chats, with one document; returns its place."""
+    """Configure a library with one document for direct chats; return its folder."""
     place = program.home / "policies"
     place.mkdir(parents=True, exist_ok=True)
     (place / "leave.pdf").write_bytes(pdf("Leave policy\nEmployees get thirty vacation days a year.\n"))
@@ -49,7 +49,7 @@ def name_library(program: Program) -> Path:
 
 
 async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
-    """What the bot answers in a direct chat."""
+    """Send a direct message; return the bot's answer."""
     count = len([one for one in await slack.messages(chat) if one.get("user") == BOT])
     await slack.say(chat, text)
     return (await slack.replies(chat, count + 1))[-1]
@@ -60,9 +60,9 @@ async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
 async def test_a_direct_chat_asks_the_library_and_no_channel(
     program: Program, start_slack: StartSlack
 ) -> None:
-    """Questions, lists, help, follow-ups and an injected order: never a word of a channel's documents.
+    """Covers questions, lists, help, follow-ups and prompt injection: no channel document is shown.
 
-    Without a library one sentence without a folder's id; it counts without a restart, until it is taken back.
+    Without a library the reply names no folder id; the setting applies without a restart and can be cleared.
     """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     set_up(program, slack)
@@ -112,7 +112,7 @@ async def test_a_direct_chat_asks_the_library_and_no_channel(
 
 
 def kept_texts(database: Path) -> str:
-    """Return all that is kept of direct chats: their questions, answers, turns and traces."""
+    """Return all stored texts of direct chats: questions, answers, turns and traces."""
     with closing(sqlite3.connect(database)) as opened:
         return json.dumps([opened.execute(one).fetchall() for one in KEPT])
 
@@ -123,7 +123,7 @@ def kept_texts(database: Path) -> str:
 async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
     any_program: Program, start_slack: StartSlack, browser: Browser
 ) -> None:
-    """One channel, then two, then the other one, then a Slack that does not say: each message asks anew."""
+    """Membership is checked for each message: one channel, both, the other one, then a failing Slack."""
     program = any_program
     slack = await start_slack("socket", f"{program.url}/slack/events")
     set_up(program, slack)
@@ -159,6 +159,6 @@ async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
 
 
 async def is_taken_back(program: Program) -> bool:
-    """True if direct chats ask no library any more."""
+    """True once direct chats search no library."""
     listing = await asyncio.to_thread(program.run, "folders")
     return "Direct chats ask no library" in listing.stderr

@@ -1,4 +1,4 @@
-"""``serve`` killed at each point of an answer: what the Playground and a Slack server took of it, counted."""
+"""``serve`` killed at each point of an answer: messages that reach the Playground and Slack are counted."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from storage.models import ChannelKey, Platform
 
 DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
 LIBRARY = "library/policies"
-# Teams has it and has not named it to us: nobody can write over it.
+# Teams has accepted it without returning its id: it cannot be updated.
 ORPHANS = {"amid-placeholder": 1}
 STREAM_POINTS = [one for one in ANSWER_POINTS if "card" not in one]
-# Nobody can tell whether it was posted, so it is not posted again.
+# Unknown outcome, so it is not posted again.
 CARDS = {"before-card": 0}
 
 
 def end_leases(program: Program) -> None:
-    """As time does after a kill."""
+    """Expire all leases, as time does after a kill."""
     with closing(sqlite3.connect(program.home / "footnote.db")) as database:
         database.execute("UPDATE inbox SET lease_until = '2000-01-01 00:00:00.000000'")
         database.commit()
@@ -45,7 +45,7 @@ def is_over(program: Program) -> bool:
 
 
 def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
-    """(answers, cards, messages and streams that nothing was written over) of what the Playground took."""
+    """Return the number of answers, cards, and messages or streams never replaced."""
     last: dict[str, dict[str, Any]] = {}
     for call in calls:
         body, reply = call["request"]["body"], call["response"]
@@ -73,7 +73,7 @@ def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
 async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
     program: Program, start_playground: StartPlayground, sop: Path, conversation: str, points: Sequence[str]
 ) -> None:
-    """By kill -9, one question a point; the next ``serve`` sees to its end."""
+    """A question is killed with SIGKILL at each point; the next ``serve`` completes it."""
     playground = await start_playground(f"{program.url}/api/messages")
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
     if conversation == PERSONAL:
@@ -101,12 +101,12 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
 
 
 def claim(text: str) -> str:
-    """Return a sentence of a model, with a quote that stands in the document."""
+    """Return a model's claim with a quote from the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
 async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
-    """A model that takes its time between two sentences."""
+    """Stream two sentences with a pause in between."""
     writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
     await writer.drain()
     await asyncio.sleep(0.5)
@@ -120,7 +120,7 @@ async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
 async def test_a_kill_amid_streamed_follow_ups_leaves_each_its_answer(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """By kill -9, two follow-ups in one thread a point, the second of which gets there."""
+    """Two follow-ups in a thread per point; the second is killed with SIGKILL there."""
     slack, channel = await start_slack("events", f"{program.url}/slack/events"), f"sl_{TEAM}_{IT}"
     program.drop(channel, sop)
     async with byte_server(write) as model, agent_slack(slack) as agent:

@@ -1,4 +1,4 @@
-"""An answer of twelve cited pages in a real Slack server: all of its sources open, until it is erased."""
+"""An answer with twelve cited pages in a real Slack server: all sources open, until it is erased."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _INSPECTED = re.compile(SENTENCE.format(r"\w+", r"\d+"))
 
 
 async def write_all(request: bytes, writer: asyncio.StreamWriter) -> None:
-    """A model that says what each passage says, in its words."""
+    """Answer as a model that repeats each passage verbatim."""
     prompt = json.loads(request)["messages"][-1]["content"]
     found = [
         (int(one[1]), said[0]) for one in _PASSAGE.finditer(prompt) if (said := _INSPECTED.search(one[0]))
@@ -61,7 +61,7 @@ def controls_of(block: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_twelve_sources_are_all_reachable_and_an_erased_answer_says_so(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
-    """Five buttons and a menu for the other seven pages, each number a link; then nothing of it is left."""
+    """Five buttons and a menu for the other seven pages, a link per number; after erasure all are gone."""
     for at in range(0, 12, 4):
         pages = [
             SENTENCE.format(name, 30 + number) for number, name in enumerate(DEPOTS[at : at + 4], start=at)

@@ -1,6 +1,6 @@
-"""Direct chats answered from their person's own channels: canaries for every way of asking.
+"""Direct chats that search the person's own channels: canaries for every way of asking.
 
-Each channel has one real PDF with words that stand nowhere else; Slack says at each question who is where.
+Each channel has one real PDF with unique words; Slack is asked for memberships at each question.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.core.models import Language
 from bot.core.wording import reply_words
 
 Record = Callable[[str, object], None]
-# (office, person, reply to their first question) -> all that they are shown by it.
+# (office, person, reply to their first question) -> everything shown as a result.
 Way = Callable[[MemberOffice, str, str], Awaitable[str]]
 
 HARVEST, FERRY, MUSEUM, ORCHARD, TUNNEL = ROOMS
@@ -34,7 +34,7 @@ ENGLISH = reply_words(Language.ENGLISH)
 
 @pytest.fixture(scope="module")
 def read_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of a home with five channels, which knows its place as ``home`` beside it."""
+    """A template home with five channels, whose paths refer to the folder ``home`` next to it."""
     folder = tmp_path_factory.mktemp("office")
     asyncio.run(make_home(folder / "home"))
     return Path(shutil.move(folder / "home", folder / "read"))
@@ -52,7 +52,7 @@ async def office(read_home: Path) -> AsyncIterator[MemberOffice]:
 async def test_each_canary_is_found_by_members_and_by_nobody_else(
     office: MemberOffice, record_property: Record
 ) -> None:
-    """Four people ask for what stands in each of five channels; a reply names its channel in each place."""
+    """Four people ask about five channels; replies name their channel."""
     found = denied = 0
     for person, rooms in MEMBERS.items():
         office.enter(person, *rooms)
@@ -77,7 +77,7 @@ async def test_each_canary_is_found_by_members_and_by_nobody_else(
 
 
 def asks(text: str, typed: str = "") -> Way:
-    """Write this to the bot; that a reply repeats what was ``typed`` shows nothing."""
+    """Send this message; a reply that repeats what was ``typed`` reveals nothing."""
 
     async def way(office: MemberOffice, person: str, reply: str) -> str:
         said = await office.say(person, text)
@@ -87,7 +87,7 @@ def asks(text: str, typed: str = "") -> Way:
 
 
 def clicks(action: str) -> Way:
-    """Click this below the first answer."""
+    """Click this button below the first answer."""
 
     async def way(office: MemberOffice, person: str, reply: str) -> str:
         return await office.click(person, reply, action)
@@ -96,23 +96,23 @@ def clicks(action: str) -> Way:
 
 
 async def asks_in_a_thread(office: MemberOffice, person: str, reply: str) -> str:
-    """Return a follow-up in a thread of the direct chat."""
+    """Ask a follow-up in a thread of the direct chat."""
     return await office.say(person, "and who renews it?", thread="900.1")
 
 
 async def edits(office: MemberOffice, person: str, reply: str) -> str:
-    """Return the first question is asked in other words."""
+    """Edit the first question."""
     ts = json.loads(reply)["metadata"]["event_payload"]["message_key"].rpartition(":")[2]
     return await office.say(person, f"Please: {HARVEST.question}", ts=ts)
 
 
 async def opens_home(office: MemberOffice, person: str, reply: str) -> str:
-    """Return the App Home is made anew."""
+    """Open the App Home."""
     return await office.home(person)
 
 
 def commands(text: str) -> Way:
-    """``/footnote`` in the direct chat."""
+    """Run ``/footnote`` in the direct chat."""
 
     async def way(office: MemberOffice, person: str, reply: str) -> str:
         return (await office.command(person, text))[0]
@@ -147,7 +147,7 @@ WAYS: dict[str, Way] = {
 async def test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking(
     office: MemberOffice, record_property: Record
 ) -> None:
-    """Each way shows the channel to who stays, and in the very next message nothing to who has left."""
+    """Each way shows the channel to a member, and none of it to a former member in the very next message."""
     leaks: list[str] = []
     shown: list[str] = []
     for number, (name, way) in enumerate(WAYS.items()):
@@ -166,7 +166,7 @@ async def test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking(
 
 @pytest.mark.parametrize("stays", [True, False])
 async def test_answers_of_a_home_and_shared_ones_are_for_members(office: MemberOffice, stays: bool) -> None:
-    """The home's own answer, its buttons, an old home's question, and *Share* below a private answer."""
+    """Covers the App Home's answer, buttons and old questions, and *Share* below a private answer."""
     person = "U0ALICE"
     direct = office.enter(person, HARVEST, FERRY)
     await office.say(person, "hello")
@@ -191,7 +191,7 @@ async def test_answers_of_a_home_and_shared_ones_are_for_members(office: MemberO
 
 
 async def test_who_left_is_told_nothing_of_a_document_that_changes(office: MemberOffice) -> None:
-    """Old answers are revised, and notes on a page come, for those who are still members."""
+    """Old answers are revised, and page subscriptions notified, for current members only."""
     people = {"U0STAY": True, "U0LEFT": False}
     for person in people:
         office.enter(person, HARVEST, FERRY)
@@ -219,7 +219,7 @@ async def test_who_left_is_told_nothing_of_a_document_that_changes(office: Membe
 
 
 async def test_where_slack_does_not_say_it_nothing_is_searched(office: MemberOffice) -> None:
-    """One sentence in the language of the question, whatever is asked; no record of a search is left."""
+    """A fixed reply in the question's language; no trace of a search is left."""
     office.enter("U0ALICE", HARVEST)
     asked = await office.say("U0ALICE", HARVEST.question)
     direct = await office.stores.channels.of_tenants([HARVEST.direct("U0ALICE")])

@@ -1,4 +1,4 @@
-"""Slack gives a channel another id; the whole program goes on answering there from what it had."""
+"""Slack gives a channel a new id; the whole program keeps answering from its documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OLD, NEW = f"sl_{TEAM}_{IT}", f"sl_{TEAM}_{HR}"
 async def test_a_channel_keeps_its_documents_and_links_under_its_new_id(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Shows an answer under the new id, an old link, a new PDF in the old folder, a restart, the audit."""
+    """Covers an answer under the new id, an old link, a new PDF in the old folder, a restart, the audit."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events") | {"FOOTNOTE_RECEIPTS": "channel"}
     news = envelope("Ev9", type="channel_id_changed", old_channel_id=IT, new_channel_id=HR, event_ts="9.1")

@@ -1,4 +1,4 @@
-"""A cited document is replaced, then withdrawn: its answer in a real Slack server says so in its place."""
+"""A cited document is replaced, then withdrawn: the answer in a real Slack server is updated in place."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ SECOND = pdf("Boiler manual\n\nForeword of the second edition.", f"Valves\n\n{RU
 async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows no message but the note to the thread that follows the page, one line with a button to the same
-    words in the new version, the bar of the old page with that button, the withdrawal after a restart."""
+    """Only subscribers of the page get a new message; the answer gets a line with a button.
+
+    The button opens the same words in the new version, as does the old page's bar; the withdrawal is shown
+    after a restart.
+    """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url)
 
     async def shown(words: str) -> str:
-        """Return the text of the one answer, once it holds these words."""
+        """Return the text of the only answer once it has these words."""
         (answer,) = await until(lambda: slack.posted(IT, words), log=lambda: program.log)
         return str(answer)
 
@@ -52,7 +55,7 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
         (told,) = await until(lambda: slack.posted(IT, note), log=lambda: program.log)
         assert told["thread_ts"] == root
         assert "Gone: “Boiler manual”" in str(told)
-        assert len(await slack.replies(IT, 3)) == 3  # the answer, what the thread follows, and the note
+        assert len(await slack.replies(IT, 3)) == 3  # the answer, the subscription, and the notice
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
         await page.get_by_text("replies").first.click()

@@ -1,4 +1,4 @@
-"""Answers in both chats and a cited page as README.md shows them; `make pictures` takes them anew."""
+"""Screenshots of answers in both chats and of a cited page for README.md; `make pictures` updates them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from storage.models import ChannelKey, Platform
 SLACK_QUESTION, SLACK_WORDS = "How is a backup checked every day?", "form IT-04-A"
 TEAMS_QUESTION, TEAMS_WORDS = "Who tests the backups, and how often?", "Once in every quarter"
 MAX_BYTES = 150_000
-# Pixels around what is shown.
+# Pixels around the elements.
 MARGIN = 4
-# Pixels of a picture for one of the page.
+# Device pixels per CSS pixel.
 SHARPNESS = 1.5
-# What these servers say of blocks that they cannot draw, and the platforms can.
+# Hides the fake servers' notes about blocks that only the real platforms render.
 HIDE_EXCUSES = """() => [...document.querySelectorAll("*")]
     .filter(one => !one.children.length && /context_actions|not supported yet/.test(one.textContent))
     .forEach(one => { one.style.display = "none" })"""
@@ -31,7 +31,7 @@ WIDE_THREAD = """() => { document.querySelector(".thread-pane").style.width = "5
 
 
 async def picture(page: Page, shown: Sequence[Locator], file: Path) -> None:
-    """Take the part of a page that these elements stand in; the folder that `PICTURES` names gets it."""
+    """Save a screenshot of these elements, and copy it to the folder `PICTURES` if set."""
     await page.evaluate(HIDE_EXCUSES)
     boxes = [box for one in shown if (box := await one.bounding_box())]
     left, top = min(one["x"] for one in boxes), min(one["y"] for one in boxes)
@@ -47,7 +47,7 @@ async def picture(page: Page, shown: Sequence[Locator], file: Path) -> None:
 
 
 def keep(file: Path) -> None:
-    """A picture is small enough for the first page that strangers load; README.md gets it on demand."""
+    """Check that a screenshot is small enough for the README, and copy it on demand."""
     assert file.stat().st_size < MAX_BYTES
     if kept := os.environ.get("PICTURES"):
         shutil.copy(file, kept)
@@ -59,7 +59,7 @@ def keep(file: Path) -> None:
 async def test_an_answer_in_slack(
     program: Program, start_slack: StartSlack, tmp_path: Path, browser: Browser
 ) -> None:
-    """A thread: the question, the steps that the document lists, and the button of their page."""
+    """A thread: the question, the steps listed in the document, and the button of their page."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.rung = "full"
     program.environment = slack_settings(slack.api_url)
@@ -100,7 +100,7 @@ async def test_an_answer_in_teams(
         await playground.answered()
         await page.wait_for_timeout(1500)  # the welcome follows, and the chat scrolls
         answer, card = (page.locator(".fai-OutputCard").nth(place) for place in (0, 1))
-        beside = answer.locator("xpath=..")  # with its face
+        beside = answer.locator("xpath=..")  # with its avatar
         shown = [page.get_by_text(TEAMS_QUESTION).first, beside, card]
         await picture(page, shown, tmp_path / "teams.png")
 
@@ -108,7 +108,7 @@ async def test_an_answer_in_teams(
 @pytest.mark.long
 @pytest.mark.engine("chromium")
 async def test_the_page_of_a_source(program: Program, sop: Path, tmp_path: Path, browser: Browser) -> None:
-    """The quoted sentence marked on its page, below the tools of the document."""
+    """The quoted sentence is marked on its page, below the toolbar."""
     async with program.serving():
         program.drop("it", sop)
         await program.until_live("it", 1)

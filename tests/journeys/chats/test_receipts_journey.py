@@ -1,4 +1,4 @@
-"""Drop receipts of the whole program, behind a real Slack server and Microsoft's Agents Playground."""
+"""Drop receipts of the whole program, in a real Slack server and Microsoft's Agents Playground."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CANARY = "Zanzibarium"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, **settings: str) -> SlackDouble:
-    """Return a Slack server, and the settings by which the program finds it."""
+    """Start a Slack server and configure the program for it."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, **{"FOOTNOTE_RECEIPTS": "channel", **settings})
     return slack
@@ -33,7 +33,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
 async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
     program: Program, start_slack: StartSlack
 ) -> None:
-    """Shows that the receipt names file and pages, opens page 1, and offers questions that answer."""
+    """Shows that it names file and pages, opens page 1, and offers questions that can be answered."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", faq_pdf(), "backup-faq.pdf")
@@ -61,7 +61,7 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
 async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_return(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Shows that a folder's problem and its end reach the admins, and not the folder's own channel."""
+    """Shows that the folder's own channel is not notified."""
     slack = await serve_slack(
         program, start_slack, FOOTNOTE_ADMIN_CHANNEL=f"sl_{TEAM}_{HR}", FOOTNOTE_RECEIPTS="off"
     )
@@ -83,7 +83,7 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
 async def test_the_admins_channel_in_slack_hears_of_an_index_that_was_silent_for_a_minute_and_of_its_end(
     program: Program, start_slack: StartSlack, weaviate: RealWeaviate, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows one message of the outage, one of its end, and how both look."""
+    """A message when it lasted a minute and one when it ended, with screenshots."""
     slack = await serve_slack(
         program,
         start_slack,
@@ -118,7 +118,7 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
     browser: Browser,
     tmp_path: Path,
 ) -> None:
-    """Shows one message of the outage, one of its end, and how both look."""
+    """A message when it lasted a minute and one when it ended, with screenshots."""
     playground = await start_playground(f"{program.url}/api/messages")
     admins = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
     program.environment = {
@@ -148,7 +148,7 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
 async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
     program: Program, start_playground: StartPlayground
 ) -> None:
-    """Shows that a receipt waits for the channel's first question, and then appears there as a card."""
+    """Shows that the receipt is posted as a card after the channel's first question."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant

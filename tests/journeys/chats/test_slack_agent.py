@@ -1,4 +1,4 @@
-"""Footnote as an agent in Slack: answers that are streamed, and stopped."""
+"""Footnote as an agent in Slack: streaming and stopping answers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ STOPPED, LAST = "When do backups run?", "how often do backups run?"
 
 
 def claim(text: str) -> str:
-    """Return a sentence of a model, with a quote that stands in the document."""
+    """Return a model's claim with a quote from the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
 async def all_at_rest(agent: AgentSlack, count: int) -> bool:
-    """True if so many sessions were begun, and nobody is at work in any."""
+    """True if `count` sessions were started and none is working."""
     return list(agent.statuses.values()) == ["active"] * count
 
 
@@ -40,10 +40,10 @@ async def all_at_rest(agent: AgentSlack, count: int) -> bool:
 async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
     program: Program, start_slack: StartSlack, sop: Path, browser: Browser
 ) -> None:
-    """Sentence by sentence; in the end its words, sources and feedback are those of any answer.
+    """Streamed sentence by sentence; the final text, sources and feedback are those of any answer.
 
-    The stop button ends the next one, which says so; the model is hung up on, the session rests, and what is
-    asked next is answered.
+    The stop button ends the next answer, which says so: the model's connection is closed, the session is
+    active again, and the next question is answered.
     """
     slack = await start_slack("events", f"{program.url}/slack/events")
     seen, hung_up = asyncio.Event(), asyncio.Event()
@@ -92,7 +92,7 @@ async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
 
 
 def check_streamed(agent: AgentSlack, begun: dict[str, Any], answer: dict[str, Any]) -> None:
-    """The stream that was begun has become the answer."""
+    """Check that the stream has become the answer."""
     assert (answer["ts"], answer["thread_ts"]) == (begun["ts"], begun["thread_ts"])
     assert not agent.streams
     kinds = [block["type"] for block in answer["blocks"]]
@@ -102,7 +102,7 @@ def check_streamed(agent: AgentSlack, begun: dict[str, Any], answer: dict[str, A
 
 
 async def press_stop(program: Program, slack: SlackDouble, agent: AgentSlack, hung_up: asyncio.Event) -> None:
-    """Ask, stop the answer amid its stream, and ask again in its thread."""
+    """Ask, stop the answer while it streams, and ask again in its thread."""
     signed = Signed(slack.session, program.url, SECRET)
     root = await slack.say(IT, f"<@{BOT}> {STOPPED}")
     begun = await until(lambda: streamed_in(slack, root), log=lambda: program.log)
@@ -121,7 +121,7 @@ async def press_stop(program: Program, slack: SlackDouble, agent: AgentSlack, hu
 
 
 async def streamed_in(slack: SlackDouble, thread: str, words: str = "Daily.") -> dict[str, Any] | None:
-    """Return the bot's message of a thread that holds these words."""
+    """Return the bot's message in a thread with these words."""
     said = await slack.posted(IT, words) or []
     return next((one for one in said if one.get("thread_ts") == thread), None)
 

@@ -1,4 +1,4 @@
-"""``/footnote``, shared answers, edited and deleted questions: the whole program behind a Slack server."""
+"""``/footnote``, shared answers, edited and deleted questions: the whole program on a real Slack server."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ CANARY = "Zanzibarium"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, mode: str) -> SlackDouble:
-    """Return a Slack server, and the settings by which the program finds it."""
+    """Start a Slack server and configure the program for it."""
     slack = await start_slack(mode, f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, mode)
     return slack
 
 
 async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
-    """Alice types ``/footnote`` with this behind it."""
+    """Run ``/footnote`` with this text as Alice."""
     await slack.post("/_control/command", channel=channel, user=ALICE, command="/footnote", text=text)
 
 
@@ -46,9 +46,9 @@ async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
 async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
     program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
 ) -> None:
-    """Shows list, help and an answer, each for one person alone; a click shows the answer to all.
+    """List, help and answer are shown to one person; a click shares the answer.
 
-    An edited question is answered anew and a deleted one takes its answer along.
+    An edited question is answered again, a deleted one takes its answer with it.
     """
     slack = await serve_slack(program, start_slack, mode)
     async with program.serving():
@@ -86,18 +86,18 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
 
 
 async def answers(slack: SlackDouble, count: int) -> bool:
-    """True if so many private answers are there, each with its button."""
+    """True if this many private answers exist, each with its button."""
     return len(await slack.posted(IT, "share-answer") or ()) == count
 
 
 async def shared_answers(slack: SlackDouble) -> list[dict[str, Any]] | None:
-    """What the bot said to the whole channel."""
+    """Return the bot's messages to the whole channel."""
     said = await slack.posted(IT, "") or []
     return [message for message in said if message.get("subtype") != "ephemeral"] or None
 
 
 async def edit_and_delete(program: Program, slack: SlackDouble) -> None:
-    """In the same message; an edit that changes no word, and one of another message, do nothing."""
+    """Edit and delete a question; edits without new text and edits of other messages have no effect."""
     asked = await slack.say(IT, f"<@{BOT}> when do backups run?")
     other = await slack.say(IT, "has anybody seen my cup?")
     (first,) = await until(lambda: answered_in(slack, asked), log=lambda: program.log)
@@ -121,5 +121,4 @@ async def answered_in(slack: SlackDouble, thread: str) -> list[dict[str, Any]] |
 
 
 async def is_gone(slack: SlackDouble, ts: str) -> bool:
-    """True if a message of the channel was deleted."""
     return ts not in [message["ts"] for message in await slack.messages(IT)]

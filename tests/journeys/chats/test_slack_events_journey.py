@@ -1,4 +1,4 @@
-"""A workspace of a real Slack server over events: welcome, previews, verdicts, and a direct chat."""
+"""A workspace of a real Slack server over events: welcome, previews, feedback, and a direct chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 
 
 def click(channel: str, block: dict[str, Any], action: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """As Slack sends it for Alice."""
+    """Return the interaction that Slack sends for a click by Alice."""
     return {
         "type": "block_actions",
         "team": {"id": TEAM},
@@ -39,7 +39,7 @@ def click(channel: str, block: dict[str, Any], action: dict[str, Any], **more: A
 async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessions(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """A channel without documents, one whose answer is passed on and judged, and a direct chat."""
+    """Covers a channel without documents, one whose answer is shared and rated, and a direct chat."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     library = program.home / "policies"
     library.mkdir(parents=True)
@@ -63,7 +63,7 @@ async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessio
 
 
 async def welcome(program: Program, slack: SlackDouble, sop: Path) -> None:
-    """What is dropped into its new folder answers; others' joining welcomes nobody."""
+    """Check the welcome: files in the new folder are answered from; other members' joins trigger none."""
     signed = Signed(slack.session, program.url, SECRET)
     folder = program.home / "inbox" / f"sl_{TEAM}_{HR}"
     assert await signed.send(joined(IT, "Ev1", user=ALICE)) == 200
@@ -82,7 +82,7 @@ async def welcome(program: Program, slack: SlackDouble, sop: Path) -> None:
 
 
 async def pass_on(program: Program, slack: SlackDouble, agent: AgentSlack, answer: dict[str, Any]) -> None:
-    """A source is previewed where its answer was given; in another channel and a direct chat it is not."""
+    """Check that a source is previewed in its answer's channel, and in no other channel or direct chat."""
     signed = Signed(slack.session, program.url, SECRET)
     sources = next(block for block in answer["blocks"] if block.get("block_id") == "sources")
     url = sources["elements"][0]["url"]
@@ -99,7 +99,7 @@ async def pass_on(program: Program, slack: SlackDouble, agent: AgentSlack, answe
 
 
 async def judge(program: Program, slack: SlackDouble, answer: dict[str, Any]) -> None:
-    """Thumb, reason and page, "Why?", new links by a click; another channel's click says nothing."""
+    """Check thumb, reason and page, "Why?", and renewed links; a click from another channel has no effect."""
     signed = Signed(slack.session, program.url, SECRET)
     thumbs, whys = [one for one in answer["blocks"] if one.get("block_id", "").startswith("feedback:")]
     bad = {"action_id": "feedback", **thumbs["elements"][0]["negative_button"]}
@@ -125,8 +125,10 @@ async def judge(program: Program, slack: SlackDouble, answer: dict[str, Any]) ->
 
 
 async def ask_directly(program: Program, slack: SlackDouble, agent: AgentSlack) -> None:
-    """Prompts when a direct chat's tab is opened; a session from each question to its answer, which is named
-    after it; a reply below an answer leans on that one, and is answered there."""
+    """Check direct chats: prompts when the tab is opened, and a session per question, named after it.
+
+    A reply below an answer refers to that one, and is answered there.
+    """
     signed = Signed(slack.session, program.url, SECRET)
     direct = await slack.open_dm()
     opened = envelope("EvO1", type="app_home_opened", user=ALICE, channel=direct, tab="messages")
@@ -158,10 +160,10 @@ async def answered_below(slack: SlackDouble, chat: str, thread: str) -> dict[str
 
 
 async def called(agent: AgentSlack, method: str) -> list[dict[str, Any]] | None:
-    """Calls of a method, once there are some."""
+    """Return the calls of a method, or None."""
     return agent.called(method) or None
 
 
 async def whispers(slack: SlackDouble, words: str) -> bool:
-    """True if something with these words was said to one person alone."""
+    """True if an ephemeral message with these words was posted."""
     return words in json.dumps(await slack.log(), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The App Home by the whole program behind a real Slack server."""
+"""App Home of the whole program on a real Slack server."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ BOARD = "C0BOARD01"
 
 
 async def homes(slack: SlackDouble) -> list[dict[str, Any]] | None:
-    """What was published, oldest first."""
+    """Return the published views, oldest first."""
     calls = [entry for entry in await slack.log() if entry["summary"] == "views.publish"]
     return calls or None
 
 
 def first_question(view: dict[str, Any], channel: str) -> dict[str, Any]:
-    """Alice clicks the first question that her home shows of a channel; the double sends no such click."""
+    """Return Alice's click on the first question of a channel, which the double does not send."""
     block = next(one for one in view["blocks"] if one.get("block_id") == f"ask:1:sl_{TEAM}_{channel}")
     action = {name: block["accessory"][name] for name in ("action_id", "value")}
     return {
@@ -56,9 +56,10 @@ def first_question(view: dict[str, Any], channel: str) -> dict[str, Any]:
 async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_there_as_recent(
     program: Program, start_slack: StartSlack, browser: Browser
 ) -> None:
-    """One click, repeated as Slack does, is one answer, from the channel's documents alone, with feedback.
+    """A click, delivered twice, gives one answer from the channel's documents only, with feedback.
 
-    The home shows documents, news and help; a channel that Slack does not list is not there.
+    The question becomes a recent one; the home shows documents, news and help, and no channel that Slack does
+    not list.
     """
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events")

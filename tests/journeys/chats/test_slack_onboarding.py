@@ -1,4 +1,4 @@
-"""Footnote is added to channels of a real Slack server: the welcome, its questions, the channel's name."""
+"""Footnote is added to channels of a real Slack server: welcome, sample questions, channel name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
-    """Return a Slack server over HTTP, and the settings by which the program finds it."""
+    """Start a Slack server over HTTP and configure the program for it."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events")
     return slack
@@ -32,7 +32,7 @@ async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
 async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_a_click_asks(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows the list, the buttons, and the answer in the welcome's thread; repeats and a restart add none."""
+    """Document list, buttons, and an answer in the welcome's thread; repeats and a restart add none."""
     slack = await serve_slack(program, start_slack)
     signed = Signed(slack.session, program.url, SECRET)
     async with program.serving():

@@ -1,4 +1,4 @@
-"""Replies in a thread that Footnote answers in, by the whole program behind a real Slack server."""
+"""Follow-ups in a thread, by the whole program on a real Slack server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 async def test_a_thread_of_ours_is_known_after_a_restart_and_follow_ups_can_be_off(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Shows that SQL knows the thread, not the process; with the setting off a mention is needed again."""
+    """Shows that threads are stored in SQL; with follow-ups off a mention is needed again."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events")
     async with program.serving():

@@ -1,4 +1,4 @@
-"""One app in two workspaces: the whole program, from the first click to the day one of them removes it."""
+"""An app in two workspaces: the whole program, from installation to removal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.long
 
 
 async def answers(slack: OAuthSlack, team: str, count: int) -> list[str] | None:
-    """What was written over placeholders with a workspace's token, once there are so many."""
+    """Return the texts of placeholder updates with a workspace's token, once there are `count`."""
     found = [str(body.get("text")) for body in slack.called("chat.update", team)]
     return found if len(found) >= count else None
 
 
 async def test_two_workspaces_have_the_app_until_one_removes_it(program: Program) -> None:
-    """Each is answered from its own documents with its own token; tokens stand in no file and no log."""
+    """Each is answered from its own documents with its own token; no token is in any file or log."""
     async with (
         oauth_slack() as slack,
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
     ):
-        slack.lifetime = 60  # so that each use renews
+        slack.lifetime = 60  # so that each use renews it
         program.environment = {
             "SLACK_CLIENT_ID": CLIENT_ID,
             "SLACK_CLIENT_SECRET": CLIENT_SECRET,

@@ -1,4 +1,4 @@
-"""The message extension with the whole program, used in the Agents Playground in a browser."""
+"""The message extension of the whole program, used in the Agents Playground in a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANNELS = {GENERAL: "IT - General", OPERATIONS: "IT - Operations"}
 
 
 async def ask(page: Page, channel: str, question: str, seen: Path | None = None) -> None:
-    """Open the extension in the box of a channel, and ask; ``seen``: where to keep how it looks."""
+    """Open the extension in a channel's compose box and ask; ``seen``: path of a screenshot."""
     await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
     await page.get_by_label("Trigger Message Extension App").last.click()
     await page.get_by_role("menuitem", name="Action Command").click()
@@ -30,7 +30,7 @@ async def ask(page: Page, channel: str, question: str, seen: Path | None = None)
 
 
 async def until_shown(page: Page, wanted: Locator) -> None:
-    """Wait for what an answer shows; one that takes longer than Teams waits has a button that asks again."""
+    """Wait for an answer; one that exceeds the Teams timeout has a button to fetch it again."""
     again = page.get_by_role("button", name=WORDS.compose_show, exact=True)
     for _ in range(10):
         await wanted.or_(again).first.wait_for()
@@ -47,7 +47,7 @@ async def until_shown(page: Page, wanted: Locator) -> None:
 async def test_a_question_in_the_message_box_is_answered_there_from_its_own_channel(
     program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    """Seen in the browser: the dialog, the answer's card in the box, and the message once it is sent."""
+    """Checked in the browser: the dialog, the answer's card in the box, and the sent message."""
     playground: Playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     operations, general = (ChannelKey(Platform.TEAMS, TENANT, one).tenant for one in (OPERATIONS, GENERAL))

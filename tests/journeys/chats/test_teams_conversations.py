@@ -25,7 +25,7 @@ LEANING = WORDS.understood(question="how often are they tested (backups run)?")
 
 
 def name_library(program: Program, document: Path) -> None:
-    """A library for direct chats, with one document."""
+    """Configure a library with one document for direct chats."""
     place = program.home / "policies"
     place.mkdir(parents=True)
     (place / document.name).write_bytes(document.read_bytes())
@@ -39,7 +39,7 @@ def name_library(program: Program, document: Path) -> None:
 async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
     program: Program, start_playground: StartPlayground, browser: Browser, tmp_path: Path
 ) -> None:
-    """Seen in the browser: the welcome with questions to try, a click on one, its answer, and a follow-up."""
+    """Checked in the browser: the welcome with suggestions, a click on one, its answer, and a follow-up."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = DEVELOPMENT
     (tmp_path / "backups.pdf").write_bytes(faq_pdf())
@@ -70,7 +70,7 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
 async def test_a_group_chat_is_one_running_conversation(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """A follow-up leans on what was said before."""
+    """A follow-up refers to the previous question without a thread."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = DEVELOPMENT
     channel = ChannelKey(Platform.TEAMS, TENANT, GROUP).tenant
@@ -84,12 +84,12 @@ async def test_a_group_chat_is_one_running_conversation(
 
 
 def claim(text: str) -> str:
-    """Return a sentence of a model, with a quote that stands in the document."""
+    """Return a model's claim with a quote from the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
 def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
-    """What the bot sent of its streams of this kind."""
+    """Return the bot's activities of this stream type."""
     sent = [call["request"]["body"] for call in playground.calls()]
     return [one for one in sent for info in one.get("entities", ()) if info.get("streamType") == kind]
 
@@ -100,7 +100,7 @@ def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
 async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
     program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    """Killed while half of it is streamed, the next start ends the stream with all of it, and one card."""
+    """Killed halfway, the next start completes the stream and posts one card."""
     playground = await start_playground(f"{program.url}/api/messages")
     name_library(program, sop)
     has_recovered = asyncio.Event()

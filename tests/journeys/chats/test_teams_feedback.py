@@ -1,4 +1,4 @@
-"""A person in Microsoft's Agents Playground says how an answer was, and asks why it came out so."""
+"""Feedback and "Why?" in Microsoft's Agents Playground."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIBRARY = "library/policies"
 
 
 def from_user(playground: Playground, conversation: str, **fields: Any) -> dict[str, Any]:
-    """Return an activity of the Playground's user, with the tenant where an invoke has it."""
+    """Return an activity of the Playground's user, with the tenant where invokes have it."""
     kind = "personal" if conversation == PERSONAL else "channel"
     return {
         "id": f"{conversation}-{len(json.dumps(fields))}",
@@ -35,14 +35,14 @@ def from_user(playground: Playground, conversation: str, **fields: Any) -> dict[
 
 
 def thumb(message: str, reaction: str = "dislike", words: str = "") -> dict[str, Any]:
-    """What Teams sends for its own buttons."""
+    """Return the invoke of Teams' own feedback buttons."""
     said = {"reaction": reaction, "feedback": json.dumps({"feedbackText": words})}
     value = {"actionName": "feedback", "actionValue": said}
     return {"type": "invoke", "name": "message/submitAction", "replyToId": message, "value": value}
 
 
 async def invoked(program: Program, activity: dict[str, Any]) -> tuple[int, str]:
-    """Status and body that Teams gets for an invoke."""
+    """Return status and body of an invoke's response."""
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{program.url}/api/messages", json=activity) as response,
@@ -51,7 +51,7 @@ async def invoked(program: Program, activity: dict[str, Any]) -> tuple[int, str]
 
 
 async def said_in(playground: Playground, conversation: str, words: str) -> list[dict[str, Any]] | None:
-    """The bot's messages in a conversation that hold these words, with their ids; None: there is none."""
+    """Return the bot's messages in a conversation with these words and their ids, or None."""
     found = []
     for call in playground.calls():
         body = call["request"]["body"]
@@ -65,7 +65,7 @@ async def said_in(playground: Playground, conversation: str, words: str) -> list
 async def test_feedback_of_a_channels_answer_becomes_a_case(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """A thumb with words, new links for one person; neither another chat nor a made-up id says anything."""
+    """A thumb with a comment and renewed links for one person; another chat or a forged id has no effect."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
@@ -102,7 +102,7 @@ async def test_feedback_of_a_channels_answer_becomes_a_case(
 async def test_a_personal_chat_offers_reasons_and_says_why(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """A thumb down is followed by reasons and pages, "Why?" by the passages: for this person alone."""
+    """A thumb down offers reasons and pages, "Why?" shows the passages: both to this person only."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     place = program.home / "policies"

@@ -1,4 +1,4 @@
-"""PDFs are uploaded in a channel of a real Slack server and in Teams: receipt, answer, refusals, removal."""
+"""Uploads in a channel of a real Slack server and in Teams: receipt, answer, refusals, removal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEARCHED = "12 days of paid leave"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, **others: str) -> SlackDouble:
-    """A Slack server, and the settings by which the program finds it and takes files of one channel."""
+    """Start a Slack server and configure the program for it, with uploads in one channel."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(
         slack.api_url, "events", **{"FOOTNOTE_UPLOADS": CHANNEL, "FOOTNOTE_UPLOAD_FILES": "2", **others}
@@ -41,7 +41,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **others: str) 
 async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows file, receipt below it, answer, a stranger's try to remove it, and that it is found no more."""
+    """Covers file, receipt, answer, and another user's attempt to remove it."""
     slack = await serve_slack(program, start_slack)
     folder = program.home / "inbox" / CHANNEL / "uploads"
     async with program.serving():
@@ -77,9 +77,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
         empty = WORDS.empty_named_channel(channel="#it-ops")
         await until(lambda: slack.posted(IT, empty), log=lambda: program.log)
         assert len(await slack.posted(IT, SEARCHED) or ()) == 1
-        await slack.upload(
-            IT, NAME, POLICY, f"<@{BOT}> {QUESTION}"
-        )  # the same bytes come back with a receipt
+        await slack.upload(IT, NAME, POLICY, f"<@{BOT}> {QUESTION}")  # the same bytes again get a receipt
         await until(lambda: _are(slack, "1 page", 2), log=lambda: program.log)
         await until(lambda: _are(slack, SEARCHED, 2), log=lambda: program.log)
     audit = program.run("audit")
@@ -92,7 +90,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
 async def test_what_is_not_taken_is_said_once_and_elsewhere_nothing_is_said(
     program: Program, start_slack: StartSlack
 ) -> None:
-    """Shows an empty file, no PDF, one too many, the same bytes; silence where files are not taken."""
+    """Covers an empty file, no PDF, one over the quota, a duplicate; silence in channels without uploads."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
         await slack.upload(HR, "secret.pdf", POLICY)
@@ -124,7 +122,7 @@ async def _are(slack: SlackDouble, words: str, count: int) -> bool:
 
 @pytest.fixture
 async def file_host() -> AsyncIterator[str]:
-    """What stands for SharePoint: the address of the policy, whatever it is called there."""
+    """A fake of SharePoint: URL of the policy under any name."""
 
     async def give(request: web.Request) -> web.Response:
         return web.Response(body=POLICY)
@@ -136,7 +134,7 @@ async def file_host() -> AsyncIterator[str]:
 
 
 def sent(playground: Playground, name: str, url: str, text: str = "", person: str = "20") -> dict[str, Any]:
-    """What Teams sends when somebody gives the bot a file in a personal chat; without a name, words alone."""
+    """Return the activity of a file sent in a personal chat; without a name, of text only."""
     content = {"downloadUrl": url, "uniqueId": f"id-{name}", "fileType": name.rpartition(".")[2]}
     kind = "application/vnd.microsoft.teams.file.download.info"
     file = {"contentType": kind, "name": name, "content": content}
@@ -164,7 +162,7 @@ async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until
     sop: Path,
     browser: Browser,
 ) -> None:
-    """Shows receipt, answer, a refusal by name, another's try to remove it, and a question beside a file."""
+    """Covers receipt, answer, refusal, another user's attempt to remove it, and a question with a file."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_UPLOADS": "library"}
     place = program.home / "policies"

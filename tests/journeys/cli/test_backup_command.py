@@ -1,4 +1,4 @@
-"""``footnote backup`` beside a running service, and ``restore`` to the other engines and back, by S3."""
+"""``footnote backup`` with a running service, and ``restore`` to the other engines and back, over S3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTIONS = ("How often are backups tested?", "Who approves remote work?", "How 
 
 
 def answers(program: Program) -> list[tuple[Any, ...]]:
-    """What is said, and what is cited where."""
+    """Return state and citations of all answers."""
     found = []
     for question in QUESTIONS:
         answer = program.ask(question, "it")
@@ -28,7 +28,7 @@ def answers(program: Program) -> list[tuple[Any, ...]]:
 
 
 async def opened(program: Program, link: str) -> tuple[int, str]:
-    """Status and page of a link, asked of this home's own service."""
+    """Return status and page of a link, requested from this home's own service."""
     url = program.url + link[link.index("/v/") :]
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         return response.status, await response.text()
@@ -39,7 +39,7 @@ async def opened(program: Program, link: str) -> tuple[int, str]:
 async def test_a_home_moves_to_the_other_engines_and_back(
     program: Program, tmp_path: Path, postgres_url: str, s3_server: RealS3
 ) -> None:
-    """Shows the same answers, quotes and boxes three times, and that the first home's link opens in each."""
+    """Shows equal answers, quotes and boxes three times, and that the first home's link opens in each."""
     place = s3_server.place()
     account = {name.upper(): value for name, value in s3_server.settings.items()}
     for sample in sorted(SAMPLES.glob("*.pdf")):

@@ -1,4 +1,4 @@
-"""A home whose PDFs and readings lie in S3: read, asked, cut off and moved there, by the command line."""
+"""A home with its PDFs and readings in S3: reading, answering, outage and migration, by command line."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ pytestmark = [pytest.mark.engine("s3"), pytest.mark.long]
 
 
 def settings(server: RealS3, location: str) -> dict[str, str]:
-    """What chooses the bucket."""
+    """Return the settings of the bucket."""
     account = {name.upper(): value for name, value in server.settings.items()}
     return {"FOOTNOTE_BLOBS": location, **account}
 
 
 def forget(program: Program) -> None:
-    """The machine's disk is another one."""
+    """Delete all local copies, as on another machine."""
     for name in ("blobs", "readings", "images"):
         shutil.rmtree(program.home / name, ignore_errors=True)
 
 
 def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_server: RealS3) -> None:
-    """Shows reading into S3, an answer on an empty disk, one without the store, and what doctor says."""
+    """Covers reading into S3, an answer on an empty disk, one without the store, and doctor."""
     bucket = s3_server.place()
     program.environment |= settings(s3_server, bucket.location)
     read = program.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full")
@@ -56,7 +56,7 @@ def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_se
 
 
 async def test_a_page_that_was_drawn_once_needs_no_pdf(program: Program, s3_server: RealS3) -> None:
-    """Shows a page on another disk: its picture comes from the store, where the first opening put it."""
+    """Shows that another machine gets the page image from the store."""
     bucket = s3_server.place()
     program.environment |= settings(s3_server, bucket.location)
     read = program.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full")
@@ -69,7 +69,7 @@ async def test_a_page_that_was_drawn_once_needs_no_pdf(program: Program, s3_serv
 
 
 async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
-    """Return a page as a machine serves it that starts now, which ends when the bucket has it."""
+    """Return a page image from a newly started service, which ends once the store has the image."""
     async with program.serving(), aiohttp.ClientSession() as session:
         async with session.get(f"{program.url}{link}/p/2@1x") as reply:
             assert (reply.status, reply.content_type.partition("/")[0]) == (200, "image")
@@ -83,7 +83,7 @@ async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
 
 
 def test_a_home_moves_into_a_store_by_itself(with_samples: Program, s3_server: RealS3) -> None:
-    """Shows that a comparison sends what lies on the disk, and that no home goes back by chance."""
+    """Shows that local files are uploaded, and that a home does not silently revert to disk."""
     program, bucket = with_samples, s3_server.place()
     documents = len(program.documents("it"))
     program.environment |= settings(s3_server, bucket.location)

@@ -1,4 +1,4 @@
-"""The command line as other programs drive it: JSON lines, exit statuses, results apart from progress."""
+"""The command line for scripts: JSON lines, exit statuses, results separate from progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from samples.pictures import picture_pdf
 
 
 def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Program) -> None:
-    """Unwatched: read once, and the same again is no work."""
+    """Reads once; an unchanged folder is no work."""
     before = with_samples.documents("it")
     assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
     assert with_samples.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
@@ -23,7 +23,7 @@ def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Progr
 
 @pytest.mark.long
 def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
-    """Nothing of a scan answers before OCR read it: ``ingest`` says so and ends, or waits when told to."""
+    """Without OCR a scan is not live: ``ingest`` says so and ends, or waits on request."""
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(picture_pdf("The marzipan cupboard is opened by two people."))
     ended = program.run("ingest", str(scan), "--channel", "it")
@@ -37,7 +37,7 @@ def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tm
 
 
 def test_a_document_line_has_every_key(with_samples: Program) -> None:
-    """Metadata is what the document prints of itself, and null where it prints nothing."""
+    """Metadata is what the document prints, and null otherwise."""
     (document,) = [one for one in with_samples.documents("it") if "IT-04" in one["file"]]
     keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
     assert set(document) == keys
@@ -58,7 +58,7 @@ def test_a_document_line_has_every_key(with_samples: Program) -> None:
 
 
 def test_what_needs_no_search_is_answered_without_sources(with_samples: Program) -> None:
-    """The list, what is new, whether one is there, and a closing, of one channel and in two languages."""
+    """Document list, news, existence of a document, and a closing, in one channel and two languages."""
     listed = with_samples.ask("Which documents do you know?", "it")
     assert listed["text"].startswith("I know 2 documents in this channel:\n• ")
     name = "Backup and Restore (SOP-IT-04-Backup-and-Restore.pdf)"
@@ -73,7 +73,7 @@ def test_what_needs_no_search_is_answered_without_sources(with_samples: Program)
 
 
 def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tmp_path: Path) -> None:
-    """``--where`` narrows listing and answers by what documents say of themselves; a wrong field is named."""
+    """``--where`` filters listing and answers; a wrong field is reported."""
     listed = with_samples.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
     assert [json.loads(line)["metadata"]["sop_id"] for line in listed.splitlines()] == ["SOP-IT-04"]
     asked = ("ask", "When do backups run?", "--channel", "it", "--json", "--where")
@@ -103,7 +103,7 @@ def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tm
 
 
 def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> None:
-    """The word holds over what is printed, shows where each value comes from, and can be undone."""
+    """A correction overrides the printed value, the source of each value is shown, and it can be undone."""
     file = "SOP-IT-04-Backup-and-Restore.pdf"
     about = ("metadata", file, "--channel", "it")
     assert "sop_id         SOP-IT-04  (page 1)" in with_samples.run(*about).stdout
@@ -125,7 +125,7 @@ def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> N
 def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
     program: Program, tmp_path: Path
 ) -> None:
-    """A file in no channel's folder is skipped by name; a broken one ends in status 1, the rest answers."""
+    """A file outside any folder is skipped and named; a broken one gives status 1, the rest is live."""
     for folder, word in (("legal", "notary"), ("sales", "discount")):
         (tmp_path / "root" / folder).mkdir(parents=True)
         (tmp_path / "root" / folder / "a.pdf").write_bytes(pdf(f"The {word} rule is number 7."))
@@ -143,7 +143,7 @@ def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
 
 
 def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tmp_path: Path) -> None:
-    """Answered, unknown, malformed in every way, too long: as many out as in."""
+    """Answered, unknown, malformed in every way, too long: one line out per line in."""
     questions = tmp_path / "questions.jsonl"
     lines = [
         '{"id": "a", "question": "When do backups run?", "channel": "it"}',
@@ -176,7 +176,7 @@ def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tm
 
 @pytest.mark.long
 def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: Path) -> None:
-    """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
+    """A follow-up is rewritten as a standalone question, by command or batch, in its own thread."""
     asked = ("--channel", "it", "--thread", "mine", "--json")
     first = json.loads(with_samples.run("ask", "When do backups run?", *asked).stdout)
     assert (first["state"], first.get("standalone")) == ("passages", None)
@@ -220,7 +220,7 @@ def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: 
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, arguments: tuple[str, ...]) -> None:
-    """An unknown channel is wrong usage too; nothing is made."""
+    """An unknown channel counts as wrong usage; no home is created."""
     ended = program.run(*arguments)
     assert ended.returncode == 2
     assert ended.stdout == ""
@@ -245,7 +245,7 @@ def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, argumen
 def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
     program: Program, arguments: tuple[str, ...]
 ) -> None:
-    """Shows that a command in the wrong place leaves no empty database there, and names the way out."""
+    """Shows that a command in the wrong folder creates no database there, and names the way out."""
     ended = program.run(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "footnote serve" in ended.stderr
@@ -253,7 +253,7 @@ def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
 
 
 def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Program, tmp_path: Path) -> None:
-    """Shows that every line still gets one, as for a channel that nobody knows."""
+    """Shows that every line gets a reply, as for an unknown channel."""
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": 1, "question": "When?", "channel": "it"}\n{broken\n')
     ended = program.run("ask", "--questions", str(questions), "--json")
@@ -264,7 +264,7 @@ def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Progr
 
 @pytest.mark.long
 def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Program, tmp_path: Path) -> None:
-    """Shows that --channel can be left out while there is no choice, and that a choice is told by name."""
+    """Shows that several channels are listed by name in the error."""
     (tmp_path / "plum.pdf").write_bytes(pdf("The plum costs 3 crowns."))
     listed = with_samples.run("documents", "--json")
     assert {json.loads(line)["channel"] for line in listed.stdout.splitlines()} == {"it"}
@@ -278,7 +278,7 @@ def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Progra
 
 
 def test_the_version_and_the_commands_are_told(program: Program) -> None:
-    """Shows ``--version``, and that ``footnote`` alone lists what there is."""
+    """Covers ``--version``, and ``footnote`` alone."""
     assert program.run("--version").stdout == f"footnote {version('footnote-bot')}\n"
     alone = program.run()
     assert alone.returncode == 2
@@ -287,7 +287,7 @@ def test_the_version_and_the_commands_are_told(program: Program) -> None:
 
 
 def test_an_unknown_setting_is_refused(program: Program) -> None:
-    """A mistyped variable is a sentence, not a silent default."""
+    """A mistyped variable is an error, not a silent default."""
     program.environment["FOOTNOTE_PROT"] = "80"
     ended = program.run("channels")
     assert ended.returncode == 2
@@ -296,9 +296,9 @@ def test_an_unknown_setting_is_refused(program: Program) -> None:
 
 @pytest.mark.long
 def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path) -> None:
-    """A channel fed from two folders: each cited page is reachable under its own link.
+    """A channel fed from two folders: each cited page has its own link.
 
-    ``passages`` holds the candidates in final order, at least twenty when there are so many.
+    ``passages`` holds the candidates in final order, at least twenty if there are as many.
     """
     rules = [f"Rule {number}: depot number {number} closes at {number % 12} o'clock." for number in range(40)]
     for folder, city, more in (("north", "Bern", []), ("south", "Rome", rules)):
@@ -317,7 +317,7 @@ def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path)
 
 
 def test_a_start_on_a_full_disk_says_so(program: Program) -> None:
-    """By its name, not as an unexpected failure; /dev/full takes no byte, as a full disk."""
+    """Named in the message, not an unexpected error; /dev/full refuses every byte, like a full disk."""
     program.home.mkdir(parents=True, exist_ok=True)
     (program.home / "serve.new").symlink_to("/dev/full")
     ended = program.run("serve", "--port", str(program.port))

@@ -1,4 +1,4 @@
-"""``footnote doctor`` on whole installations with real servers, beside a running ``serve`` and without."""
+"""``footnote doctor`` on whole installations with real servers, with and without a running ``serve``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 
 def lines(program: Program, *names: str) -> dict[str, dict[str, Any]]:
-    """Return the report, by name; of several lines of one name the worst."""
+    """Return the report by name; of several results with one name the worst."""
     ended = program.run("doctor", "--json", *names)
     found = [json.loads(line) for line in ended.stdout.splitlines()]
     assert found, ended.stderr
@@ -38,7 +38,7 @@ def lines(program: Program, *names: str) -> dict[str, dict[str, Any]]:
 
 
 async def test_a_running_installation_is_well(with_samples: Program) -> None:
-    """Shows every line of a home that serves, its metrics, and a tenant's file that is lost under it."""
+    """Covers every check of a serving home, its metrics, and a tenant file lost at runtime."""
     program = with_samples
     elsewhere = f"127.0.0.1:{free_port()}"
     program.environment["FOOTNOTE_METRICS_LISTEN"] = elsewhere
@@ -64,7 +64,7 @@ async def test_a_running_installation_is_well(with_samples: Program) -> None:
 async def test_slack_and_a_certificate_are_looked_at(
     with_samples: Program, start_slack: StartSlack, tmp_path: Path
 ) -> None:
-    """Shows the double's own answer to the token, and a certificate that ends within days."""
+    """Covers the double's reply to the token, and a certificate that expires within days."""
     slack = await start_slack("socket", "")
     program = with_samples
     program.environment |= slack_settings(slack.api_url)
@@ -80,7 +80,7 @@ async def test_slack_and_a_certificate_are_looked_at(
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
     await site.start()
     try:
-        port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr] # it listens
+        port = site._server.sockets[0].getsockname()[1]  # it is listening
         program.environment["FOOTNOTE_PUBLIC_URL"] = f"https://127.0.0.1:{port}"
         assert "not trusted" in (await in_thread(program, "tls"))["tls"]["text"]
         program.environment["SSL_CERT_FILE"] = str(tmp_path / "cert.pem")
@@ -91,12 +91,12 @@ async def test_slack_and_a_certificate_are_looked_at(
 
 
 async def in_thread(program: Program, *names: str) -> dict[str, dict[str, Any]]:
-    """Return the report, while servers of this process answer."""
+    """Return the report without blocking servers of this process."""
     return await asyncio.to_thread(lines, program, *names)
 
 
 def make_certificate(days: int) -> tuple[bytes, bytes]:
-    """Return a key, and a certificate for 127.0.0.1 that it signed itself."""
+    """Return a key and a self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
@@ -115,7 +115,7 @@ def make_certificate(days: int) -> tuple[bytes, bytes]:
 
 @pytest.mark.engine("weaviate")
 def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate, sop: Path) -> None:
-    """Shows version and nodes of a real server, what is published there, and a refused key."""
+    """Covers version and nodes of a real server, its publications, and a refused key."""
     program.environment |= weaviate.settings
     assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
     report = lines(program, "index", "contents")
@@ -126,7 +126,7 @@ def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate
 
 @pytest.mark.engine("postgres")
 def test_a_postgresql_server_is_looked_at(program: Program, postgres_url: str) -> None:
-    """Shows a database that no release was started on, its version and clock once one was, and none."""
+    """Covers an empty database, version and clock of a migrated one, and a missing one."""
     program.environment["DATABASE_URL"] = postgres_url
     told = lines(program, "sql")["sql"]
     assert (told["state"], "revision none" in told["text"]) == ("fail", True)

@@ -1,4 +1,4 @@
-"""``footnote erase``, beside a running service and without one: no byte of a document or a channel stays."""
+"""``footnote erase`` with and without a running service: no byte of a document or channel is left."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SECONDS = 60
 
 
 def drop(program: Program, word: str) -> None:
-    """A PDF whose text and name hold a word."""
+    """Drop a PDF with a word in its text and name."""
     pages = [[f"The {word} sleeps in the northern hangar.", "It is fed at nine in the morning."]]
     program.drop("it", make_pdf(pages), f"{word}.pdf")
 
 
 def places(program: Program, word: str) -> list[str]:
-    """Return every file of the home that holds a word, or is called by it."""
+    """Return every file of the home with a word in its content or name."""
     return sorted(
         str(file.relative_to(program.home))
         for file in program.home.rglob("*")
@@ -36,7 +36,7 @@ def places(program: Program, word: str) -> list[str]:
 async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
     any_program: Program, record_property: Callable[[str, object], None]
 ) -> None:
-    """Shows the refusal while the file is there, 0 bytes within a minute after, and no word in the audit."""
+    """Refused while the file exists; 0 bytes within a minute afterwards, and no word in the audit log."""
     program, took = any_program, dict[str, float]()
     drop(program, CANARY)
     drop(program, NEIGHBOUR)
@@ -91,7 +91,7 @@ async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
         took["channel"] = time.monotonic() - started
         assert gone.returncode == 0, gone.stderr
         assert places(program, CANARY) + places(program, NEIGHBOUR) == []
-        # Under the same name a channel begins anew, and knows nothing of the other one.
+        # A new channel of the same name knows nothing of the old one.
         drop(program, "ibexlantern")
         await program.until_live("it", 1, "full")
         assert NEIGHBOUR not in program.ask("Where does the ibexlantern sleep?", "it")["text"]

@@ -1,4 +1,4 @@
-"""An admin's hands on the command line: folders, deletions and their undoing, dry runs, progress."""
+"""Admin commands: folders, deletions and undoing them, dry runs, progress."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ QUESTION = r"Delete them\?"
 
 
 def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
-    """What a command prints as JSON lines."""
+    """Return the JSON lines that a command prints."""
     return [json.loads(line) for line in program.run(*arguments, "--json").stdout.splitlines()]
 
 
 async def until_so(is_so: Callable[[], bool]) -> None:
-    """Wait for what other processes do, asked beside the event loop."""
+    """Poll in a thread for effects of other processes."""
     await until(partial(asyncio.to_thread, is_so), every=BY_COMMAND)
 
 
 def states(program: Program, channel: str) -> dict[str, str]:
-    """State of each file of a channel."""
+    """Return the state of each file of a channel."""
     return {one["file"]: one["state"] for one in program.documents(channel)}
 
 
 def contents(home: Path) -> dict[str, bytes]:
-    """Return every file below a home, byte by byte."""
+    """Return the contents of all files below a home."""
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
 async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Program, tmp_path: Path) -> None:
-    """Three channels of one service: progress in three views, deletions that are asked about, an undoing."""
+    """Three channels of a service: progress in three views, pending deletions, and a recovery."""
     program.environment |= {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
     samples = [program.drop("it", sample) for sample in SAMPLES.glob("*.pdf")]
     program.drop("it", b"<html>not a pdf</html>", "page.pdf")
@@ -68,7 +68,7 @@ async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Progr
 
 
 async def check_progress(program: Program) -> None:
-    """When all is done, command line, console and log say how many files and pages are on which rung."""
+    """Check that command line, console and log agree on files and pages per rung."""
     ended = await asyncio.to_thread(
         program.run, "ingest", str(program.home / "inbox" / "it"), "--channel", "it", "--wait", "full"
     )
@@ -85,7 +85,7 @@ async def check_progress(program: Program) -> None:
 
 
 async def console_progress(program: Program) -> dict[str, Any]:
-    """What the console's page is told."""
+    """Return the progress sent to the console's page."""
     async with aiohttp.ClientSession(headers=program.console_headers) as session:
         async with session.get(f"{program.url}/console/channels") as response:
             (channel,) = (await response.json())["channels"]
@@ -95,9 +95,9 @@ async def console_progress(program: Program) -> dict[str, Any]:
 
 
 async def approve(program: Program) -> None:
-    """Two of three files vanish: nothing goes before a yes, and no more than the two after it.
+    """Delete two of three files: none is deleted before approval, and only these two after it.
 
-    Ctrl-C and the end of input end the question at once, without a fault.
+    Ctrl-C and end of input cancel the prompt without an error.
     """
 
     def asked() -> dict[str, dict[str, Any]]:
@@ -122,7 +122,7 @@ async def approve(program: Program) -> None:
 
 
 def refuse_on_terminal(program: Program, number: str) -> None:
-    """Answer the question by Ctrl-C, then by the end of input."""
+    """Answer the prompt by Ctrl-C, then by end of input."""
     with on_terminal(program, "folders", "approve", number) as terminal:
         terminal.until(QUESTION)
         terminal.interrupt()
@@ -135,7 +135,7 @@ def refuse_on_terminal(program: Program, number: str) -> None:
 
 
 def allow_on_terminal(program: Program, number: str) -> None:
-    """Answer the question by yes."""
+    """Answer the prompt with yes."""
     with on_terminal(program, "folders", "approve", number) as terminal:
         terminal.until(QUESTION)
         terminal.type("yes\n")
@@ -144,7 +144,7 @@ def allow_on_terminal(program: Program, number: str) -> None:
 
 
 async def save_and_put_back(program: Program, place: Path, data: bytes, saved: Path) -> None:
-    """The saved file holds the very bytes; no watched folder is written into; dropping it back undoes."""
+    """Recover a deleted file, never into a watched folder, and restore it by dropping it again."""
     await until_so(lambda: states(program, "nuts")[place.name] == "deleted")
     (deleted,) = lines(program, "documents", "--channel", "nuts", "--deleted")
     assert (deleted["file"], deleted["location"]) == (place.name, str(place.parent))
@@ -163,14 +163,14 @@ async def save_and_put_back(program: Program, place: Path, data: bytes, saved: P
 
 @pytest.mark.long
 def test_nothing_of_an_unknown_name_can_be_recovered(with_samples: Program, tmp_path: Path) -> None:
-    """A file that was never deleted ends in a sentence, an unknown channel in status 2."""
+    """A file that was never deleted ends with a message, an unknown channel with status 2."""
     missing = with_samples.run("recover", "x.pdf", "--channel", "it", "--to", str(tmp_path))
     assert (missing.returncode, "documents --deleted" in missing.stderr) == (1, True)
     assert with_samples.run("recover", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
 
 
 def test_a_dry_run_makes_no_home(program: Program) -> None:
-    """What would be taken is said although nothing was ever ingested, and nothing is made."""
+    """Works although nothing was ever ingested."""
     ended = program.run("ingest", str(SAMPLES), "--channel", "it", "--dry-run")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("  new ") == 2
@@ -178,7 +178,7 @@ def test_a_dry_run_makes_no_home(program: Program) -> None:
 
 
 def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Program, tmp_path: Path) -> None:
-    """New, replaced, renamed, vanished and unchanged files are told apart; the home stays as it is."""
+    """New, replaced, renamed, deleted and unchanged files are distinguished; no byte of the home changes."""
     docs = tmp_path / "docs"
     docs.mkdir()
     for word in ("apple", "pear", "plum", "fig"):
@@ -204,7 +204,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Prog
 
 
 def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path: Path) -> None:
-    """A hard link from elsewhere and two names that look the same are taken, with a remark each."""
+    """A hard link and two names that look the same are accepted, with a remark each."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (tmp_path / "elsewhere.pdf").write_bytes(pdf("Written elsewhere."))
@@ -219,7 +219,7 @@ def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path
 
 
 def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path) -> None:
-    """A name that no channel can have, and a file that is no PDF by its name, end with status 2."""
+    """An invalid channel name and a file with another extension end with status 2."""
     (tmp_path / "a.txt").write_bytes(b"text")
     for path, channel in ((SAMPLES, "a/b"), (tmp_path / "a.txt", "it")):
         ended = program.run("ingest", str(path), "--channel", channel, "--dry-run")
@@ -227,7 +227,7 @@ def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path)
 
 
 def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path: Path) -> None:
-    """``--check`` and ``--dry-run`` end with status 2 and the line; put right, the file is foreseen."""
+    """``--check`` and ``--dry-run`` end with status 2 and the line; once fixed, the file is listed."""
     (tmp_path / "hr").mkdir()
     (tmp_path / "hr" / "leave.pdf").write_bytes(pdf("Leave is 30 days."))
     program.home.mkdir()
@@ -249,13 +249,13 @@ def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path
 def test_folders_ends_with_a_status_that_scripts_can_use(
     program: Program, arguments: tuple[str, ...], status: int
 ) -> None:
-    """An unknown folder is wrong usage, and so is a home with nothing in it."""
+    """An unknown folder and an empty home count as wrong usage."""
     ended = program.run("folders", *arguments)
     assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)
 
 
 def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program) -> None:
-    """A line and the exit status, until the public URL is one that people's browsers reach."""
+    """A line and an exit status, until the public URL is reachable for users."""
     with_samples.environment["SLACK_BOT_TOKEN"] = "xoxb-1"
     ended = with_samples.run("folders")
     assert (ended.returncode, "set FOOTNOTE_PUBLIC_URL" in ended.stderr) == (1, True)
@@ -265,7 +265,7 @@ def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program
 
 
 async def test_folders_lists_slack_workspaces_and_what_is_wrong_with_a_token(with_samples: Program) -> None:
-    """All is well until Slack refuses to renew one: then a line and the exit status say so."""
+    """Status 0 until Slack refuses to renew a token: then a line and an exit status report it."""
     now = utc_now()
     acme = SlackInstallation("T0ACME001", "Acme", "U0BOT", b"sealed", now, now)
     async with aclosing(await Database.open(f"sqlite:///{with_samples.home / 'footnote.db'}")) as database:

@@ -1,4 +1,4 @@
-"""``footnote gaps`` and ``quality`` on a home whose documents were asked for what they do not hold."""
+"""``footnote gaps`` and ``quality`` on a home whose documents lack some answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.program import Program
 def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
     with_page: Callable[[str, str, str], Program],
 ) -> None:
-    """Shows like questions together, for people and as JSON, and that an answered one is no gap."""
+    """Similar questions are grouped, as text and as JSON; answered ones are left out."""
     program = with_page("it", "a.pdf", "Backups run daily at 2:00 AM.")
     assert "waits for a document" in program.run("gaps").stderr
     assert program.ask("When do backups run?", "it")["state"] == "passages"

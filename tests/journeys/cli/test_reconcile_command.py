@@ -1,4 +1,4 @@
-"""``footnote reconcile``, beside a running service and on a home that lost something."""
+"""``footnote reconcile`` with a running service, and on a home with losses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from harness.waiting import BY_COMMAND, until
 
 @pytest.mark.long
 async def test_an_admin_sees_what_was_mended(program: Program) -> None:
-    """A sound home has no difference; a PDF that the store lost and its folder has is copied again at once,
-    beside a running service and without one, with its page behind the old link. A lost index comes back by
-    itself, and until then is never taken for documents without an answer; a PDF that lies nowhere is named.
+    """A consistent home has no differences; a lost blob is copied from its folder, and its page opens.
+
+    Works with and without a running service. A lost index is rebuilt, and until then questions fail rather
+    than find no answer; a PDF without a file is reported.
     """
     program.rung = "quick"
     sample = next(SAMPLES.glob("*.pdf"))
@@ -65,5 +66,4 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
 
 
 def blobs_of(program: Program) -> list[Path]:
-    """Return the stored PDFs."""
     return [path for path in (program.home / "blobs").glob("??/*") if path.is_file()]

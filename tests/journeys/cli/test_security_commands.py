@@ -1,4 +1,4 @@
-"""``footnote audit`` and ``footnote links`` beside a running service, on a home with a chat's answer."""
+"""``footnote audit`` and ``footnote links`` next to a running service, on a home with an answer."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def link_of(program: Program, question: str) -> str:
 
 
 async def status(url: str) -> int:
-    """What a browser gets."""
+    """Return the HTTP status of a URL."""
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         return response.status
 
 
 async def has_ended(url: str) -> bool:
-    """True if no key of ours signed it."""
+    """True if the link's signature is no longer valid."""
     return await status(url) == 404
 
 
 async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> None:
-    """One answer's, a channel's, and by two new keys all; each is audited, and the chain holds.
+    """Revokes one answer's links, a channel's, and by rotating the key twice all; the hash chain is valid.
 
-    Three links were opened: the second of two openings within a minute is not an entry of its own.
+    Three links were opened: a second opening within a minute is no separate entry.
     """
     program = with_samples
     async with program.serving():

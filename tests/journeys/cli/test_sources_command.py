@@ -1,4 +1,4 @@
-"""``footnote sources``: mistakes of the list, and how its pages stand, before and after they were fetched."""
+"""``footnote sources``: mistakes in the list, and the states of its pages before and after fetching."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ urls = ["{READ}", "{BROKEN}", "{NEW}"]
 
 
 def fill(home: Path) -> None:
-    """One page was read, one failed, one is new."""
+    """Store one page that was read, one that failed and one that is new."""
 
     async def run() -> None:
         database = await Database.open(make_sqlite(home))
@@ -47,20 +47,20 @@ def fill(home: Path) -> None:
 
 
 def write(program: Program, text: str) -> None:
-    """The list of a home."""
+    """Write the list of a home."""
     program.home.mkdir()
     (program.home / "web_sources.toml").write_text(text)
 
 
 def lines(program: Program, action: str, *options: str) -> list[dict[str, Any]]:
-    """What a command that ends well prints for other programs."""
+    """Return the JSON lines of a command that must succeed."""
     done = program.run("sources", action, "--json", *options)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_without_a_list_nothing_is_approved(program: Program) -> None:
-    """Shows that most homes have no list, and that nothing is made only to say so."""
+    """Shows that a missing list is no error, and that no home is created."""
     program.home.mkdir()
     for action in ("check", "list"):
         done = program.run("sources", action)
@@ -69,7 +69,7 @@ def test_without_a_list_nothing_is_approved(program: Program) -> None:
 
 
 def test_every_mistake_is_printed_with_its_line(program: Program) -> None:
-    """Shows the exit status of a list that is not in force."""
+    """The exit status says that the list is not in force."""
     write(program, FILE.replace("urls", "pages"))
     checked = program.run("sources", "check")
     assert checked.returncode == 2
@@ -81,7 +81,7 @@ def test_every_mistake_is_printed_with_its_line(program: Program) -> None:
 
 @pytest.mark.parametrize("action", ["list", "seed"])
 def test_nothing_is_listed_or_fetched_by_a_list_with_mistakes(program: Program, action: str) -> None:
-    """Shows that a script sees it, for nothing of the list is in force in a process that just began."""
+    """Scripts see it by the exit status: a new process has no earlier valid list."""
     write(program, FILE + "[[domain]]\n")
     done = program.run("sources", action)
     assert done.returncode == 2
@@ -89,7 +89,7 @@ def test_nothing_is_listed_or_fetched_by_a_list_with_mistakes(program: Program, 
 
 
 def test_a_library_counts_as_a_channel(program: Program) -> None:
-    """Shows that `check` knows the names of folders.toml, and `--channel` what a library opens."""
+    """`check` knows the names of folders.toml, and `--channel` the libraries of a channel."""
     write(program, FILE + 'channels = ["homes", "hosing"]\n')
     (program.home / "folders.toml").write_text('[library.homes]\nchannels = ["housing"]\n')
     fill(program.home)
@@ -99,7 +99,7 @@ def test_a_library_counts_as_a_channel(program: Program) -> None:
 
 
 def test_pages_are_listed_with_their_states(program: Program) -> None:
-    """Shows a line a page in the list's order, and what of them does not stand well."""
+    """A line per page in the list's order, and failures."""
     write(program, FILE)
     assert [one["state"] for one in lines(program, "list")] == 3 * ["never"]
     fill(program.home)
@@ -118,7 +118,7 @@ def test_pages_are_listed_with_their_states(program: Program) -> None:
 
 
 def test_without_an_admins_channel_the_check_tells_what_admins_would_be_told(program: Program) -> None:
-    """Shows a page that has failed for a week with its day, and a quote that its page lost, once."""
+    """Covers a page that has failed for a week, with its day, and a lost quote, once."""
     write(program, FILE)
     fill(program.home)
 
@@ -143,7 +143,7 @@ def test_without_an_admins_channel_the_check_tells_what_admins_would_be_told(pro
 
 
 def test_a_dry_run_says_what_would_be_fetched(program: Program) -> None:
-    """Shows that nothing is fetched, and that a channel nobody has is named."""
+    """No page is fetched, and an unknown channel is reported."""
     write(program, FILE)
     fill(program.home)
     assert [one["url"] for one in lines(program, "seed", "--dry-run")] == [BROKEN, NEW]

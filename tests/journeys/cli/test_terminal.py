@@ -1,4 +1,4 @@
-"""What a person at a terminal sees and may do: interrupt, read on a narrow screen."""
+"""Terminal behaviour: interrupts and narrow windows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from harness.program import Program
 from harness.terminal import on_terminal
 from samples.paper import pdf
 
-# Of each file of a folder that takes a while to read.
+# Pages per file, so that reading takes a while.
 PAGES = 40
 
 
 def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program) -> None:
-    """An admin who wonders why a folder is not there is told of the mistakes, and scripts by the status."""
+    """Admins see the mistakes, scripts the exit status."""
     program.home.mkdir()
     (program.home / "folders.toml").write_text('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\n')
     listed = program.run("folders")
     assert (listed.returncode, "the old mapping stays in force" in listed.stderr) == (2, True), listed
-    assert program.run("reconcile").returncode == 0  # makes the database
+    assert program.run("reconcile").returncode == 0  # creates the database
     assert program.run("folders").returncode == 1
 
 
@@ -39,9 +39,9 @@ def many(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_an_interrupted_ingestion_goes_on_where_it_stopped_in_one_line(program: Program, many: Path) -> None:
-    """Ctrl-C reaches the whole group of processes, and still no more is said than how to go on.
+    """Ctrl-C reaches the whole process group, and only a hint on how to resume is printed.
 
-    On 40 columns each state but the last is cut, for a line that wraps could not be rewritten.
+    On 40 columns progress lines are truncated, because a wrapped line could not be rewritten.
     """
     with on_terminal(program, "ingest", str(many), "--channel", "rules") as terminal:
         terminal.until("quick: [1-7] of 8 files")

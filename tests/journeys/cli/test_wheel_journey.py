@@ -1,4 +1,4 @@
-"""The wheel, as it is installed: built from this tree, in an empty folder, to the opened page."""
+"""The installed wheel: built from this tree, run in an empty folder, up to the opened page."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ WAIT_SECONDS = 180
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """The programs of an environment with the wheel; its dependencies are the tests' own."""
+    """The scripts of a virtual environment with the wheel; dependencies are the tests' own."""
     maker = [sys.executable, ROOT / "deploy" / "make_wheel.py", tmp_path / "dist"]
     wheel = subprocess.run(maker, check=True, capture_output=True, text=True).stdout.split()[-1]
     venv.create(tmp_path / "venv", symlinks=True)
     (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
-    # Behind the environment's own packages; .pth files there, such as that of the checkout, are not read.
+    # After the environment's own packages; .pth files there, such as the checkout's, are not read.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--python", tmp_path / "venv", "install", "--no-index", "--no-deps"]
     subprocess.run([*pip, "-q", "--disable-pip-version-check", "--no-compile", wheel], check=True)
@@ -51,7 +51,7 @@ class Demo:
     log: Path
 
     def console(self) -> str:
-        """Wait until it has printed the console's address, and return that."""
+        """Wait until the console's URL is printed; return it."""
         end = time.monotonic() + WAIT_SECONDS
         while not (found := re.search(r"(?m)^Ask +(http\S+)$", self.log.read_text())):
             assert self.process.poll() is None, self.log.read_text()
@@ -62,7 +62,7 @@ class Demo:
 
 @pytest.fixture
 def demo(programs: Path, tmp_path: Path) -> Iterator[Demo]:
-    """``footnote demo`` in an empty folder; one worker reads, without layout."""
+    """``footnote demo`` in an empty folder, with one read worker and without layout."""
     folder = tmp_path / "empty"
     folder.mkdir()
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -76,7 +76,7 @@ def demo(programs: Path, tmp_path: Path) -> Iterator[Demo]:
 
 
 def get(url: str, headers: dict[str, str] | None = None, body: Any = None) -> bytes:
-    """Return the content of a page; with ``body``, what is answered to that."""
+    """Return the response of a GET, or of a POST with ``body``."""
     data = None if body is None else json.dumps(body).encode()
     with urlopen(Request(url, data, {"Content-Type": "application/json", **(headers or {})})) as page:
         content: bytes = page.read()
@@ -84,7 +84,7 @@ def get(url: str, headers: dict[str, str] | None = None, body: Any = None) -> by
 
 
 def ask(console: str) -> str:
-    """Ask as the console does until the sample that answers is read; returns the link of its citation."""
+    """Ask through the console's API until the sample is live; return the link of its citation."""
     url = urljoin(console, "/")[:-1]
     headers = {"Origin": url, ASKED_BY: "1", "Authorization": f"Bearer {console.rpartition('=')[2]}"}
     end = time.monotonic() + WAIT_SECONDS
@@ -100,7 +100,7 @@ def ask(console: str) -> str:
 
 
 def test_the_wheel_answers_from_a_marked_page(programs: Path, demo: Demo, tmp_path: Path) -> None:
-    """It runs its own files, answers from the samples, offers its source, and leaves one folder."""
+    """Runs its own files, answers from the samples, offers its source code, and creates one folder."""
     console = demo.console()
     page = get(ask(console)).decode()
     assert 'id="hit"' in page
