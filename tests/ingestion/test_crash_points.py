@@ -34,7 +34,7 @@ def environment(where: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), VARIABLE: where}
 
 
-async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(home: Home) -> None:
+async def test_every_point_is_passed_by_an_ordinary_ingestion(home: Home) -> None:
     """Covers adding, replacing, renaming and deleting a file."""
     passed.clear()
     serving = await home.serve(delete_grace_seconds=0, ask_before_deleting_share=1, layout=True)
@@ -61,7 +61,7 @@ async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(h
 
 
 @pytest.mark.parametrize("where", ["after-seal", "after-seal:1", "after-seal:3"])
-def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
+def test_a_process_is_killed_at_its_crash_point(where: str) -> None:
     """Shows that no handler and no ``finally`` runs, and that the n-th pass can be chosen."""
     program = (
         f"{ARMED}try:\n    for number in range(1, 5):\n"
@@ -79,7 +79,7 @@ def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
     assert done.stdout.split() == [str(number) for number in range(1, int(where.partition(":")[2] or 1) + 1)]
 
 
-def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
+def test_a_process_can_be_suspended_at_a_crash_point() -> None:
     """Shows that a hung machine can be simulated as well as a crashed one."""
     program = f"{ARMED}reach('after-seal')\nprint('awake')"
     halted = subprocess.Popen(
@@ -95,13 +95,13 @@ def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
 
 
 @pytest.mark.parametrize("where", ["after-lunch", "~after-lunch", "after-seal:soon", "after-seal:-1"])
-def test_a_point_that_does_not_exist_is_refused(where: str) -> None:
+def test_an_unknown_crash_point_is_refused(where: str) -> None:
     """Shows that a misspelt name is an error, not a run without a crash."""
     with pytest.raises(ValueError, match="after-adopt"):
         arm(where)
 
 
-def test_the_program_refuses_the_variable_that_tests_kill_it_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_product_ignores_the_crash_point_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     program = "from storage.crash_points import reach\nreach('after-seal')\nprint('alive')"
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -116,7 +116,7 @@ def test_the_program_refuses_the_variable_that_tests_kill_it_with(monkeypatch: p
         refuse_unknown([StorageSettings])
 
 
-def test_every_point_is_explained() -> None:
+def test_every_crash_point_is_documented() -> None:
     """Shows that the page on reliability names every point."""
     page = RELIABILITY.read_text()
     assert [point for point in POINTS + ANSWER_POINTS if f"`{point}`" not in page] == []

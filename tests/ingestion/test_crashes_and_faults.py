@@ -50,7 +50,7 @@ def generations(home: Home) -> Generations:
     return home.ingestion(stop_at="quick").generations
 
 
-async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
+async def test_a_reading_of_a_dead_worker_is_taken_over(home: Home) -> None:
     """Shows that its lease expires, and that the attempt counts."""
     await home.store("hr", "leave.pdf", LEAVE)
     dead = ReadingQueue(home.database, Leases(home.database, "dead", 0.5), generations(home))
@@ -61,7 +61,7 @@ async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
     assert (row.attempts, row.fence) == (2, 2)
 
 
-async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home: Home) -> None:
+async def test_a_publication_of_a_dead_worker_gets_a_new_id(home: Home) -> None:
     """Shows that its partial data in the index is not used and is cleaned up."""
     await home.store("hr", "leave.pdf", LEAVE)
     home.index.is_down = True
@@ -82,7 +82,7 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
     await home.until_row(PublicationRow, lambda row: (row.id, row.state) == (claim.id, "removed"))
 
 
-async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home: Home) -> None:
+async def test_a_file_that_kills_its_process_ten_times_fails(home: Home) -> None:
     """Shows that attempts are counted before the file is opened."""
     await home.store("hr", "leave.pdf", LEAVE)
     dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
@@ -95,7 +95,7 @@ async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home:
     assert "ten times" in row.reason
 
 
-async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) -> None:
+async def test_an_engine_outage_uses_up_no_attempts(home: Home) -> None:
     """Covers a PDF process that fails to start five times."""
     reader = StubbornReader(home, [EngineStartError("no memory")] * 5)
     serving = home.ingestion(stop_at="quick", pdf=reader)
@@ -106,7 +106,7 @@ async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) ->
     assert (row.attempts, reader.reads) == (1, 6)
 
 
-async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
+async def test_a_failing_file_is_attempted_three_times(home: Home) -> None:
     """Shows that two failures are retried and the third is final."""
     forgiven = StubbornReader(home, [ReaderKilled("It needs more memory than the limit.")] * 2)
     serving = home.ingestion(stop_at="quick", pdf=forgiven)
@@ -119,7 +119,7 @@ async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
     assert (await home.documents("hr"))["other.pdf"].reason == "It needs more memory than the limit."
 
 
-async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> None:
+async def test_crashes_of_the_process_use_up_no_attempts(home: Home) -> None:
     """Shows that a power loss during a reading does not count as a failure of the file."""
     await home.store("hr", "leave.pdf", LEAVE)
     dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
@@ -131,7 +131,7 @@ async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> N
     await home.until_found("hr", "marzipan", "leave.pdf")
 
 
-async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
+async def test_publishing_waits_for_an_unavailable_index(home: Home) -> None:
     """Shows that no attempt is counted and no publication retired during the outage."""
     home.index.is_down = True
     await home.serve(stop_at="quick")
@@ -145,7 +145,7 @@ async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
     assert live.id == waiting.id
 
 
-async def test_an_unknown_outcome_or_a_loss_is_published_under_a_new_id(home: Home) -> None:
+async def test_an_uncertain_publication_gets_a_new_id(home: Home) -> None:
     """Shows that an id which the index may hold in part is retired, removed and never shown."""
     home.index.fails_while_writing = 1
     home.index.loses = 1
@@ -163,7 +163,7 @@ async def test_an_unknown_outcome_or_a_loss_is_published_under_a_new_id(home: Ho
     await home.until(is_clean)
 
 
-async def test_two_ingestions_on_one_home_do_each_piece_once(home: Home) -> None:
+async def test_two_ingestions_on_one_home_do_each_step_once(home: Home) -> None:
     readers = [StubbornReader(home, []), StubbornReader(home, [])]
     for reader in readers:
         await home.ingestion(pdf=reader).start(home.inbox)
@@ -176,7 +176,7 @@ async def test_two_ingestions_on_one_home_do_each_piece_once(home: Home) -> None
     assert len(await home.rows(ReadingRow)) == 16
 
 
-async def test_stopping_gives_unfinished_steps_back_at_once(home: Home) -> None:
+async def test_stopping_releases_unfinished_steps_at_once(home: Home) -> None:
     """Shows that the next start need not wait for leases, and that no attempt is lost."""
     reader = HangingReader()
     first = home.ingestion(stop_at="quick", lease_seconds=600, pdf=reader)
@@ -220,7 +220,7 @@ async def test_a_lost_lease_ends_the_step(home: Home) -> None:
     assert row.lease_owner is not None
 
 
-async def test_a_plan_fills_the_gaps_that_a_crash_left(home: Home) -> None:
+async def test_planning_fills_the_gaps_left_by_a_crash(home: Home) -> None:
     """Missing rows are derived from existing ones; a second plan adds nothing."""
     ingestion: Ingestion = home.ingestion()
     await home.store("hr", "leave.pdf", LEAVE)

@@ -65,7 +65,7 @@ async def require_sound(page: Page, picture: Path) -> None:
 @pytest.mark.long
 @pytest.mark.engine("chromium")
 @pytest.mark.engine("axe")
-async def test_every_page_is_sound_in_every_look(
+async def test_every_page_is_accessible_in_every_look(
     browser: Browser, with_samples: Program, tmp_path: Path
 ) -> None:
     """Ask in the console, visit every page, open a candidate with its boxes; repeated without scripts.

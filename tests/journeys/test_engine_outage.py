@@ -43,7 +43,7 @@ async def ask(program: Program) -> dict[str, Any]:
 
 
 @pytest.mark.long
-async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
+async def test_a_paused_server_is_reported_as_an_outage(
     program: Program, weaviate: RealWeaviate, sop: Path
 ) -> None:
     """While it is paused the service is not ready and fails in bounded time; afterwards it answers again."""
@@ -63,7 +63,7 @@ async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
 
 
 @pytest.mark.long
-async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Program, sop: Path) -> None:
+async def test_our_own_server_is_restarted_when_it_dies(program: Program, sop: Path) -> None:
     """After ``kill -9`` of the child the log says so, and vectors work again."""
     program.environment = {"WEAVIATE_URL": "embedded"}
     async with program.serving():
@@ -79,7 +79,7 @@ async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Pr
     assert f"Weaviate (process {child}) ended under us" in program.log
 
 
-def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None:
+def test_a_missing_server_is_named_in_the_error(with_samples: Program) -> None:
     """Also in JSON; no other index is used instead."""
     with_samples.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
     answered = with_samples.run("ask", QUESTION, "--channel", "it", "--json")
@@ -91,7 +91,7 @@ def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None
 
 
 @pytest.mark.long
-def test_a_home_does_not_change_its_index_unnoticed(with_samples: Program) -> None:
+def test_a_home_refuses_another_index(with_samples: Program) -> None:
     """An index without these documents must not answer."""
     with_samples.environment = {"WEAVIATE_URL": "embedded"}
     for _ in range(5):  # on a busy machine our server may exceed a command's start timeout

@@ -21,7 +21,7 @@ def ingested(with_page: Callable[[str, str, str], Program]) -> Program:
     return with_page("hr", "leave.pdf", SENTENCE)
 
 
-def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(ingested: Program) -> None:
+def test_a_glossary_applies_to_the_next_question(ingested: Program) -> None:
     """A term is not found, then added and found; mistakes and unknown channels are reported."""
     glossary = ingested.home / "glossary.toml"
     assert ingested.ask("Babymoon?", "hr")["state"] == "not_found"
@@ -38,7 +38,7 @@ def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(
     assert "glossary.toml:1: there is no channel 'hq' yet" in ingested.run("channels").stderr
 
 
-def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) -> None:
+def test_a_custom_cross_encoder_reranks(ingested: Program, tmp_path: Path) -> None:
     """Shows that a folder with a model is sufficient."""
     (tmp_path / "pool.pdf").write_bytes(pdf("The pool is open 16 weeks a year."))
     assert ingested.run("ingest", str(tmp_path / "pool.pdf"), "--channel", "hr").returncode == 0
@@ -53,7 +53,7 @@ def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) 
 
 
 @pytest.mark.long
-def test_an_endpoint_that_is_down_changes_nothing_but_the_log(ingested: Program) -> None:
+def test_a_failing_reranker_endpoint_only_logs(ingested: Program) -> None:
     """Shows that the answer is the same, and that the log names the skipped step."""
     ingested.environment = {
         "FOOTNOTE_RERANKER": "endpoint",
@@ -78,9 +78,7 @@ def test_an_endpoint_that_is_down_changes_nothing_but_the_log(ingested: Program)
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
-def test_half_a_choice_is_refused_with_what_is_missing(
-    ingested: Program, settings: dict[str, str], sentence: str
-) -> None:
+def test_incomplete_settings_are_refused(ingested: Program, settings: dict[str, str], sentence: str) -> None:
     """Shows that there is no silent fallback."""
     ingested.environment = settings
     ended = ingested.run("ask", "How many weeks is parental leave?", "--channel", "hr")

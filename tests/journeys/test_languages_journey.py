@@ -39,9 +39,7 @@ ASKED = {
 
 
 @pytest.mark.long
-def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
-    program: Program, tmp_path: Path
-) -> None:
+def test_a_question_finds_a_page_in_another_language(program: Program, tmp_path: Path) -> None:
     """Shows that no common word is needed, that the quote stays as printed, and that other questions fail."""
     program.environment["FOOTNOTE_EMBEDDER"] = str(write_embedder(tmp_path / "model", MEANINGS))
     (tmp_path / "leave.pdf").write_bytes(pdf(PAGE))
@@ -60,7 +58,7 @@ def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
         assert (language, refused["state"]) == (language, "not_found")
 
 
-def test_the_bundled_embedder_knows_english_and_says_in_german_what_it_does_not_find(
+def test_a_not_found_reply_is_in_the_question_language(
     with_page: Callable[[str, str, str], Program],
 ) -> None:
     """Covers the bundled, English embedder, which does not find a German question's page."""

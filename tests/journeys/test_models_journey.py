@@ -39,7 +39,7 @@ def citations_of(answer: dict[str, Any]) -> set[str]:
 
 @pytest.mark.long
 @pytest.mark.engine("llm")
-def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
+def test_only_verified_quotes_of_a_real_model_are_shown(
     ingested: Program, language_model: LanguageModel
 ) -> None:
     """The model is tiny and may write anything: everything shown is verbatim on the page."""
@@ -85,7 +85,9 @@ async def test_a_second_model_answers_when_the_first_is_down(ingested: Program) 
         {"FOOTNOTE_SECOND_MODEL": "spare"},
     ],
 )
-def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings: dict[str, str]) -> None:
+def test_incomplete_settings_of_a_second_model_are_refused(
+    ingested: Program, settings: dict[str, str]
+) -> None:
     """Without a name, or without a first model, the command names the setting."""
     ingested.environment = settings
     ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot")
@@ -93,7 +95,7 @@ def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings
     assert "FOOTNOTE_SECOND_MODEL: " in ended.stderr
 
 
-async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
+async def test_an_answer_is_streamed_to_a_terminal(ingested: Program) -> None:
     """Quotes are shown while the model writes; its own words follow once a second call confirms them.
 
     That call gets each sentence with its source; nothing is shown twice.
@@ -129,7 +131,7 @@ async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
     assert all(text in call for text in (*SENTENCES, SENTENCE))
 
 
-def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:
+def test_a_question_leaves_a_trace(ingested: Program) -> None:
     """Found by id from the list: candidates, the exact prompt that the model did not answer, citations."""
     ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
     ingested.ask("What is the quota of the depot?", "depot")
@@ -147,7 +149,7 @@ def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> 
     assert (missing.returncode, missing.stdout) == (2, "")
 
 
-def test_who_wants_no_records_has_none(ingested: Program) -> None:
+def test_traces_can_be_switched_off(ingested: Program) -> None:
     """The setting keeps texts of questions and documents out of the database."""
     ingested.environment = {"FOOTNOTE_RECORD_DAYS": "0"}
     ingested.ask("What is the quota of the depot?", "depot")

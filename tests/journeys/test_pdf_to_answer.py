@@ -40,7 +40,7 @@ FIGURES = {
 
 
 @pytest.mark.timeout(900)
-async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_no_process(
+async def test_a_dropped_pdf_is_answered_from_and_ctrl_c_is_clean(
     any_program: Program, sop: Path, tmp_path: Path
 ) -> None:
     """Drop, wait, ask, follow the link; first by words, then with vectors, layout, figures and a password.
@@ -151,9 +151,7 @@ async def check_link(url: str, original: bytes) -> None:
 
 
 @pytest.mark.long
-async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
-    program: Program, sop: Path
-) -> None:
+async def test_a_home_survives_a_kill_a_new_version_and_a_deletion(program: Program, sop: Path) -> None:
     """The process group is killed while reading; the next start completes it.
 
     A new version replaces the document, and the old link still opens the old page. The words of a deleted
@@ -228,7 +226,7 @@ def kill_once_it_reads(program: Program, process: Fork) -> None:
     process.wait()
 
 
-def test_a_busy_port_is_a_sentence(program: Program) -> None:
+def test_a_busy_port_is_reported(program: Program) -> None:
     """The message says what is wrong and what to do, without a traceback."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", program.port))

@@ -24,7 +24,7 @@ OLD = 5
 
 @pytest.mark.long
 @pytest.mark.parametrize("new_day", ["Effective date: 2026-05-01", ""], ids=["dated", "undated"])
-def test_a_new_document_is_among_the_first_three_and_a_better_old_one_first(
+def test_a_new_document_ranks_high_and_a_better_old_one_first(
     program: Program, tmp_path: Path, new_day: str
 ) -> None:
     """Undated documents count by arrival; a question may ask for new ones only."""

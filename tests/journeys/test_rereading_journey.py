@@ -100,7 +100,7 @@ async def begin(program: Program, sop: Path) -> str:
 
 
 @pytest.mark.long
-async def test_another_embedder_takes_over_while_questions_are_answered(
+async def test_another_embedder_takes_over_without_an_outage(
     any_program: Program, sop: Path, endpoint: EmbeddingServer
 ) -> None:
     """Shows on both indexes that switching costs no answer, and that a killed run resumes.

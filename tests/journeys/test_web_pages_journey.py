@@ -92,9 +92,7 @@ async def ask(program: Program, *questions: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in asked.stdout.splitlines()]
 
 
-async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(
-    program: Program, tmp_path: Path
-) -> None:
+async def test_approved_pages_are_cited_and_faults_are_reported(program: Program, tmp_path: Path) -> None:
     """Covers the life of a page, each server fault, and which questions get a web source.
 
     The same sentence in a PDF comes first, unless `web_first` is set.
@@ -153,7 +151,7 @@ async def turn_round(program: Program, file: Path) -> None:
 
 
 @pytest.mark.long
-async def test_the_service_fetches_by_itself_and_the_list_decides(program: Program) -> None:
+async def test_the_service_fetches_approved_pages(program: Program) -> None:
     """Shows that `serve` needs no seeding, and that a page is cited until it is removed from the list.
 
     A question may wait for missing pages.

@@ -29,7 +29,7 @@ def follower(path: Path, equal_scans: int = 1) -> AdminFile[list[str]]:
     return AdminFile(path, read_sites, what="it", named_by="footnote sites", equal_scans=equal_scans)
 
 
-def test_a_model_is_all_that_a_further_file_needs_to_have_its_mistakes_named() -> None:
+def test_mistakes_are_reported_for_any_schema() -> None:
     """All mistakes at once, each with file, line and key."""
     with pytest.raises(InvalidFile) as caught:
         read_sites(b'\nevery = "often"\nurl = []\n')
@@ -38,7 +38,7 @@ def test_a_model_is_all_that_a_further_file_needs_to_have_its_mistakes_named() -
     assert told[2] == "sites.toml:3: url is not known here; check its spelling"
 
 
-def test_a_file_that_is_being_saved_is_left_until_it_rests(tmp_path: Path) -> None:
+def test_a_file_being_saved_is_read_once_it_is_stable(tmp_path: Path) -> None:
     """Shows that a file that must be equal at two scans is returned at the second, and only once."""
     path = tmp_path / "sites.toml"
     file = follower(path, equal_scans=2)
@@ -50,7 +50,7 @@ def test_a_file_that_is_being_saved_is_left_until_it_rests(tmp_path: Path) -> No
     assert file.follow() == ["a", "b"]
 
 
-def test_what_could_not_be_put_into_effect_is_returned_once_more(tmp_path: Path) -> None:
+def test_a_change_that_could_not_be_applied_is_returned_again(tmp_path: Path) -> None:
     """Shows that a change during a database outage is not lost."""
     path = tmp_path / "sites.toml"
     file = follower(path)
@@ -60,7 +60,7 @@ def test_what_could_not_be_put_into_effect_is_returned_once_more(tmp_path: Path)
     assert [file.follow(), file.follow()] == [["a"], None]
 
 
-def test_the_same_text_saved_again_counts(tmp_path: Path) -> None:
+def test_saving_the_same_text_again_counts_as_a_change(tmp_path: Path) -> None:
     """Shows that an edit and its revert between two scans are noticed."""
     path = tmp_path / "sites.toml"
     file = follower(path)

@@ -11,7 +11,7 @@ from storage.errors import InvalidTenant, raised_at
 from storage.models import TenantName
 
 
-def test_an_error_of_the_product_is_placed_without_its_text() -> None:
+def test_an_error_is_located_without_its_message() -> None:
     """Shows that a log line has type, file and line, and nothing of the message."""
     with pytest.raises(InvalidTenant) as raised:
         TenantName("a secret question")
@@ -19,14 +19,14 @@ def test_an_error_of_the_product_is_placed_without_its_text() -> None:
     assert "secret" not in raised_at(raised.value)
 
 
-def test_an_error_of_a_library_is_placed_where_it_was_raised() -> None:
+def test_a_library_error_is_located_where_it_was_raised() -> None:
     """Used when no frame of the product is in the traceback."""
     with pytest.raises(json.JSONDecodeError) as raised:
         json.loads("nothing")
     assert raised_at(raised.value).startswith("JSONDecodeError at decoder.py:")
 
 
-async def test_of_a_group_of_errors_the_first_is_placed() -> None:
+async def test_the_first_error_of_a_group_is_located() -> None:
     """Shows which task of a task group failed, and where."""
 
     async def fail() -> None:
@@ -38,5 +38,5 @@ async def test_of_a_group_of_errors_the_first_is_placed() -> None:
     assert raised_at(raised.value).startswith("InvalidTenant at storage/models.py:")
 
 
-def test_an_error_that_was_never_raised_has_no_place() -> None:
+def test_an_error_without_a_traceback_has_no_location() -> None:
     assert raised_at(ValueError("text")) == "ValueError"

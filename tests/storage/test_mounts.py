@@ -7,7 +7,7 @@ from pathlib import Path
 from storage.mounts import is_network_share, may_hang
 
 
-def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
+def test_fuse_mounts_may_hang_like_network_shares() -> None:
     """Overlays over local disks do not count."""
     table = "".join(
         f"{number} 1 0:{number} / /mnt/{kind} rw - {kind} x rw\n"
@@ -19,7 +19,7 @@ def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
     assert hanging == ["/mnt/nfs4", "/mnt/fuse.bindfs", "/mnt/fuse", "/mnt/9p"]
 
 
-def test_network_shares_are_told_from_local_disks() -> None:
+def test_network_shares_are_distinguished_from_local_disks() -> None:
     """The longest mount point wins; it may contain blanks."""
     table = (
         "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"

@@ -30,7 +30,7 @@ OURS, OTHERS = SomeIndex("first"), "lo_" + 52 * "b"
         (SomeIndex("second"), "http://127.0.0.1:9090"),
     ],
 )
-async def test_another_index_is_refused_with_what_to_do(
+async def test_another_index_is_refused_with_a_fix(
     database: Database, index: SomeIndex, address: str
 ) -> None:
     """An index without the home's documents would answer that there are none."""
@@ -40,7 +40,7 @@ async def test_another_index_is_refused_with_what_to_do(
     await require_same_index(database, OURS, "http://127.0.0.1:8080")
 
 
-async def test_an_index_that_was_emptied_where_it_stands_is_filled_again(database: Database) -> None:
+async def test_an_emptied_index_is_adopted_and_refilled(database: Database) -> None:
     """Shows that losing the index's disk costs time only, and that the new one then belongs to the home."""
     await require_same_index(database, OURS, "http://127.0.0.1:8080")
     await require_same_index(database, SomeIndex("second"), "http://127.0.0.1:8080")

@@ -9,7 +9,7 @@ import pytest
 from storage.task_group import cancel_and_wait
 
 
-async def test_cancelled_tasks_have_ended_whatever_they_end_with() -> None:
+async def test_cancelled_tasks_end_without_raising() -> None:
     """Covers a cancelled task and one that failed before."""
 
     async def fail() -> None:
@@ -22,7 +22,7 @@ async def test_cancelled_tasks_have_ended_whatever_they_end_with() -> None:
     assert sleeping.cancelled()
 
 
-async def test_a_caller_that_is_cancelled_while_it_waits_is_cancelled() -> None:
+async def test_a_caller_cancelled_while_waiting_is_cancelled() -> None:
     """Shows that waiting does not swallow the caller's own cancellation."""
     is_ending, may_end = asyncio.Event(), asyncio.Event()
 

@@ -33,7 +33,7 @@ DOCUMENT = st.lists(st.lists(ROW, max_size=12), max_size=4)
 
 
 @given(DOCUMENT, st.integers(20, 120), st.integers(20, 80))
-def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
+def test_no_chunk_exceeds_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
     """Tokens and word pieces are within limits and counted correctly for any text, endless words included."""
     document = chunk_document(read_pdf(pages), limit=limit, pieces=pieces, window=window)
     for ordinal, chunk in enumerate(document.chunks):
@@ -43,7 +43,7 @@ def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int
 
 
 @given(DOCUMENT.map(lambda pages: pages[:2]), st.integers(20, 120))
-def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: int) -> None:
+def test_offsets_are_exact_and_no_text_is_lost(pages: list[list[Row]], limit: int) -> None:
     """Each word's range holds that word, page starts are right, and all text is in some chunk."""
     pdf = read_pdf(pages)
     document = chunk_document(pdf, limit=limit, pieces=pieces, window=256)
@@ -80,7 +80,7 @@ def test_a_chunk_never_mixes_two_top_level_sections() -> None:
     ]
 
 
-def test_small_subsections_share_a_chunk_that_knows_where_each_begins() -> None:
+def test_small_subsections_share_a_chunk() -> None:
     """Headings are nested by size, and every position of the chunk has its own path."""
     rows = [heading("Plan"), ("Daily", 14.0, True), body("One."), ("Weekly", 14.0, True), body("Two.")]
     (chunk,) = chunk_document(read_pdf([rows], title="Other"), limit=100, pieces=pieces, window=256).chunks
@@ -91,7 +91,7 @@ def test_small_subsections_share_a_chunk_that_knows_where_each_begins() -> None:
 
 
 @given(DOCUMENT, st.integers(20, 120))
-def test_every_text_stands_under_the_headings_printed_before_it(pages: list[list[Row]], limit: int) -> None:
+def test_every_word_has_the_headings_printed_before_it(pages: list[list[Row]], limit: int) -> None:
     """The path at a word does not depend on chunk boundaries: it is the path in one large chunk."""
     pdf = read_pdf(pages)
     found = []
@@ -102,7 +102,7 @@ def test_every_text_stands_under_the_headings_printed_before_it(pages: list[list
     assert found[0] == found[1]
 
 
-def test_a_row_that_is_repeated_keeps_the_section_of_its_table() -> None:
+def test_a_repeated_lead_in_keeps_the_section_of_its_list() -> None:
     """A split list begins with its lead-in again, under the same heading."""
     rows = [
         heading("Cover"),
@@ -114,7 +114,7 @@ def test_a_row_that_is_repeated_keeps_the_section_of_its_table() -> None:
     assert {path for chunk in document.chunks for _, path in chunk.sections} == {("Cover",)}
 
 
-def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
+def test_a_page_end_ends_a_chunk_unless_a_sentence_continues() -> None:
     """The sentence is whole in one chunk, which has the start of its second page."""
     first = [body("Intro ends here."), body(""), body("The restore takes")]
     second = [body("two hours."), body(""), body("Then it is checked.")]
@@ -127,7 +127,7 @@ def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
     assert [(chunk.first_page, chunk.last_page) for chunk in document.chunks] == [(1, 2), (2, 2)]
 
 
-def test_steps_and_rows_are_not_torn() -> None:
+def test_steps_and_rows_are_not_split() -> None:
     """However small the chunks, a numbered step or a table row that fits stays whole."""
     steps = [
         body(f"{number}. Open valve {number}. Wait. Close it again and note the time.")
@@ -140,7 +140,7 @@ def test_steps_and_rows_are_not_torn() -> None:
 LEAD = "The following services are not covered by the plan:"
 
 
-def test_a_list_that_is_cut_begins_with_its_lead_again() -> None:
+def test_a_split_list_repeats_its_lead_in() -> None:
     """Shows that "Cosmetic surgery" is never without the words that exclude it, even on the next page."""
     items = [body(f"• Service number {n} and everything that belongs to it") for n in range(12)]
     found = cut([[body(LEAD), *items[:9]], [*items[9:], body("Other services are covered.")]], limit=60)
@@ -149,7 +149,7 @@ def test_a_list_that_is_cut_begins_with_its_lead_again() -> None:
     assert all(text.startswith(f"{LEAD}\n•") for text in lists)
 
 
-def test_a_lead_belongs_to_the_items_of_its_own_list() -> None:
+def test_a_lead_in_belongs_to_the_items_of_its_own_list() -> None:
     """A lead-in that is an item introduces those below it; text after the list has none."""
     inner = [body(f"– part {n} of the first choice, with a few words more") for n in range(6)]
     first = [body(LEAD), body("• First choice:"), *inner, body("• Second choice with many words to say")]
@@ -160,7 +160,7 @@ def test_a_lead_belongs_to_the_items_of_its_own_list() -> None:
     assert not any(LEAD in text for text in found if "no list" in text)
 
 
-def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
+def test_a_step_longer_than_a_chunk_is_split_at_sentences() -> None:
     step = "3. " + " ".join(
         f"Valve {number} is turned until its pointer stands at zero." for number in range(60)
     )
@@ -178,7 +178,7 @@ def test_parts_of_a_long_section_are_about_equal() -> None:
     assert min(sizes) * 2 > max(sizes)
 
 
-def test_running_lines_stay_where_they_stand_first() -> None:
+def test_running_lines_are_kept_on_their_first_page_only() -> None:
     """A header repeated on every page is in the first page's chunk only."""
     pages = [[body(f"SOP-IT-04 Page {n} of 4"), body(""), *[body(f"Text {n}.")] * 40] for n in range(1, 5)]
     texts = [text for _, text in cut(pages, limit=400)]
@@ -186,7 +186,7 @@ def test_running_lines_stay_where_they_stand_first() -> None:
     assert not any("SOP-IT-04" in text for text in texts[1:])
 
 
-def test_the_title_is_the_largest_print_then_the_files_own() -> None:
+def test_the_title_is_the_largest_text_then_the_files_own() -> None:
     """In that order, running lines included; the title is no heading of its sections."""
 
     def title(pages: list[list[Row]], own: str = "") -> str:
@@ -216,7 +216,7 @@ def test_a_page_without_text_gives_no_chunk() -> None:
     assert cut([[], [body("")]]) == []
 
 
-def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
+def test_text_that_looks_like_a_page_marker_is_unchanged() -> None:
     """Document text before markers are added has no effect on page numbers."""
     document = chunk_document(
         read_pdf([[body("--- Page 99 ---"), body("Text.")]]), limit=99, pieces=pieces, window=99
@@ -225,7 +225,7 @@ def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
     assert document.chunks[0].page_starts == ((0, 1),)
 
 
-def test_sentences_end_where_people_end_them() -> None:
+def test_abbreviations_and_numbers_end_no_sentence() -> None:
     """Nor do versions."""
     text = 'See e.g. Fig. 3 of version 2.1. It costs 1,204.5 dollars. Ask Dr. Smith! "Really?" Yes'
     assert [text[start:end] for start, end in sentences(text, 0, len(text))] == [
@@ -237,7 +237,7 @@ def test_sentences_end_where_people_end_them() -> None:
     ]
 
 
-def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> None:
+def test_a_line_with_numbers_other_than_pages_is_no_running_line() -> None:
     """The load on each sheet of a catalogue stays, the page number below it is dropped."""
     sheets = [
         [
@@ -252,7 +252,7 @@ def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> N
     assert [f"Page {number} of 9" in text for number in range(2, 10)] == [False] * 8
 
 
-def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() -> None:
+def test_chunking_a_large_page_is_linear() -> None:
     """Each letter of a page with thousands of chunks is measured a few times, not once per chunk."""
     measured = 0
 
@@ -267,7 +267,7 @@ def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() 
     assert measured < 30 * len(pdf.pages[0].text)
 
 
-def test_a_box_stays_with_what_it_warns_of_and_in_its_section() -> None:
+def test_a_warning_box_stays_with_its_text_and_section() -> None:
     """The label opens no section and never ends a chunk."""
     steps = [body(f"{number}. Open valve number {number} slowly and wait a while.") for number in range(1, 5)]
     rows = [heading("1. Valves"), *steps, body(""), heading("WARNING"), body(""), body(SENTENCE), *steps]

@@ -56,7 +56,7 @@ SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
         ),
     ],
 )
-async def test_a_sample_gives_the_same_pages_and_chunks_as_ever(
+async def test_a_sample_gives_the_golden_pages_and_chunks(
     file: str, limit: int, window: int, chunks: int, digest: str
 ) -> None:
     """Covers texts, boxes, headings and boundaries."""

@@ -46,7 +46,7 @@ def figures_of(
     return find_figures(arranged, chunks, crops), chunks
 
 
-def test_a_figure_has_its_caption_its_words_and_the_sentence_that_names_it() -> None:
+def test_a_figure_has_caption_text_and_the_referring_sentence() -> None:
     """The layout may see the caption as ordinary text; a sentence about the figure is no caption."""
     page = [*PROSE, "2019", "2020", "2021", "2022", "Figure 1. Emissions by year", *PROSE * 3]
     pdf = read_pdf([body(*page)])
@@ -71,7 +71,7 @@ def test_a_figure_has_its_caption_its_words_and_the_sentence_that_names_it() -> 
     assert figure.caption in chunk.text
 
 
-def test_parts_that_nearly_touch_are_one_figure_unless_each_has_a_caption() -> None:
+def test_adjacent_parts_are_one_figure_unless_each_has_a_caption() -> None:
     """An organisation chart in three boxes is one figure, two captioned charts next to each other are two."""
     pdf = read_pdf([body(*PROSE * 10)])
     halves = [Box(0.1, 0.4, 0.5, 0.6), Box(0.505, 0.4, 0.9, 0.6)]
@@ -90,7 +90,7 @@ def test_parts_that_nearly_touch_are_one_figure_unless_each_has_a_caption() -> N
     assert [one.caption for one in figures] == ["Figure 1: Old", "Figure 2: New"]
 
 
-def test_a_tables_caption_is_no_figures() -> None:
+def test_a_table_caption_is_no_figure_caption() -> None:
     """However close the figure is."""
     pdf = read_pdf([body(*["Ink."] * 20, "Table 3. Prices", *["Ink."] * 20)])
     line = pdf.lines[0][20].box
@@ -99,7 +99,7 @@ def test_a_tables_caption_is_no_figures() -> None:
     assert figure.caption == ""
 
 
-def test_what_ocr_reads_in_a_figure_stays_with_it() -> None:
+def test_ocr_text_of_a_figure_stays_with_the_figure() -> None:
     """The few printed words are included, and a line of OCR text may be the caption."""
     pdf = read_pdf([body(*PROSE), []])
     region = Region(BlockKind.FIGURE, Box(0.1, 0.5, 0.9, 0.6))
@@ -110,7 +110,7 @@ def test_what_ocr_reads_in_a_figure_stays_with_it() -> None:
     assert not any("Zebra" in chunk.text for chunk in chunks)
 
 
-def test_a_figure_of_which_nothing_is_said_is_left_out() -> None:
+def test_a_figure_without_any_text_is_left_out() -> None:
     """Covers a page that is a single image."""
     figures, _ = figures_of(read_pdf([[]]), Region(BlockKind.FIGURE, Box(0.1, 0.1, 0.9, 0.9)))
     assert figures == ()
@@ -131,7 +131,7 @@ def test_a_figure_of_which_nothing_is_said_is_left_out() -> None:
         ("The barn", "a pie", NO_SHAPES, FigureKind.UNKNOWN),
     ],
 )
-def test_a_kind_is_said_only_when_one_thing_points_to_it(
+def test_a_figure_kind_needs_unambiguous_evidence(
     caption: str, text: str, shapes: Shapes, kind: FigureKind
 ) -> None:
     """Words take precedence over shapes; two kinds named yield none."""
@@ -158,7 +158,7 @@ LINES = st.lists(st.sampled_from(["Figure 1. Ink", "Fig. 2", "Ink and water.", "
 
 
 @given(st.lists(LINES, min_size=1, max_size=2), st.lists(REGIONS, max_size=6))
-def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regions: list[Region]) -> None:
+def test_every_figure_belongs_to_a_chunk_of_its_page(pages: list[list[str]], regions: list[Region]) -> None:
     """For any layout: the chunk is on the page, the box within it, and the figure has text."""
     figures, chunks = figures_of(read_pdf([body(*page) for page in pages]), *regions)
     for figure in figures:
@@ -171,7 +171,7 @@ def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regi
             assert not any(one.first_page <= figure.page <= one.last_page for one in chunks)
 
 
-async def test_a_drawn_report_has_its_figures_read_counted_and_published(home: Home, tmp_path: Path) -> None:
+async def test_the_figures_of_a_drawn_report_are_published(home: Home, tmp_path: Path) -> None:
     """Covers kinds, OCR text, chunks and places; the logo on every page is no figure."""
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())

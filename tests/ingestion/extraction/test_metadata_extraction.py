@@ -50,12 +50,12 @@ def read(*lines: str) -> dict[str, str]:
         ("SOP ID: 12 March 2024", None),
     ],
 )
-def test_the_sop_id_is_whole_or_not_at_all(line: str, sop_id: str | None) -> None:
+def test_the_sop_id_is_complete_or_missing(line: str, sop_id: str | None) -> None:
     """Covers forms found in real procedures, and words that only begin like one."""
     assert read(*BLOCK, line).get("sop_id") == sop_id
 
 
-def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
+def test_only_a_procedure_has_a_procedure_number() -> None:
     """Shows that other documents' numbers are not mistaken for one."""
     assert "sop_id" not in read("Accident Report", "Number: NYC08CA055")
 
@@ -77,7 +77,7 @@ def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
         ("Revision Date: 5/10/23", None),
     ],
 )
-def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) -> None:
+def test_a_version_is_a_number_after_its_label(line: str, version: str | None) -> None:
     """Shows that dates, versions of other products and words with that ending are none."""
     assert read(*BLOCK, line).get("version") == version
 
@@ -158,7 +158,9 @@ def test_a_sentence_is_no_label(line: str) -> None:
         (("Afdeling: Inkoop", "Geldig vanaf 1 maart 2024"), "1 maart 2024", "2024-03-01"),
     ],
 )
-def test_labels_are_known_in_seven_languages(lines: Sequence[str], effective: str, day: str | None) -> None:
+def test_labels_are_recognized_in_seven_languages(
+    lines: Sequence[str], effective: str, day: str | None
+) -> None:
     """Covers department and effective date, as printed."""
     found = fields(["Beschaffung von Waren", *lines, "1. Zweck", "Text."])
     assert (found["effective"].value, found["effective"].day) == (effective, day)
@@ -191,7 +193,7 @@ def test_labels_are_known_in_seven_languages(lines: Sequence[str], effective: st
         ("Data protection is everybody’s duty", "last_updated", None),
     ],
 )
-def test_further_labels_are_known_in_seven_languages(line: str, name: str, value: str | None) -> None:
+def test_further_labels_are_recognized_in_seven_languages(line: str, name: str, value: str | None) -> None:
     """Covers change dates, versions, numbers and authors."""
     assert read("Beschaffung von Waren", line).get(name) == value
 
@@ -209,12 +211,12 @@ def test_further_labels_are_known_in_seven_languages(line: str, name: str, value
         ("Ask the IT Department about it.", None),
     ],
 )
-def test_a_department_stands_behind_its_label_or_before_its_word(line: str, department: str | None) -> None:
+def test_a_department_is_after_its_label_or_before_its_word(line: str, department: str | None) -> None:
     """Covers both forms, two fields on one line, and sentences that only mention a department."""
     assert read(*BLOCK, line).get("department") == department
 
 
-def test_a_labelled_title_looks_like_one() -> None:
+def test_a_labelled_title_must_look_like_one() -> None:
     """Shows that a template leftover after the label is no title."""
     assert read("Title: Using Balances")["title"] == "Using Balances"
     assert "title" not in read("Title: Document1")
@@ -226,7 +228,7 @@ def test_two_fields_on_one_line_are_two_values() -> None:
     assert (found["department"], found["version"], found["effective"]) == ("IT", "2.0", "15 January 2024")
 
 
-def test_a_table_names_its_fields_in_its_first_row() -> None:
+def test_a_table_header_labels_the_values_below() -> None:
     found = read(*BLOCK, "Document ID  Version  Effective Date", "SOP-IT-04  3.2  2024-03-01")
     assert (found["sop_id"], found["version"], found["effective"]) == ("SOP-IT-04", "3.2", "2024-03-01")
 
@@ -247,12 +249,12 @@ def test_a_table_names_its_fields_in_its_first_row() -> None:
         ("Prepared by: TBD", "author", None),
     ],
 )
-def test_dates_and_authors_keep_their_kinds_apart(line: str, name: str, value: str | None) -> None:
+def test_kinds_of_dates_and_authors_are_distinguished(line: str, name: str, value: str | None) -> None:
     """Issue, review and effective dates are different fields."""
     assert read(*BLOCK, line).get(name) == value
 
 
-def test_running_lines_speak_for_the_document_and_a_body_does_not() -> None:
+def test_metadata_comes_from_running_lines_not_from_the_body() -> None:
     """Shows that a header of later pages counts, and a reference to another procedure does not."""
     further = ["SOP: SOP-QA-7 v1.1 (Revised: 2023-05-04)", *["See SOP-IT-04 for backups."] * 40]
     found = fields([*BLOCK, "1. Purpose"], further, further)
@@ -263,11 +265,11 @@ def test_running_lines_speak_for_the_document_and_a_body_does_not() -> None:
     }
 
 
-def test_what_two_places_say_differently_is_not_said() -> None:
+def test_contradictory_values_are_dropped() -> None:
     assert "version" not in read(*BLOCK, "Version: 1.0", "Version: 2.0")
 
 
-def test_every_value_knows_its_place() -> None:
+def test_every_value_has_its_boxes() -> None:
     """Shows that they are the value's boxes, not the label's."""
     (box,) = fields([*BLOCK, "Department: IT"])["department"].boxes
     (label,) = fields([*BLOCK, "IT Department"])["department"].boxes
@@ -289,13 +291,13 @@ def test_every_value_knows_its_place() -> None:
         ("31.2.2024", None),
     ],
 )
-def test_a_date_is_a_day_only_when_it_can_be_read_in_one_way(text: str, day: str | None) -> None:
+def test_an_ambiguous_date_has_no_day(text: str, day: str | None) -> None:
     found = find_date(text)
     assert found is not None
     assert (found.day.isoformat() if found.day else None) == day
 
 
-def test_one_clear_date_settles_the_order_of_a_document() -> None:
+def test_one_unambiguous_date_decides_the_date_order() -> None:
     """Shows that a part above 12 anywhere decides for all dates of the document."""
     assert order(["5/10/23", "24/2/2018"]) is True
     assert order(["5/10/23", "2/24/2018"]) is False
@@ -307,7 +309,7 @@ def test_one_clear_date_settles_the_order_of_a_document() -> None:
 @pytest.mark.parametrize(
     "run", ["SOP-" * 5_000, "SOP" + "a" * 20_000, "SOP-a" * 4_000 + "_", "SOP/1" * 4_000 + "-"]
 )
-def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -> None:
+def test_a_near_match_of_a_document_number_is_not_slow(run: str) -> None:
     """Guards against catastrophic backtracking in the pattern of document numbers."""
     started = time.process_time()
     assert len(shaped_ids(run)) <= 1
@@ -329,7 +331,7 @@ def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -
         ("Hello there", None),
     ],
 )
-def test_the_language_is_told_from_a_page_of_words(text: str, language: str | None) -> None:
+def test_the_language_is_detected_from_a_page_of_words(text: str, language: str | None) -> None:
     """The first page with enough words decides; numbers and a few words do not."""
     found = fields(["Cover"], [text, text]).get("language")
     assert (found and (found.value, found.page)) == (language and (language, 2))

@@ -34,13 +34,13 @@ def entry_with(passwords: str) -> str:
     return f'[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\npasswords = {passwords}\n'
 
 
-def test_the_example_that_is_shipped_is_valid() -> None:
+def test_the_shipped_example_is_valid() -> None:
     wishes = read_map(EXAMPLE.read_bytes(), Path("/var/lib/footnote"), Path("/var/lib/footnote/inbox"))
     assert len(wishes) > 4
     assert len({wish.location for wish in wishes}) < len(wishes)  # one of them is a library
 
 
-def test_a_map_says_which_folder_feeds_which_channel_and_how(tmp_path: Path) -> None:
+def test_a_map_assigns_folders_to_channels(tmp_path: Path) -> None:
     """Covers every key; a library is one location for several channels."""
     text = f"""
 [names]
@@ -70,7 +70,7 @@ location = "docs"
     ]
 
 
-def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) -> None:
+def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> None:
     """Adds one entry, with or without channels, and none unless it is configured."""
     home, text = tmp_path / "home", LIBRARY.replace('channels = ["a"]\n', "")
     (own,) = read_map(f'{text}[direct_chats]\nlibrary = "policies"\n'.encode(), home, home / "inbox")
@@ -140,7 +140,7 @@ def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) 
         ('[library.a]\nchannels = ["x"]\n[[library.a.folder]]\nlocation = "/s"\nx = 1\n', 5, "not known"),
     ],
 )
-def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+def test_a_mistake_is_reported_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
     """Covers every kind of mistake; no password is quoted."""
     found = mistakes(tmp_path, text)
     assert len(found) == 1, found
@@ -149,18 +149,18 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, line: int, 
     assert "secret" not in found[0]
 
 
-def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = '[[folder]]\nlocation = "gopher://x"\nchannel = "#x"\n[[folder]]\nlocation = "."\nchannel = "y"\n'
     assert [one.split(":")[0] for one in mistakes(tmp_path, text)] == ["2", "3", "5"]
 
 
-def test_a_neighbour_with_a_longer_name_is_not_inside(tmp_path: Path) -> None:
+def test_a_sibling_with_a_longer_name_is_not_nested(tmp_path: Path) -> None:
     """Shows that paths are compared component by component."""
     text = entry(Path("/srv/hr"), "a") + entry(Path("/srv/hr-old"), "b")
     assert mistakes(tmp_path, text) == []
 
 
-def test_a_link_into_another_folder_is_found_out(tmp_path: Path) -> None:
+def test_a_link_into_another_folder_is_detected(tmp_path: Path) -> None:
     """Shows that resolved paths are compared."""
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real" / "sub")
@@ -173,12 +173,12 @@ def test_a_link_into_another_folder_is_found_out(tmp_path: Path) -> None:
     assert "inside" in found
 
 
-def test_a_place_that_is_away_is_no_mistake(tmp_path: Path) -> None:
+def test_an_unavailable_location_is_no_mistake(tmp_path: Path) -> None:
     """Shows that an unmounted share does not invalidate the map."""
     assert mistakes(tmp_path, '[[folder]]\nlocation = "/nowhere/at/all"\nchannel = "hr"\n') == []
 
 
-def test_a_text_that_only_looks_like_a_table_moves_no_line(tmp_path: Path) -> None:
+def test_a_multiline_string_does_not_shift_line_numbers(tmp_path: Path) -> None:
     """Shows that text in it that looks like a table header is ignored."""
     text = '[names]\nsl_T012_C034 = """\n[[folder]]\n"""\n[[folder]]\nlocation = "/x"\nchannel = "#a"\n'
     assert mistakes(tmp_path, text)[0].startswith("7: ")
@@ -203,9 +203,7 @@ def entry(location: Path, channel: str, more: str = "") -> str:
     return f'[[folder]]\nlocation = "{location}"\nchannel = "{channel}"\n{more}\n'
 
 
-async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_folder_is_mapped_and_unmapped_without_a_restart(home: Home, tmp_path: Path) -> None:
     """Shows that unmapping deletes, and that mapping again restores without reading again."""
     place = tmp_path / "share"
     place.mkdir()
@@ -230,7 +228,7 @@ async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
         pytest.param(None, marks=pytest.mark.long),
     ],
 )
-async def test_a_mistake_leaves_the_old_mapping_in_force(
+async def test_an_invalid_map_keeps_the_old_mapping(
     home: Home, tmp_path: Path, caplog: pytest.LogCaptureFixture, broken: str | None
 ) -> None:
     """Covers a broken, an empty and a missing file, even across a restart."""
@@ -256,7 +254,7 @@ async def test_a_mistake_leaves_the_old_mapping_in_force(
     assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
 
 
-async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, tmp_path: Path) -> None:
+async def test_a_paused_folder_is_not_scanned_and_stays_live(home: Home, tmp_path: Path) -> None:
     """Shows that pausing stops arrivals and deletions, and that resuming catches up."""
     place, witness = tmp_path / "share", tmp_path / "witness"
     for one in (place, witness):
@@ -275,7 +273,7 @@ async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, 
     await home.until_found("hr", "zeppelin", "travel.pdf")
 
 
-async def test_a_mistake_that_is_there_at_the_start_ends_no_pause(home: Home, tmp_path: Path) -> None:
+async def test_an_invalid_map_at_startup_ends_no_pause(home: Home, tmp_path: Path) -> None:
     """Shows that the last valid map stays in force across a restart."""
     place, witness = tmp_path / "share", tmp_path / "witness"
     for one in (place, witness):
@@ -292,7 +290,7 @@ async def test_a_mistake_that_is_there_at_the_start_ends_no_pause(home: Home, tm
     await home.until_found("hr", "marzipan", "leave.pdf")
 
 
-async def test_a_friendly_name_is_taken_over_to_the_channel(home: Home, tmp_path: Path) -> None:
+async def test_a_display_name_is_copied_to_the_channel(home: Home, tmp_path: Path) -> None:
     """Shows that the id still identifies it."""
     await serve(home, entry(tmp_path / "share", "sl_T012_C034", 'name = "#hr-questions"'))
     (channel,) = await home.channels.all()
@@ -301,7 +299,7 @@ async def test_a_friendly_name_is_taken_over_to_the_channel(home: Home, tmp_path
     assert (status.channel, status.channel_name, status.origin) == ("sl_T012_C034", "#hr-questions", "map")
 
 
-async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: Home, tmp_path: Path) -> None:
+async def test_a_library_is_read_once_for_all_its_channels(home: Home, tmp_path: Path) -> None:
     """A single blob and reading, a document per channel; channels are attached and detached later."""
     place = tmp_path / "policies"
     place.mkdir()
@@ -324,7 +322,7 @@ async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: 
 
 
 @pytest.mark.long
-async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, tmp_path: Path) -> None:
+async def test_the_library_of_direct_chats_follows_the_map(home: Home, tmp_path: Path) -> None:
     """The library is set and cleared live, read once, and kept when the map has a mistake."""
     place = tmp_path / "policies"
     place.mkdir()
@@ -353,9 +351,7 @@ async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, 
 
 
 @pytest.mark.long
-async def test_two_ingestions_on_one_home_share_the_places_and_lose_nothing(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_two_ingestions_on_one_home_share_the_locations(home: Home, tmp_path: Path) -> None:
     """Shows that one of them scans a location, and that the other takes over when it stops."""
     place = tmp_path / "share"
     place.mkdir()

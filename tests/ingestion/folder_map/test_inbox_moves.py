@@ -21,7 +21,7 @@ async def locations(home: Home) -> set[str]:
     return {row.location for row in await home.rows(FolderRow)}
 
 
-async def test_the_documents_of_a_moved_inbox_stay_themselves(home: Home) -> None:
+async def test_documents_of_a_moved_inbox_keep_their_ids(home: Home) -> None:
     """Shows that a moved home has each document once and continues watching."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -39,7 +39,7 @@ async def test_the_documents_of_a_moved_inbox_stay_themselves(home: Home) -> Non
     assert len(await home.rows(BlobRow)) == 2
 
 
-async def test_an_inbox_without_the_old_files_deletes_none(home: Home) -> None:
+async def test_starting_with_another_inbox_deletes_no_document(home: Home) -> None:
     """Shows that a wrong inbox deletes no document, and that the old inbox can be restored."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -64,7 +64,7 @@ async def test_an_inbox_without_the_old_files_deletes_none(home: Home) -> None:
     assert await documents(home) == before
 
 
-async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> None:
+async def test_a_running_process_keeps_its_inbox(home: Home) -> None:
     """Shows that a second process with another inbox takes no folder over."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -77,7 +77,7 @@ async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> N
     assert await locations(home) == {str(home.inbox / "hr"), str(other / "travel")}
 
 
-async def test_a_folder_that_is_in_both_inboxes_is_named(home: Home) -> None:
+async def test_a_folder_in_both_inboxes_is_reported(home: Home) -> None:
     """Shows that they are not merged: the old folder reports what to do."""
     first = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)

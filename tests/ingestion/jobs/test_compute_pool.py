@@ -97,7 +97,7 @@ def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
     return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
 
 
-async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: Path) -> None:
+async def test_a_reading_is_chunked_stored_and_analysed(side: ComputePool, tmp_path: Path) -> None:
     """Covers the whole path of a document through a compute process."""
     job = cut(tmp_path)
     made = await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.", ""))
@@ -108,7 +108,7 @@ async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: P
     assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
 
 
-async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_path: Path) -> None:
+async def test_figures_are_analysed_after_the_chunks(side: ComputePool, tmp_path: Path) -> None:
     """A batch may hold chunks, figures or both; a figure is found by name and labels."""
     job = cut(tmp_path)
     await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave."))
@@ -127,7 +127,7 @@ async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_pat
     assert await side.run({**analyse(job), "first": 2, "end": 3, "chunks": 1}) == both[2:]
 
 
-async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Path) -> None:
+async def test_errors_keep_their_type(side: ComputePool, tmp_path: Path) -> None:
     """Covers a bad file and missing files."""
     with pytest.raises(NoPages, match="Export the file again"):
         await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
@@ -137,7 +137,7 @@ async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Pa
         await side.run(cut(tmp_path), b"")
 
 
-async def test_a_killed_process_costs_its_job_only(
+async def test_a_killed_process_fails_its_job_only(
     side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
     """Shows that the next job starts a new process."""
@@ -149,7 +149,7 @@ async def test_a_killed_process_costs_its_job_only(
     assert (await side.run(job, data))["chunks"] == 1
 
 
-async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
+async def test_a_document_over_the_memory_limit_fails_alone(
     side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
     """Shows that too much text ends with a message about the file, and the process survives."""
@@ -165,13 +165,13 @@ async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_
     assert started() == pid
 
 
-async def test_a_process_that_cannot_start_blames_no_file() -> None:
+async def test_a_process_that_cannot_start_fails_no_file() -> None:
     """Shows that it counts as an engine outage, which is retried without limit."""
     with pytest.raises(EngineStartError):
         await ComputePool(1, program="ingestion.no_such_program").run({"do": "cut"})
 
 
-async def test_it_comes_last_and_knows_no_secret(
+async def test_a_compute_process_has_low_priority_and_no_secrets(
     side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
     """Only PATH, LANG and TMPDIR are inherited."""
@@ -183,7 +183,7 @@ async def test_it_comes_last_and_knows_no_secret(
     assert names <= {b"PATH", b"LANG", b"TMPDIR"}
 
 
-def test_it_ends_with_its_owner() -> None:
+def test_a_compute_process_ends_with_its_owner() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     assert owner.stdout.readline() == "idle\n"
@@ -201,7 +201,7 @@ def test_it_ends_with_its_owner() -> None:
     ("pages", "said"),
     [((" ",), "Its only page holds no text"), ((" ", " "), "None of its 2 pages holds text")],
 )
-async def test_a_silent_file_is_named_with_what_to_do(
+async def test_a_file_without_text_gets_advice(
     side: ComputePool, tmp_path: Path, pages: tuple[str, ...], said: str
 ) -> None:
     """Covers singular and plural."""
@@ -213,9 +213,7 @@ async def test_a_silent_file_is_named_with_what_to_do(
 @pytest.mark.parametrize(
     ("pictures", "advice"), [("left", "ask an admin to switch OCR on"), ("read", "Scan it again")]
 )
-async def test_a_scan_is_named_with_what_to_do(
-    side: ComputePool, tmp_path: Path, pictures: str, advice: str
-) -> None:
+async def test_a_scan_gets_advice(side: ComputePool, tmp_path: Path, pictures: str, advice: str) -> None:
     """Shows that the advice differs before OCR and after OCR found no text."""
     path = tmp_path / "scan.pdf"
     path.write_bytes(picture_pdf("A picture of words."))

@@ -41,7 +41,7 @@ async def schedule() -> AsyncIterator[Scheduler]:
     await started.stop()
 
 
-async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> None:
+async def test_a_clock_set_back_delays_no_tick(schedule: Scheduler) -> None:
     """Shows that ticks scheduled by a clock an hour ahead do not wait for an hour."""
     ticks = Ticks()
     with clock_ahead(timedelta(hours=1)):
@@ -49,7 +49,7 @@ async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> No
     await ticks.until(5)
 
 
-def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
+def test_a_clock_set_forward_causes_no_catch_up() -> None:
     """Shows that the next tick is counted from now, not stepped from the last one."""
     rhythm = JitteredInterval(1.0)
     then = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
     assert following <= rhythm.latest(now)
 
 
-async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedule: Scheduler) -> None:
+async def test_a_tick_longer_than_its_interval_never_overlaps(schedule: Scheduler) -> None:
     """Shows that missed ticks are skipped."""
     running = most = ended = 0
 
@@ -79,7 +79,7 @@ async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedul
     assert time.monotonic() - begun >= 1.5
 
 
-async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Scheduler) -> None:
+async def test_a_tick_can_be_brought_forward_but_not_delayed(schedule: Scheduler) -> None:
     ticks = Ticks()
     schedule.every(3600, "rare", ticks.tick)
     await ticks.until(1)
@@ -89,7 +89,7 @@ async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Schedule
     await ticks.until(2)
 
 
-async def test_a_tick_that_fails_is_followed_by_the_next(
+async def test_a_failed_tick_is_followed_by_the_next(
     schedule: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that the error's location is logged and its message is not."""

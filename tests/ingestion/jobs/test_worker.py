@@ -46,7 +46,7 @@ async def ignore(*_: object) -> None:
     """Do nothing."""
 
 
-async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> None:
+async def test_no_renewal_is_in_flight_when_a_step_has_ended(home: Home) -> None:
     """Shows that the heartbeat of a lease is awaited, so that it never overlaps the next statement."""
     leases, steps = SlowLeases(home.database), [Step()]
 
@@ -63,7 +63,7 @@ async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> Non
     assert leases.has_ended
 
 
-async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
+async def test_an_unexpected_error_is_logged_without_its_message(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that its location is in the log, and document text is not."""
@@ -83,7 +83,7 @@ async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
     assert "Smith" not in caplog.text
 
 
-async def test_whoever_is_cancelled_while_a_worker_stops_is_cancelled(home: Home) -> None:
+async def test_cancelling_the_wait_for_a_stopping_worker_cancels(home: Home) -> None:
     """Shows that waiting for the worker's end does not swallow the caller's cancellation."""
     is_claiming, is_ending = asyncio.Event(), asyncio.Event()
 

@@ -35,12 +35,12 @@ SENTENCES = {
 
 
 @for_each("name", SENTENCES)
-def test_no_language_and_no_list_is_taken_for_garbled(name: str) -> None:
+def test_ordinary_text_of_any_language_is_not_garbled(name: str) -> None:
     """Covers accents, other alphabets, abbreviations and figures."""
     assert not is_garbled(" ".join([SENTENCES[name]] * 6), 0)
 
 
-async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
+async def test_no_page_of_the_samples_needs_ocr() -> None:
     """Real PDFs with text need none, a page of symbols included."""
     files = [
         *(ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf"),
@@ -58,12 +58,12 @@ async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
 
 
 @pytest.mark.parametrize("shift", [29, -1, -3, 3])
-def test_text_whose_letters_stand_for_others_is_garbled(shift: int) -> None:
+def test_text_with_shifted_letters_is_garbled(shift: int) -> None:
     """A subset font with its own encoding yields such text."""
     assert is_garbled("".join(char if char == " " else chr(ord(char) - shift) for char in ENGLISH * 2), 0)
 
 
-def test_text_without_names_is_garbled_and_a_few_bullets_are_not() -> None:
+def test_unmapped_glyphs_are_garbled_and_a_few_bullets_are_not() -> None:
     """The share of unreadable characters decides."""
     assert is_garbled("", 400)
     assert is_garbled("\ue041\ue042 " * 100, 200)
@@ -95,7 +95,7 @@ def test_pages_with_ink_or_unreadable_text_need_ocr() -> None:
     assert pages_for_ocr(replace(pdf, unmapped=())) == (1,)
 
 
-def test_ocr_takes_the_place_of_nothing_of_garbage_and_of_a_stamp() -> None:
+def test_ocr_replaces_missing_garbled_and_stamp_only_text() -> None:
     """Intact text stays unless OCR finds clearly more, and so does a page in which OCR finds none."""
     pdf = pdf_of("", "Exhibit 12", "A title over a photograph", "y", "", unmapped=(0, 0, 0, 80, 0))
     read = [

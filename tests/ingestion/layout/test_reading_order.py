@@ -89,9 +89,7 @@ ROWS = st.lists(
 
 @given(st.lists(ROWS, min_size=1, max_size=3), st.lists(REGIONS, max_size=6))
 @example([[body("1")]], [Region(BlockKind.TABLE, WHOLE, ((None,),))])
-def test_no_word_is_lost_or_moved_whatever_the_layout_says(
-    rows: list[list[Row]], regions: list[Region]
-) -> None:
+def test_no_layout_loses_or_moves_a_word(rows: list[list[Row]], regions: list[Region]) -> None:
     """Same words, same places and valid offsets for any layout."""
     pdf = read_pdf(rows)
     arranged = arrange(pdf, Layout({1: tuple(regions), 2: ()}))
@@ -112,7 +110,7 @@ def test_columns_are_read_in_the_order_of_the_layout() -> None:
     assert arranged.pdf.pages[0].text == "First it says.\n\nSecond it says."
 
 
-def test_items_that_have_no_marker_stay_with_what_introduces_them() -> None:
+def test_items_without_markers_stay_with_their_lead_in() -> None:
     """Items known by position only form one list, as in the quick reading; marked ones are blocks."""
     items = ["Refunded for meals:", "Up to $25 for breakfast", "Up to $35 for lunch", "7.2 Drinks are not."]
     parts = [(BlockKind.ITEM, row, row) for row in range(len(items))]
@@ -121,7 +119,7 @@ def test_items_that_have_no_marker_stay_with_what_introduces_them() -> None:
     assert [text[unit.start : unit.end] for unit in split_units(text) if unit.lead] == ["\n".join(items[1:3])]
 
 
-def test_a_table_is_markdown_and_its_header_is_repeated_where_it_is_cut() -> None:
+def test_a_split_markdown_table_repeats_its_header() -> None:
     """Every chunk of a long table has the column names, placed where they are printed."""
     rows = [["Model", "Weight"], *([f"Engine-{number}", f"{number} kg"] for number in range(60))]
     document = cut(of_tables(table_page(rows, top=0)), 100)
@@ -133,7 +131,7 @@ def test_a_table_is_markdown_and_its_header_is_repeated_where_it_is_cut() -> Non
     assert all(f"| Engine-{number} | {number} kg |" in found for number in range(60))
 
 
-def test_a_table_goes_on_over_a_page_with_its_header() -> None:
+def test_a_table_continues_on_the_next_page_with_its_header() -> None:
     """Rows of the second page come under the header of the first; each word keeps its own page."""
     first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
     second = table_page([["Engine-2", "9 kg"], ["Engine-3", "4 kg"]], top=0, number=2)
@@ -157,7 +155,7 @@ LOCKS += [["", "Winter", "9-17"]]
 BILL = [["Item", "Count", "Sum"], ["Rope", "2", "40"], ["Tar", "1", "9"], ["", "Total", "49"]]
 
 
-def test_the_name_of_a_group_goes_with_each_of_its_rows() -> None:
+def test_a_group_name_is_repeated_with_its_rows() -> None:
     """Every chunk that begins inside a group begins with its name, a cell across all columns."""
     arranged = of_tables(table_page(BERTHS))
     assert "| North quay |||\n| A1 | 8 m | 640 |" in arranged.pdf.pages[0].text
@@ -168,7 +166,7 @@ def test_the_name_of_a_group_goes_with_each_of_its_rows() -> None:
     assert all(text.startswith((f"{head}| North quay |||\n", f"{head}| South quay |||\n")) for text in texts)
 
 
-def test_a_label_printed_once_is_repeated_and_a_total_has_none() -> None:
+def test_a_label_is_repeated_in_the_blank_cells_below_it() -> None:
     """Needs two labels; the blank cell before a total stays blank."""
     rows = of_tables(table_page(LOCKS)).pdf.pages[0].text.splitlines()
     assert rows[2:4] == ["| Lek | Summer | 6-22 |", "| ^^ | Winter | 8-18 |"]
@@ -181,7 +179,7 @@ def test_a_label_printed_once_is_repeated_and_a_total_has_none() -> None:
     )
 
 
-def test_a_row_with_a_gap_names_no_group() -> None:
+def test_a_row_with_an_empty_cell_is_no_group_name() -> None:
     """In two columns, or below ungrouped rows, a single cell is a row without a value."""
     staff = [["Name", "Room"], ["Ada", "12"], ["Bob", ""], ["Cyd", "14"]]
     parts = [["Part", "Size", "Sum"], ["Rope", "9", "40"], ["Tar", "", ""], ["Oil", "3", "8"]]
@@ -189,7 +187,7 @@ def test_a_row_with_a_gap_names_no_group() -> None:
     assert "| Tar | | |" in of_tables(table_page(parts)).pdf.pages[0].text
 
 
-def test_tables_that_lie_near_each_other_stay_two() -> None:
+def test_adjacent_tables_stay_separate() -> None:
     """Another bold row of column names starts a new table."""
     near = [["Line", "First"], ["N1", "23:10"], ["N2", "23:25"], ["Station", "Phone"], ["Kai", "0177"]]
     page, region = table_page(near)
@@ -200,7 +198,7 @@ def test_tables_that_lie_near_each_other_stay_two() -> None:
     assert arranged.pdf.pages[0].text.endswith("\n\n| Station | Phone |\n| --- | --- |\n| Kai | 0177 |")
 
 
-def test_another_header_overleaf_begins_another_table() -> None:
+def test_a_new_header_on_the_next_page_starts_a_new_table() -> None:
     first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
     second = table_page([["Depot", "Trams"], ["Harbour", "40"]], top=0, number=2)
     chunks = cut(of_tables(first, second, bold=(1, 2))).chunks
@@ -213,7 +211,7 @@ def test_a_form_has_no_header() -> None:
     assert form.pdf.pages[0].text == "| Age: | 32 | Seat: | Left |\n| Class: | 3 | Exam: | 2006 |"
 
 
-def test_two_columns_that_the_layout_took_for_one_are_parted() -> None:
+def test_two_columns_detected_as_one_are_split() -> None:
     """Split at the white gap between them."""
     page, region = table_page([["Oslo", "mild", "7"], ["Bergen", "wet", "9"], ["Narvik", "cold", "1"]])
     merged = [(Box(row[0].x0, row[0].y0, row[1].x1, row[1].y1), row[2]) for row in region.cells if row[0]]
@@ -251,12 +249,12 @@ ROWS = [
         (ROWS, [f"| {' | '.join(row)} |" for row in ROWS[1:]]),
     ],
 )
-def test_lines_that_a_word_or_bracket_parts_are_one_row(printed: list[list[str]], rows: list[str]) -> None:
+def test_a_cell_wrapped_over_two_lines_is_one_row(printed: list[list[str]], rows: list[str]) -> None:
     """Shows that dashes and numbering do not join lines."""
     assert of_tables(table_page(printed)).pdf.pages[0].text.splitlines()[2:] == rows
 
 
-def test_a_caption_stays_with_what_it_names() -> None:
+def test_a_caption_stays_with_its_table() -> None:
     """However small the chunks are."""
     page, region = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.5)
     text, lines = make_page(1, [body(f"Sentence {number} fills the page.") for number in range(20)])
@@ -303,7 +301,7 @@ def test_a_warning_stays_with_its_step() -> None:
         assert chunk.text.count("Open valve") == chunk.text.count("WARNING")
 
 
-def test_a_sentence_goes_on_after_a_footnote_and_a_page_number_is_dropped() -> None:
+def test_a_sentence_continues_after_footnote_and_page_number() -> None:
     """Text at the foot of a page does not interrupt a sentence across pages; the page number is dropped."""
     pdf = read_pdf(
         [
@@ -319,7 +317,7 @@ def test_a_sentence_goes_on_after_a_footnote_and_a_page_number_is_dropped() -> N
     assert not any("Page 1" in text for text in texts)
 
 
-def test_a_heading_inside_a_table_parts_it() -> None:
+def test_a_heading_inside_a_table_splits_it() -> None:
     """The result is two tables under two headings."""
     page, region = table_page([["Age:", "32"], ["Aircraft", ""], ["Make:", "Cessna"]])
     lines = [Line(0, 1, BODY, False, WHOLE)] * 6

@@ -45,17 +45,17 @@ def looks_like_header(table: str, bold: int = 0, larger: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("table", HEADERS.values(), ids=HEADERS)
-def test_a_row_that_differs_in_kind_is_a_header(table: str) -> None:
+def test_a_row_of_another_kind_is_a_header(table: str) -> None:
     """Shows that a header is detected without bold print, by the kinds of cells."""
     assert looks_like_header(table)
 
 
 @pytest.mark.parametrize("table", ROWS.values(), ids=ROWS)
-def test_a_row_of_the_same_kind_is_none(table: str) -> None:
+def test_a_row_of_the_same_kind_is_no_header(table: str) -> None:
     assert not looks_like_header(table)
 
 
-def test_print_makes_a_header_of_words_and_none_of_a_value() -> None:
+def test_bold_or_large_words_are_a_header_and_values_are_not() -> None:
     """Applies to a first row that alone is bold or large."""
     assert looks_like_header(ROWS["words"], bold=1)
     assert looks_like_header(ROWS["words"], larger=1)

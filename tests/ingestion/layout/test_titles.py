@@ -95,7 +95,7 @@ Important Dates
 
 
 @pytest.mark.parametrize("text", LEFTOVERS.split("\n")[1:-1])
-def test_what_nobody_calls_a_document_is_no_title(text: str) -> None:
+def test_leftovers_and_fragments_are_no_titles(text: str) -> None:
     """Covers programs and templates in seven languages, dates, addresses and fragments."""
     assert not looks_like_title(text)
     assert choose_title([text, "Fire Safety Plan"], "") == "Fire Safety Plan"
@@ -103,7 +103,7 @@ def test_what_nobody_calls_a_document_is_no_title(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TITLES.split("\n")[1:-1])
-def test_a_title_may_hold_the_words_of_a_leftover(text: str) -> None:
+def test_a_title_may_contain_words_of_a_leftover(text: str) -> None:
     """Titles, too, contain numbers, months, streets and kinds of document."""
     assert choose_title([text], "10811.exe") == text
 
@@ -122,6 +122,6 @@ def test_a_title_may_hold_the_words_of_a_leftover(text: str) -> None:
         ([], "Backup  and recovery", "Backup and recovery"),
     ],
 )
-def test_the_page_comes_before_the_file(printed: list[str], own: str, title: str) -> None:
+def test_the_printed_title_precedes_the_files_own(printed: list[str], own: str, title: str) -> None:
     """A single short word is not enough; letter-spaced words are joined."""
     assert choose_title(printed, own) == title

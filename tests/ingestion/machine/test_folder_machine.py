@@ -82,7 +82,7 @@ def settings_of(pair: str, *, is_long: bool) -> settings:
 
 
 @pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 2400)
-def test_the_folder_never_lies(
+def test_the_state_always_follows_the_folders(
     bench: Bench, pair: str, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
 ) -> None:
     """Shows that no order of changes, faults and crashes loses, duplicates or resurrects documents."""

@@ -96,14 +96,14 @@ async def come_back(home: Home, damage: Callable[[Path], None], *, is_running: b
         pytest.param(False, cut, id="stopped, cut", marks=pytest.mark.long),
     ],
 )
-async def test_a_damaged_tenant_is_published_anew_and_never_said_to_hold_nothing(
+async def test_a_corrupt_tenant_is_republished_and_never_seems_empty(
     home: Home, damage: Callable[[Path], None], is_running: bool
 ) -> None:
     """Shows that a truncated or changed file is repaired, while its channel is told to retry."""
     await come_back(home, damage, is_running=is_running)
 
 
-async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> None:
+async def test_a_missing_tenant_never_seems_empty(home: Home) -> None:
     """Shows that a channel with documents whose file was deleted is told to retry."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -121,7 +121,7 @@ async def drop_index(home: Home, channel: str) -> None:
     await home.index.drop_tenant(where.tenant)
 
 
-async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home) -> None:
+async def test_a_channel_answers_once_its_index_is_rebuilt(home: Home) -> None:
     """Shows that a dropped tenant is refilled, and that no question is answered from a part of it."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -150,7 +150,7 @@ async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home
     assert (await rebuilds.running(), await rebuilds.count(where.id)) == ({}, 2)
 
 
-async def test_what_cannot_be_indexed_anew_keeps_no_other_document_waiting(home: Home) -> None:
+async def test_a_failed_reading_does_not_block_the_rebuild(home: Home) -> None:
     """Shows that a channel is not unavailable for ever because one of its readings was lost."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -170,7 +170,7 @@ async def test_what_cannot_be_indexed_anew_keeps_no_other_document_waiting(home:
     assert await asked(home, "hr", "marzipan") == set()
 
 
-async def test_a_home_with_one_unreadable_tenant_compares_the_others(
+async def test_an_unreadable_tenant_does_not_stop_reconciliation(
     tmp_path: Path, embedder: BundledEmbedder
 ) -> None:
     async with open_home(tmp_path, embedder, EmbeddedIndex(tmp_path / "index", timeout=2)) as home:

@@ -120,7 +120,7 @@ async def damage(server: RealWeaviate, tenant: TenantName, publication: UUID, wh
 
 @needs_weaviate
 @pytest.mark.parametrize("what", [pytest.param("object", marks=pytest.mark.long), "vector"])
-async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then(
+async def test_a_damaged_publication_is_replaced_without_a_gap(
     weaviate: RealWeaviate, weaviate_home: Home, what: str
 ) -> None:
     """Shows that damage is detected at startup, and that the complete successor has a new id."""
@@ -146,7 +146,7 @@ async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then
 
 @pytest.mark.long
 @needs_weaviate
-async def test_a_server_killed_between_write_and_flip_never_shows_half_a_document(
+async def test_a_killed_server_never_makes_half_a_document_live(
     weaviate: RealWeaviate, weaviate_home: Home, killed_index: KilledIndex
 ) -> None:
     """Covers a kill while publishing each rung."""
@@ -175,7 +175,7 @@ async def test_a_server_killed_between_write_and_flip_never_shows_half_a_documen
     assert states.count("retired") >= 2
 
 
-async def test_recent_publications_are_counted_at_the_first_look_and_after_each_outage(home: Home) -> None:
+async def test_publications_are_recounted_at_start_and_after_outages(home: Home) -> None:
     """A tick in between costs a ping only."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -190,7 +190,7 @@ async def test_recent_publications_are_counted_at_the_first_look_and_after_each_
         assert home.index.sealed == [live.id] * counted
 
 
-async def test_counting_rests_between_two_runs_even_when_the_first_one_failed(home: Home) -> None:
+async def test_recounting_pauses_even_after_a_failure(home: Home) -> None:
     """Shows that an index too slow to be counted is not counted again at the next tick."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -209,7 +209,7 @@ async def test_counting_rests_between_two_runs_even_when_the_first_one_failed(ho
     assert home.index.sealed == [live.id]
 
 
-async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home) -> None:
+async def test_a_loss_is_republished_once_however_often_detected(home: Home) -> None:
     """Shows that two processes create one successor, and that the old publication stays live."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -223,7 +223,7 @@ async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home
     assert (await home.find("hr", "marzipan"))["leave.pdf"].id == live.id
 
 
-async def test_what_an_index_without_its_tenant_held_is_published_again(home: Home) -> None:
+async def test_publications_of_a_missing_tenant_are_republished(home: Home) -> None:
     """Covers a tenant lost as after restoring an old backup."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)

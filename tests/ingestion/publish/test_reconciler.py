@@ -95,7 +95,7 @@ async def is_equal(home: Home, channel: str) -> bool:
 
 
 @BOTH_ENGINES
-async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str) -> None:
+async def test_reconciling_a_consistent_home_changes_nothing(home: Home, channel: str) -> None:
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     home.drop(f"{channel}/travel.pdf", TRAVEL)
@@ -107,7 +107,7 @@ async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str)
 
 
 @BOTH_ENGINES
-async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -> None:
+async def test_lost_publications_are_republished(home: Home, channel: str) -> None:
     """Covers a lost publication and a lost tenant; the successor has a new id."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -123,7 +123,7 @@ async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -
 
 
 @BOTH_ENGINES
-async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Home, channel: str) -> None:
+async def test_resurrected_objects_are_never_hits_and_are_removed(home: Home, channel: str) -> None:
     """Covers objects of a removed or unknown publication."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -143,7 +143,7 @@ def ghost(publication: UUID) -> IndexedChunk:
 
 
 @BOTH_ENGINES
-async def test_a_tenant_of_nobody_goes_only_from_an_index_of_our_own(home: Home, channel: str) -> None:
+async def test_an_unknown_tenant_is_dropped_from_our_own_index_only(home: Home, channel: str) -> None:
     """Shows that other tenants of a shared server are left alone, because another home may own them."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -176,7 +176,7 @@ async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: 
     assert (await home.until_found(channel, "marzipan", "leave.pdf")).version_id == live.version_id
 
 
-async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_throughout(
+async def test_a_renamed_file_with_a_lost_blob_stays_live(
     home: Home, channel: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that the document waits for the new name to settle, although its blob is lost."""
@@ -201,7 +201,7 @@ async def has_no_reason(home: Home, channel: str) -> bool:
     return all(one.reason is None for one in (await home.documents(channel)).values())
 
 
-async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -> None:
+async def test_a_lost_blob_without_a_file_is_reported(home: Home, channel: str) -> None:
     """A document that was ingested manually stays live and says what to do."""
     folder = home.path / "by hand"
     folder.mkdir()
@@ -226,7 +226,7 @@ async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -
         ),
     ],
 )
-async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: str) -> None:
+async def test_a_damaged_reading_is_read_again(home: Home, channel: str, file: str) -> None:
     """Shows that the document stays live during the new reading."""
     serving = await home.serve()
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -264,16 +264,14 @@ class BusyBlobs(Blobs):
         return found
 
 
-async def test_a_file_that_arrives_while_the_disk_is_listed_is_not_taken_for_lost(
-    home: Home, channel: str
-) -> None:
+async def test_a_file_arriving_during_the_listing_is_not_swept(home: Home, channel: str) -> None:
     """Shows that no blob is removed that was added to SQL after the disk was listed."""
     home.blobs = BusyBlobs(home.path / "blobs", lambda: home.store(channel, "leave.pdf", LEAVE))
     assert await reconcile(home.ingestion()) == {}
     assert home.blobs.path(hashlib.sha256(LEAVE).hexdigest()).read_bytes() == LEAVE
 
 
-async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, channel: str) -> None:
+async def test_orphaned_files_are_swept_after_a_grace_period(home: Home, channel: str) -> None:
     """Covers blobs, readings and drafts; recent ones may still be added to SQL."""
     serving = await home.serve(stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -308,7 +306,7 @@ async def test_one_process_reconciles_at_a_time(home: Home) -> None:
 
 
 @BOTH_ENGINES
-async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home, channel: str) -> None:
+async def test_a_restored_older_database_is_repaired_from_the_folders(home: Home, channel: str) -> None:
     """Today's files are read again, deleted files are not live, and no orphan is left."""
     serving = await home.serve()
     home.drop(f"{channel}/leave.pdf", LEAVE)
@@ -369,7 +367,7 @@ async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
 
 
 @BOTH_ENGINES
-async def test_an_index_of_yesterday_is_brought_up_to_today(
+async def test_a_restored_older_index_is_repaired(
     home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Shows that an old data folder loses no current document and shows no outdated one."""
@@ -413,7 +411,7 @@ async def reconcile_until_equal(home: Home, serving: Ingestion, channel: str) ->
     await home.until(is_so)
 
 
-async def test_a_lost_blob_is_copied_when_it_is_asked_for(home: Home, channel: str) -> None:
+async def test_a_lost_blob_is_copied_on_demand(home: Home, channel: str) -> None:
     """Works without a scan, even for a folder that has none; a blob without a file is counted."""
     folder = home.path / "by hand"
     folder.mkdir()

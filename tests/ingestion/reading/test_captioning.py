@@ -66,7 +66,7 @@ async def seeing() -> AsyncIterator[Eye]:
 
 
 @pytest.mark.long
-async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_path: Path) -> None:
+async def test_figures_are_described_from_their_crops(home: Home, tmp_path: Path) -> None:
     """Crop and caption are sent; the description is searchable and never quoted."""
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
@@ -92,7 +92,7 @@ async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_pa
 @pytest.mark.parametrize(
     ("status", "said"), [(500, {"error": {}}), (401, {"error": {}}), (200, {}), (200, "")]
 )
-async def test_an_endpoint_that_fails_costs_the_description_only(status: int, said: object) -> None:
+async def test_a_failing_endpoint_yields_no_description(status: int, said: object) -> None:
     """Shows that no error is raised, whatever it answers, and that the call is reported as failed."""
     async with seeing() as eye:
         eye.status, eye.said = status, said
@@ -133,7 +133,7 @@ async def described(home: Home, model: Moody, figures: Sequence[Figure]) -> list
     return [one.description for one in found]
 
 
-async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_away_is_left_alone(
+async def test_failed_figures_have_no_description(
     home: Home,
 ) -> None:
     """Existing descriptions are kept, and the circuit breaker opens after MAX_FAILURES."""
@@ -144,7 +144,7 @@ async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_awa
     assert away.said == []
 
 
-async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home: Home) -> None:
+async def test_an_unavailable_model_is_not_called_for_later_documents(home: Home) -> None:
     """Shows that it is called again only after REST_SECONDS."""
 
     async def at_once() -> None:
@@ -158,7 +158,7 @@ async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home
         assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == "Back."
 
 
-def test_another_vision_model_describes_every_figure_anew() -> None:
+def test_another_vision_model_is_another_full_generation() -> None:
     """The generation of the full rung includes the model, the quick one's does not."""
     embedder = TermEmbedder("terms")
     made = [

@@ -48,7 +48,7 @@ async def at_once() -> None:
     """Wait for nothing."""
 
 
-async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> None:
+async def test_retry_after_of_one_document_applies_to_all(home: Home) -> None:
     """Shows that Retry-After is respected, however many documents wait for vectors."""
     home.embedder = TiredEmbedder("tired")
     for number in range(2):
@@ -91,7 +91,7 @@ class BrokenViewer:
         raise ReaderKilled("the page takes too long")
 
 
-async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(home: Home) -> None:
+async def test_a_pdf_without_layout_keeps_its_quick_structure(home: Home) -> None:
     """Shows that the full rung then only adds vectors to the quick reading."""
     home.embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf("Leave\nThere are seven kinds of marzipan leave."))
@@ -103,7 +103,7 @@ async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(h
 
 
 @pytest.mark.long
-async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_one(home: Home) -> None:
+async def test_a_damaged_quick_reading_is_redone_before_its_full_one(home: Home) -> None:
     """Shows that a file of the right length with wrong bytes is detected on use and repaired."""
     home.embedder = embedder = TermEmbedder("terms")
     embedder.left = 0
@@ -118,7 +118,7 @@ async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_on
     assert [chunk.ordinal for chunk in await home.files.chunks(quick.id)] == [0]
 
 
-async def test_a_full_reading_stands_on_the_layout_of_its_pages(home: Home) -> None:
+async def test_a_full_reading_uses_the_page_layout(home: Home) -> None:
     """A table becomes Markdown after the flip; page and mark of earlier links are unchanged."""
     home.embedder = embedder = TermEmbedder("terms")
     embedder.left = 0
@@ -157,7 +157,7 @@ async def test_a_scan_is_read_by_ocr_and_a_blank_one_is_refused(home: Home) -> N
     assert "no text" in str((await home.documents("hr"))["blank.pdf"].reason)
 
 
-async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -> None:
+async def test_an_image_without_words_is_refused_after_ocr(home: Home) -> None:
     home.embedder = TermEmbedder("terms")
     home.drop("hr/scan.pdf", picture_pdf(""))
     await home.serve()
@@ -173,7 +173,7 @@ async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -
 TWO = "Leave\nThere are seven kinds of marzipan leave. Ask your manager for a form."
 
 
-async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: Home) -> None:
+async def test_a_full_reading_stores_vectors_of_quotable_sentences(home: Home) -> None:
     """Shows that they are found in the live reading, in the embedder's own space."""
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))
@@ -191,7 +191,7 @@ async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: H
     assert not (await home.ingestion().reconcile())
 
 
-async def test_sentences_can_be_left_without_vectors(home: Home) -> None:
+async def test_sentence_vectors_can_be_switched_off(home: Home) -> None:
     """Shows that they are computed later, once the switch is on again."""
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))

@@ -57,7 +57,7 @@ def shown_pages(chunk: Chunk) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("kind", FILES)
-async def test_every_word_a_model_reads_stands_under_its_own_page(home: Home, kind: str) -> None:
+async def test_every_word_of_a_prompt_is_under_its_own_page(home: Home, kind: str) -> None:
     """Markers are physical page numbers, whatever the labels or contents, at most 400 tokens apart."""
     home.drop("hr/file.pdf", FILES[kind])
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)

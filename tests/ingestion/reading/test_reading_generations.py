@@ -89,9 +89,7 @@ async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
     return {hit.publication for hit in hits}
 
 
-async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answers(
-    home: Home, first: TermEmbedder
-) -> None:
+async def test_a_new_chunker_rereads_while_the_old_reading_is_live(home: Home, first: TermEmbedder) -> None:
     """Shows that an old full reading is replaced by a new full one, never by a new quick one."""
     await begin(home)
     before = {row.id for row in await home.rows(ReadingRow)}
@@ -116,7 +114,7 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_embedder_new", [False, True], ids=["chunker", "embedder"])
-async def test_an_older_version_keeps_what_was_read_of_it(
+async def test_an_older_version_keeps_its_full_reading(
     home: Home, first: TermEmbedder, is_embedder_new: bool
 ) -> None:
     """Survives a change of settings, of both rungs or of one."""
@@ -157,9 +155,7 @@ async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
 
 
 @pytest.mark.long
-async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_ingest_rereads_an_older_generation(home: Home, tmp_path: Path) -> None:
     """Shows that the same command updates a home without a service."""
     folder, hr = tmp_path / "docs", await home.channel("hr")
     folder.mkdir()
@@ -173,9 +169,7 @@ async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_progra
 
 
 @pytest.mark.long
-async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vectors(
-    home: Home, first: TermEmbedder
-) -> None:
+async def test_a_new_embedder_never_meets_the_old_ones_vectors(home: Home, first: TermEmbedder) -> None:
     """Each space finds its own publications; words find those without vectors in the new space."""
     await begin(home)
     second = TermEmbedder("second_embedder", 48)
@@ -197,7 +191,7 @@ async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vecto
 
 
 @pytest.mark.long
-async def test_a_full_reading_that_is_cut_off_goes_on_where_it_was(home: Home, first: TermEmbedder) -> None:
+async def test_an_interrupted_full_reading_resumes(home: Home, first: TermEmbedder) -> None:
     """Shows that no chunk is embedded twice, however often it restarts."""
     for name, data in FILES.items():
         home.drop(f"hr/{name}", data)
@@ -220,9 +214,7 @@ async def _is_used_up(embedder: TermEmbedder) -> bool:
     return embedder.left is not None and embedder.left < embedder.batch
 
 
-async def test_settings_that_are_changed_back_find_their_readings_again(
-    home: Home, first: TermEmbedder
-) -> None:
+async def test_reverted_settings_reuse_their_readings(home: Home, first: TermEmbedder) -> None:
     """Shows that live readings are not read again, and that the detour is cleaned up."""
     await begin(home)
     before = {row.id for row in await home.rows(ReadingRow)}
@@ -253,7 +245,7 @@ async def test_settings_that_are_changed_back_find_their_readings_again(
 
 
 @pytest.mark.long
-async def test_quick_readings_that_answer_give_way_to_new_quick_ones(home: Home, first: TermEmbedder) -> None:
+async def test_live_quick_readings_are_replaced_by_new_quick_ones(home: Home, first: TermEmbedder) -> None:
     """Covers a home that stops at quick."""
     for name, data in FILES.items():
         home.drop(f"hr/{name}", data)
@@ -302,7 +294,7 @@ class CountingViewer:
 
 
 @pytest.mark.long
-async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
+async def test_another_embedder_reuses_the_page_layout(home: Home, first: TermEmbedder) -> None:
     """Shows that layout runs once per content, unless its files are corrupt."""
     viewer = CountingViewer(home)
     await begin(home, SHORT_FILES, layout=True, pdf=viewer)
@@ -329,7 +321,9 @@ class Refusing:
 
 
 @pytest.mark.long
-async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home, first: TermEmbedder) -> None:
+async def test_a_content_the_new_parser_refuses_keeps_its_old_reading(
+    home: Home, first: TermEmbedder
+) -> None:
     """Shows that it stays live, and that the reason is shown."""
     await begin(home)
     serving = home.ingestion(chunk_tokens=50, pdf=Refusing())
@@ -349,7 +343,7 @@ async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home,
         assert "more memory" in (document.reason or "")
 
 
-async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, first: TermEmbedder) -> None:
+async def test_new_files_are_read_before_rereadings(home: Home, first: TermEmbedder) -> None:
     """Shows that a new file does not wait for the rereading of everything, on both rungs."""
     await begin(home)
     newer = home.ingestion(chunk_tokens=50)
@@ -366,9 +360,7 @@ async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, fi
 
 
 @pytest.mark.long
-async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
-    home: Home, first: TermEmbedder
-) -> None:
+async def test_a_copy_in_another_channel_prioritizes_the_rereading(home: Home, first: TermEmbedder) -> None:
     """Shows that the same bytes are new in another channel, and read first."""
     await begin(home)
     newer = home.ingestion(chunk_tokens=50)
@@ -391,9 +383,7 @@ async def store(home: Home, generations: Generations, file: str, data: bytes, ch
 
 
 @pytest.mark.long
-async def test_of_two_processes_with_different_settings_the_later_one_decides(
-    home: Home, first: TermEmbedder
-) -> None:
+async def test_the_later_of_two_processes_decides_the_generation(home: Home, first: TermEmbedder) -> None:
     """Shows that they do not undo each other's work for ever, and that both read new files."""
     await begin(home)
     older = await home.serve()

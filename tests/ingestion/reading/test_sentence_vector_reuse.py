@@ -28,7 +28,7 @@ async def ignore() -> None:
     """Do nothing."""
 
 
-async def test_texts_are_split_off_the_loop(home: Home) -> None:
+async def test_texts_are_split_off_the_event_loop(home: Home) -> None:
     """Shows that splitting a long document into sentences delays no question."""
     texts = Texts("Staff get leave. Leave lasts a week.", "A second passage is here. It has two sentences.")
     embedder = SentenceEmbedder(home.embedder, VectorCache(home.database, of_sentences=True))

@@ -28,7 +28,7 @@ def scan(root: Path) -> Scan:
     return LocalSource(str(root)).scan()
 
 
-def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
+def test_a_scan_finds_pdfs_at_any_depth_in_any_case(tmp_path: Path) -> None:
     """Files are identified by their path inside the folder."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     for name in ("one.pdf", "TWO.PDF", "a/b/three.Pdf"):
@@ -38,7 +38,7 @@ def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_
     assert seen.problem is None
 
 
-def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path: Path) -> None:
+def test_scan_file_returns_one_file_as_a_scan_does(tmp_path: Path) -> None:
     """A link or a missing file yields none."""
     for name in ("one.pdf", "two.pdf"):
         (tmp_path / name).write_bytes(b"x")
@@ -76,7 +76,7 @@ def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path:
         "tmp.drivedownload/report.pdf",
     ],
 )
-def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) -> None:
+def test_temporary_and_foreign_files_are_skipped(tmp_path: Path, name: str) -> None:
     """Covers partial copies and other programs' files."""
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) 
     assert scan(tmp_path).files == {}
 
 
-def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path) -> None:
+def test_links_pipes_and_folders_named_like_pdfs_are_skipped(tmp_path: Path) -> None:
     """Shows that only regular files count, so that no link leads out of the folder."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -97,7 +97,7 @@ def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path)
     assert scan(root).files == {}
 
 
-def test_what_people_dropped_that_is_no_pdf_is_named_with_its_reason(tmp_path: Path) -> None:
+def test_unsupported_files_are_listed_with_a_reason(tmp_path: Path) -> None:
     """Other kinds of documents and links are listed, other programs' leftovers are not."""
     (tmp_path / "deep").mkdir()
     for name in ("deep/plan.docx", "notes.txt", "Thumbs.db", "~$plan.docx", "half.pdf.part", "read.pdf"):
@@ -109,13 +109,13 @@ def test_what_people_dropped_that_is_no_pdf_is_named_with_its_reason(tmp_path: P
     assert "Links" in strangers["link.pdf"]
 
 
-def test_a_folder_of_photographs_is_told_by_some_of_them(tmp_path: Path) -> None:
+def test_the_list_of_unsupported_files_is_limited(tmp_path: Path) -> None:
     for number in range(MAX_STRANGERS + 5):
         (tmp_path / f"{number:04}.jpg").write_bytes(b"x")
     assert len(scan(tmp_path).strangers) == MAX_STRANGERS
 
 
-def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_is_escaped_and_can_be_opened(tmp_path: Path) -> None:
     """Shows that it neither stops the scan nor reaches SQL unescaped."""
     raw = os.fsencode(tmp_path) + b"/caf\xe9\n.pdf"
     with open(raw, "wb") as file:
@@ -125,7 +125,7 @@ def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Pat
     assert tmp_path.joinpath(*seen.parts).read_bytes() == b"x"
 
 
-def test_two_different_names_never_come_out_the_same() -> None:
+def test_escaping_names_is_injective() -> None:
     """Shows that two files never become one document."""
     names = [
         "a\udce9.pdf",
@@ -139,19 +139,19 @@ def test_two_different_names_never_come_out_the_same() -> None:
     assert len({safe_name((name,)) for name in names}) == len(names)
 
 
-def test_ordinary_names_in_any_script_stay_as_they_are() -> None:
+def test_ordinary_names_in_any_script_are_not_escaped() -> None:
     for name in ("Prüfanweisung 7.pdf", "手順書.pdf", "a b (1).pdf"):
         assert safe_name(("x", name)) == f"x/{name}"
 
 
-def test_a_missing_root_is_a_problem_and_not_an_empty_folder(tmp_path: Path) -> None:
+def test_a_missing_root_is_no_empty_folder(tmp_path: Path) -> None:
     """Shows that an outage is distinguished from a folder whose files were deleted."""
     seen = scan(tmp_path / "gone")
     assert seen.is_gone
     assert "missing" in (seen.problem or "")
 
 
-def test_the_first_level_tells_folders_from_loose_pdfs(tmp_path: Path) -> None:
+def test_the_first_level_separates_folders_and_loose_pdfs(tmp_path: Path) -> None:
     """Folders become channels of an inbox; loose files belong to none."""
     for name in ("hr", ".hidden", "@eaDir"):
         (tmp_path / name).mkdir()
@@ -178,7 +178,7 @@ ODD_NAMES = [
 ]
 
 
-def test_the_corpus_of_odd_names_is_seen_one_by_one_and_shown_safely(tmp_path: Path) -> None:
+def test_odd_names_are_distinct_and_displayed_safely(tmp_path: Path) -> None:
     """Shows that each of 14 odd names is one document whose name can be stored, shown and opened."""
     for number, name in enumerate(ODD_NAMES):
         with open(os.fsencode(tmp_path) + b"/" + name, "wb") as file:
@@ -192,7 +192,7 @@ def test_the_corpus_of_odd_names_is_seen_one_by_one_and_shown_safely(tmp_path: P
         assert os.fsencode(one.parts[0]) == ODD_NAMES[number]
 
 
-def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> None:
+def test_names_that_look_the_same_are_kept_and_reported(tmp_path: Path) -> None:
     """Shows that Unicode normalization forms and letter case make two documents and a remark."""
     for name in ("caf\u00e9.pdf", "cafe\u0301.pdf", "Plan.pdf", "plan.pdf", "other.pdf"):
         (tmp_path / name).write_bytes(b"x")
@@ -201,7 +201,7 @@ def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> 
     assert len([remark for remark in seen.remarks if "look the same" in remark]) == 2
 
 
-def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: Path) -> None:
+def test_a_hard_link_is_accepted_with_a_warning(tmp_path: Path) -> None:
     """Admins are warned because another user may write through the other name."""
     root = tmp_path / "root"
     root.mkdir()
@@ -212,7 +212,7 @@ def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: P
     assert any("linked.pdf" in remark and "hard link" in remark for remark in seen.remarks)
 
 
-def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
+def test_a_file_readable_again_is_copied(tmp_path: Path) -> None:
     """Shows that it is retried whatever its stat says, as on shares with permissions of their own."""
     path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
     path.write_bytes(b"x")
@@ -228,7 +228,7 @@ def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on
     assert source.scan().files["a.pdf"].stat.tag == ""
 
 
-def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
+def test_a_nested_mount_that_disappears_is_a_problem(tmp_path: Path) -> None:
     """Shows that files of a disk mounted inside the folder are not deleted with the mount."""
     (tmp_path / "a.pdf").write_bytes(b"x")
     (tmp_path / "disk").mkdir()
@@ -239,7 +239,7 @@ def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) 
     assert "connect it again" in (local.scan(tmp_path, devices, lambda: None).problem or "")
 
 
-def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
+def test_a_scan_opens_no_file(tmp_path: Path) -> None:
     """Shows that scanning reads no file: the files are not even readable."""
     for number in range(200):
         path = tmp_path / f"{number % 10}" / f"{number}.pdf"
@@ -249,7 +249,7 @@ def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
     assert len(as_user(lambda: scan(tmp_path)).files) == 200  # none could have been opened
 
 
-def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_path: Path) -> None:
+def test_unlistable_subfolders_are_named_separately(tmp_path: Path) -> None:
     """Shows that an admin sees where to look, however odd the name, and that the rest is scanned."""
     (tmp_path / "a.pdf").write_bytes(b"x")
     for name in ("wages", "odd\nname"):
@@ -284,7 +284,7 @@ def _without_override(job: Callable[[], T]) -> T:
     return job()
 
 
-def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Path) -> None:
+def test_a_path_too_long_for_the_kernel_hides_no_other(tmp_path: Path) -> None:
     """Shows that it is a problem, and that the rest of the folder is scanned."""
     folder, length = os.open(tmp_path, os.O_RDONLY), len(str(tmp_path))
     while length < 3900:
@@ -302,7 +302,7 @@ def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Pat
     assert "looked at" in (seen.problem or "")
 
 
-def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path) -> None:
+def test_copying_a_growing_file_is_bounded(tmp_path: Path) -> None:
     """Shows that no more is copied than the size at the scan."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"x" * 3_000_000)
@@ -319,7 +319,7 @@ def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path
     assert (tmp_path / "copy").stat().st_size < 3_000_000 + safe_copy.BLOCK_BYTES
 
 
-def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_or_pipe_swapped_in_after_a_scan_is_not_opened(tmp_path: Path) -> None:
     """Shows that neither the file nor a parent folder can be swapped, and that a pipe does not block."""
     (tmp_path / "secret.pdf").write_bytes(b"secret")
     root = tmp_path / "root"
@@ -332,7 +332,7 @@ def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path
             open_beneath(root, parts)
 
 
-def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
+def test_a_folder_replaced_by_a_link_is_not_opened(tmp_path: Path) -> None:
     """Covers a link swapped in between scan and copy."""
     (tmp_path / "hr").mkdir()
     (tmp_path / "hr" / "a.pdf").write_bytes(b"whole %%EOF\n")

@@ -106,7 +106,7 @@ def test_files_are_seen_at_any_depth_and_copied_with_their_hash(
     assert see(source) == seen
 
 
-def test_the_end_of_a_file_can_be_read_alone(place: Place, source: Source) -> None:
+def test_the_tail_of_a_file_can_be_read_alone(place: Place, source: Source) -> None:
     """Shows that checking a PDF's end reads no more than that."""
     place.put("a.pdf", b"x" * 100_000 + b"%%EOF")
     place.put("short.pdf", b"%%EOF")
@@ -117,7 +117,7 @@ def test_the_end_of_a_file_can_be_read_alone(place: Place, source: Source) -> No
     assert source.tail(seen["a.pdf"], 8) == b""
 
 
-def test_one_file_can_be_looked_at_alone(place: Place, source: Source) -> None:
+def test_one_file_can_be_scanned_alone(place: Place, source: Source) -> None:
     """The result equals its entry in a scan; a missing file yields none."""
     place.put("a.pdf", b"one")
     place.put("b.pdf", b"two")
@@ -126,7 +126,9 @@ def test_one_file_can_be_looked_at_alone(place: Place, source: Source) -> None:
     assert source.scan_file("gone.pdf").problem is None
 
 
-def test_names_of_every_kind_reach_their_own_file(place: Place, source: Source, tmp_path: Path) -> None:
+def test_names_with_special_characters_reach_their_own_file(
+    place: Place, source: Source, tmp_path: Path
+) -> None:
     """Shows that URL and shell characters have no meaning in a name."""
     names = ["a b.pdf", "50%41.pdf", "c#1.pdf", "Prüfung 手順.pdf", "it's;ok&x=[1].pdf", "+(1)~.pdf"]
     for name in names:
@@ -138,7 +140,7 @@ def test_names_of_every_kind_reach_their_own_file(place: Place, source: Source, 
         assert (tmp_path / "copy").read_bytes() == name.encode()
 
 
-def test_a_replacement_looks_different(place: Place, source: Source, tmp_path: Path) -> None:
+def test_a_replacement_has_another_stat(place: Place, source: Source, tmp_path: Path) -> None:
     """Shows that the old stat can no longer be copied."""
     place.put("a.pdf", b"one")
     before = see(source)["a.pdf"]
@@ -148,7 +150,7 @@ def test_a_replacement_looks_different(place: Place, source: Source, tmp_path: P
         source.copy(before, tmp_path / "copy", LIMIT)
 
 
-def test_renamed_and_deleted_files_are_gone_from_the_next_scan(
+def test_renamed_and_deleted_files_are_not_in_the_next_scan(
     place: Place, source: Source, tmp_path: Path
 ) -> None:
     """Shows that no listing is stale."""
@@ -172,7 +174,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_copied(
     assert not (tmp_path / "copy").exists()
 
 
-def test_an_empty_root_is_no_problem_but_a_missing_one_is(place: Place, source: Source) -> None:
+def test_an_empty_root_is_fine_but_a_missing_one_is_a_problem(place: Place, source: Source) -> None:
     """Shows that an outage is never taken for a deletion."""
     place.put("a.pdf", b"one")
     place.remove("a.pdf")
@@ -183,7 +185,7 @@ def test_an_empty_root_is_no_problem_but_a_missing_one_is(place: Place, source: 
     assert "missing" in problem or "no such" in problem
 
 
-def test_a_place_that_is_away_is_a_problem_until_it_is_back(share: Place, tmp_path: Path) -> None:
+def test_an_unavailable_server_is_a_problem_until_it_is_back(share: Place, tmp_path: Path) -> None:
     """Shows that a killed server deletes no document, and that the same source reconnects."""
     share.put("a.pdf", b"one")
     source = share.source()
@@ -197,7 +199,7 @@ def test_a_place_that_is_away_is_a_problem_until_it_is_back(share: Place, tmp_pa
     source.close()
 
 
-def test_a_server_that_hangs_is_given_up_without_piling_up_threads(share: Place, tmp_path: Path) -> None:
+def test_a_hung_server_times_out_without_leaking_threads(share: Place, tmp_path: Path) -> None:
     """Shows that retries use no further thread, and that the source recovers."""
     share.put("a.pdf", b"one")
     source = share.source(share_timeout=2)
@@ -220,9 +222,7 @@ def test_a_server_that_hangs_is_given_up_without_piling_up_threads(share: Place,
 @pytest.mark.parametrize(("place", "wrong"), [
     pytest.param(name, wrong, marks=pytest.mark.engine(name)) for name, wrong in WRONG_ACCOUNT.items()
 ], indirect=["place"])  # fmt: skip
-def test_wrong_credentials_end_in_a_sentence_that_names_the_variables(
-    place: Place, wrong: dict[str, str]
-) -> None:
+def test_wrong_credentials_name_the_variables_to_check(place: Place, wrong: dict[str, str]) -> None:
     """Shows that the message never contains the secret."""
     place.put("a.pdf", b"one")
     source = place.source(**wrong)

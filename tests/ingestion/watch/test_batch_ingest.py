@@ -24,7 +24,7 @@ def put(folder: Path, **files: bytes) -> Path:
     return folder
 
 
-async def test_a_folder_is_ingested_until_it_answers_and_progress_is_told(home: Home, tmp_path: Path) -> None:
+async def test_a_folder_is_ingested_until_live_with_progress(home: Home, tmp_path: Path) -> None:
     """Covers the reported numbers from start to end."""
     told: list[Progress] = []
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
@@ -43,7 +43,7 @@ async def test_waiting_for_full_waits_for_vectors(home: Home, tmp_path: Path) ->
     assert (await home.documents("hr"))["leave.pdf"].rung is Rung.FULL
 
 
-async def test_a_second_run_adds_and_replaces_and_never_deletes(home: Home, tmp_path: Path) -> None:
+async def test_a_second_run_adds_and_replaces_but_never_deletes(home: Home, tmp_path: Path) -> None:
     """Shows that a file deleted from an unwatched folder stays live."""
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     await home.ingest(docs, "hr")
@@ -57,7 +57,7 @@ async def test_a_second_run_adds_and_replaces_and_never_deletes(home: Home, tmp_
     assert await home.find("hr", "marzipan") == {}
 
 
-async def test_a_run_with_nothing_new_reads_nothing(home: Home, tmp_path: Path) -> None:
+async def test_a_run_without_changes_reads_no_file(home: Home, tmp_path: Path) -> None:
     docs = put(tmp_path / "docs", leave=LEAVE)
     await home.ingest(docs, "hr")
     (before,) = (row for row in await home.rows(ReadingRow) if row.rung == "quick")
@@ -67,7 +67,7 @@ async def test_a_run_with_nothing_new_reads_nothing(home: Home, tmp_path: Path) 
     assert (after.fence, after.done_at) == (before.fence, before.done_at)
 
 
-async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_path: Path) -> None:
+async def test_a_single_file_is_ingested_without_its_neighbours(home: Home, tmp_path: Path) -> None:
     """Shows that its folder can be ingested later."""
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     assert (await home.ingest(docs / "leave.pdf", "hr")).files == 1
@@ -77,20 +77,18 @@ async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["hostname", "notes.txt", "._leave.pdf"])
-async def test_a_file_that_is_no_pdf_by_name_is_refused_by_name(
-    home: Home, tmp_path: Path, name: str
-) -> None:
+async def test_a_file_with_another_extension_is_refused(home: Home, tmp_path: Path, name: str) -> None:
     """Shows that a mistyped path ends with a message instead of an empty ingestion."""
     (tmp_path / name).write_bytes(LEAVE)
     with pytest.raises(SettingsError, match=f"^{re.escape(name)} is "):
         await home.ingest(tmp_path / name, "hr")
 
 
-async def test_an_empty_folder_is_no_files(home: Home, tmp_path: Path) -> None:
+async def test_an_empty_folder_is_accepted(home: Home, tmp_path: Path) -> None:
     assert (await home.ingest(put(tmp_path / "docs"), "hr")).files == 0
 
 
-async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home, tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported_with_its_reason(home: Home, tmp_path: Path) -> None:
     """Shows that a bad file ends as a line of the report, not as an error."""
     docs = put(tmp_path / "docs", leave=LEAVE, page=b"<html></html>" * 50)
     result = await home.ingest(docs, "hr", rest_seconds=1)
@@ -100,9 +98,7 @@ async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home
     assert reason
 
 
-async def test_each_first_level_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_each_first_level_folder_of_a_root_becomes_a_channel(home: Home, tmp_path: Path) -> None:
     """Loose PDFs are skipped and reported."""
     put(tmp_path / "root" / "hr", leave=LEAVE)
     put(tmp_path / "root" / "travel", travel=TRAVEL)
@@ -113,6 +109,6 @@ async def test_each_first_level_folder_of_a_root_is_a_channel_and_loose_pdfs_are
     assert set(await home.documents("travel")) == {"travel.pdf"}
 
 
-async def test_a_folder_that_cannot_be_listed_is_said(home: Home, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_listed_is_reported(home: Home, tmp_path: Path) -> None:
     with pytest.raises(BlobsUnavailable, match="missing"):
         await home.ingest(tmp_path / "nowhere", "hr")

@@ -76,7 +76,7 @@ async def until_asked(home: Home, files: set[str]) -> int:
         (0, 0, 0, False),
     ],
 )
-def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
+def test_deleting_a_folder_or_a_large_share_needs_approval(
     lost: int, of_folder: int, before: int, *, asks: bool
 ) -> None:
     """Shows that a folder is never emptied without it, however small next to the channel's 100 documents."""
@@ -87,7 +87,7 @@ def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
     ("asked", "away", "still"),
     [([0, 1, 2], [0, 1, 2], [0, 1, 2]), ([0, 1, 2], [0], []), ([0, 1, 2], [], []), ([0, 1], [0], [0, 1])],
 )
-def test_a_question_about_a_whole_place_ends_when_some_of_it_is_back(
+def test_a_pending_deletion_of_a_whole_location_ends_on_return(
     asked: list[int], away: list[int], still: list[int]
 ) -> None:
     """A request for all three documents ends once some are back, one for some of them stays."""
@@ -96,7 +96,7 @@ def test_a_question_about_a_whole_place_ends_when_some_of_it_is_back(
     assert left == {named[one] for one in still}
 
 
-async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) -> None:
+async def test_only_approved_files_are_deleted(home: Home) -> None:
     """Shows that an approval covers exactly the files it was requested for."""
     folders = await watched(home)
     take_away(home, 0, 1, 2)
@@ -107,7 +107,7 @@ async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) ->
     await home.until_row(FolderRow, lambda row: not (row.problem or row.asked or row.approved))
 
 
-async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -> None:
+async def test_a_restored_file_is_removed_from_the_pending_deletion(home: Home) -> None:
     """Shows that an approval covers what is still missing."""
     folders = await watched(home)
     gone = take_away(home, 0, 1, 2)
@@ -119,7 +119,7 @@ async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -
     await home.until_files("hr", "rule", {"0.pdf", "3.pdf"})
 
 
-async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
+async def test_a_further_loss_needs_a_new_approval(home: Home) -> None:
     folders = await watched(home, 5)
     take_away(home, 0, 1, 2)
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
@@ -131,7 +131,7 @@ async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
 
 
 @pytest.mark.long
-async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
+async def test_a_pending_deletion_survives_a_restart_and_an_outage(home: Home) -> None:
     """Shows that an approval given while stopped or during an outage applies at the next complete scan."""
     folders = await watched(home)
     take_away(home, 0, 1, 2)
@@ -153,7 +153,7 @@ async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
     await home.until_files("hr", "rule", {"3.pdf"})
 
 
-async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp_path: Path) -> None:
+async def test_the_share_is_of_the_channel_not_of_the_folder(home: Home, tmp_path: Path) -> None:
     """Shows that two of three files of a small folder may be deleted when the channel has many more."""
     small = tmp_path / "small"
     small.mkdir()
@@ -171,7 +171,7 @@ async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp
     await home.until_files("hr", "rule", every | {"small-2.pdf"})
 
 
-async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread(home: Home) -> None:
+async def test_a_deleted_document_can_be_restored_without_rereading(home: Home) -> None:
     """Undo: put the file back within the grace period, under any name."""
     folders = await watched(home)
     gone = take_away(home, 0)
@@ -202,7 +202,7 @@ class PartlyUnreadable(LocalSource):
         return Scan(rest, "A part of the folder cannot be listed: Permission denied.")
 
 
-async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Home, tmp_path: Path) -> None:
+async def test_an_unreadable_subfolder_stops_deletions_not_arrivals(home: Home, tmp_path: Path) -> None:
     """Shows that an incomplete scan deletes no document and still adds new ones."""
     (tmp_path / "locked").mkdir()
     for name in ("0.pdf", "locked/1.pdf", "2.pdf"):
@@ -274,7 +274,7 @@ async def judge(vanishing: DeletionPolicy, known: KnownFolder, *files: int) -> s
     return await vanishing.judge(scan_of(*(f"{number}.pdf" for number in files)), ())
 
 
-async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home, folder: Folder) -> None:
+async def test_an_ongoing_loss_is_judged_when_it_is_over(home: Home, folder: Folder) -> None:
     """Debounce: a folder that empties file by file is one large loss, not many small ones."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
@@ -286,7 +286,7 @@ async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home
     assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
 
 
-async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, folder: Folder) -> None:
+async def test_a_briefly_missing_file_is_not_deleted(home: Home, folder: Folder) -> None:
     """Shows that quick scans delete nothing while a program saves, and that a longer absence counts."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
@@ -300,7 +300,7 @@ async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, f
     assert [row.file for row in await home.rows(DocumentRow) if row.state == "deleted"] == ["9.pdf"]
 
 
-async def test_files_that_vanish_within_a_moment_are_judged_together(home: Home, folder: Folder) -> None:
+async def test_files_deleted_at_once_are_judged_together(home: Home, folder: Folder) -> None:
     """Shows that the first of six is not deleted alone because a scan ran in between."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
@@ -313,7 +313,7 @@ async def test_files_that_vanish_within_a_moment_are_judged_together(home: Home,
     assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
 
 
-async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, folder: Folder) -> None:
+async def test_an_endless_loss_is_judged_after_a_limit(home: Home, folder: Folder) -> None:
     """Shows that losing a file at every scan does not postpone deletions for ever."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
@@ -324,7 +324,7 @@ async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, fo
     assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 1
 
 
-async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder: Folder) -> None:
+async def test_a_document_renamed_concurrently_is_not_deleted(home: Home, folder: Folder) -> None:
     """Compare-and-set: a deletion names the file it means and is void if SQL has another."""
     folders = Folders(home.database)
     known = await folders.documents(folder.id)
@@ -346,7 +346,7 @@ async def look(policy: DeletionPolicy, known: KnownFolder, folders: Folders, *fi
     return problem
 
 
-async def test_files_that_never_answered_go_without_a_word(home: Home) -> None:
+async def test_files_that_were_never_live_need_no_approval(home: Home) -> None:
     """Shows that five unreadable files of eight are deleted at once."""
     folders, channel = Folders(home.database), await home.channel("hr")
     made = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
@@ -360,7 +360,7 @@ async def test_files_that_never_answered_go_without_a_word(home: Home) -> None:
     assert "2 of 3" in (await look(policy, known, folders, "a.pdf") or "")
 
 
-async def test_a_question_holds_back_only_its_own_files(home: Home, folder: Folder) -> None:
+async def test_a_pending_deletion_holds_back_only_its_own_files(home: Home, folder: Folder) -> None:
     """A single file is deleted while six others await approval; a further large loss needs it, too."""
     folders = Folders(home.database)
     known = KnownFolder(folder, folders)
@@ -372,9 +372,7 @@ async def test_a_question_holds_back_only_its_own_files(home: Home, folder: Fold
     assert await deleted_files(home) == {"9.pdf"}
 
 
-async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share_is_gone(
-    home: Home, folder: Folder
-) -> None:
+async def test_a_slow_endless_loss_is_limited_to_the_share(home: Home, folder: Folder) -> None:
     """Shows that a mirror that empties the folder over minutes deletes no more than the share unapproved."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
@@ -387,9 +385,7 @@ async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share
     assert "2 of 5" in (told[-1] or "")
 
 
-async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked_then(
-    home: Home, folder: Folder
-) -> None:
+async def test_an_approval_of_restored_files_is_consumed(home: Home, folder: Folder) -> None:
     """Shows that it does not outlive a restart when no approved file is missing any more."""
     folders = Folders(home.database)
     known = KnownFolder(folder, folders)
@@ -405,7 +401,7 @@ async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked
     assert "3 of 10" in (problem or "")
 
 
-async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(home: Home) -> None:
+async def test_a_pending_deletion_is_not_announced_again_on_restart(home: Home) -> None:
     """Shows that the first scan of a new process does not close it."""
     await watched(home)
     take_away(home, 0, 1, 2)
@@ -425,9 +421,7 @@ async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(
     assert told == [before.problem, "The disk is away.", before.problem]
 
 
-async def test_who_was_halted_deletes_and_stores_nothing_in_a_place_that_another_scans(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_stale_scanner_neither_deletes_nor_stores(home: Home, tmp_path: Path) -> None:
     """Fencing: an old scan has no effect once another process has the lease."""
     channel = await home.channel("hr")
     halted = Folders(home.database, "halted")

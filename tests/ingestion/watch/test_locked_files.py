@@ -57,7 +57,7 @@ async def until_quarantined(home: Home, channel: str, file: str, words: str) -> 
     await home.until(is_quarantined)
 
 
-async def test_a_locked_file_answers_once_the_map_names_its_password(
+async def test_a_locked_file_is_live_once_the_map_has_its_password(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without a list, with a wrong one and with the right one, without a restart or a new drop."""
@@ -83,7 +83,7 @@ async def test_a_locked_file_answers_once_the_map_names_its_password(
 
 
 @pytest.mark.long
-async def test_the_list_of_one_folder_opens_nothing_of_another(
+async def test_the_passwords_of_one_folder_open_no_other(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file opens once it is moved to the folder with its password."""
@@ -100,7 +100,7 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
     assert not await home.find("hr", "zeppelin")
 
 
-async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password_too(
+async def test_each_folder_needs_the_password_of_a_shared_file(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same file in two folders, across a restart: a channel without it sees neither text nor title."""
@@ -123,7 +123,7 @@ async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password
 
 
 @pytest.mark.long
-async def test_an_older_version_answers_while_the_newer_one_is_locked(
+async def test_an_older_version_stays_live_while_the_newer_is_locked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is replaced by a locked one that another channel can open, then moved there."""
@@ -145,7 +145,7 @@ async def test_an_older_version_answers_while_the_newer_one_is_locked(
 
 
 @pytest.mark.long
-async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
+async def test_the_inbox_and_ingest_use_the_passwords_of_the_settings(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Covers a restart with the setting, and ``ingest`` of a file that was unreadable before."""
@@ -168,7 +168,7 @@ async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
         home.pdf = before
 
 
-async def test_a_locked_file_is_not_tried_over_and_over(
+async def test_attempts_on_a_locked_file_are_limited(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shows that wrong passwords are retried as often as any failure."""

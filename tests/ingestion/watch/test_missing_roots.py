@@ -53,7 +53,7 @@ async def states(home: Home) -> set[str]:
     return {row.state for row in await home.rows(DocumentRow)}
 
 
-async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_by_itself(
+async def test_a_removed_inbox_folder_needs_approval_and_can_return(
     home: Home,
 ) -> None:
     """Asked, approved, deleted, forgotten, and restored without reading again."""
@@ -76,7 +76,7 @@ async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_
     assert (row.watched, row.problem, row.asked, row.approved) == (True, None, None, None)
 
 
-async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(home: Home) -> None:
+async def test_a_folder_back_before_the_next_scan_loses_nothing(home: Home) -> None:
     """Shows that an approval covers what is still missing, and is consumed otherwise."""
     serving = await home.serve(stop_at="quick")
     root = home.inbox / "hr"
@@ -94,9 +94,7 @@ async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(
 
 
 @pytest.mark.parametrize("restarts", [pytest.param(False, marks=pytest.mark.long), True])
-async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word(
-    home: Home, *, restarts: bool
-) -> None:
+async def test_a_file_deleted_during_an_outage_needs_no_approval(home: Home, *, restarts: bool) -> None:
     """Shows that the request for the whole location ends when it is back, even across a restart."""
     serving = await home.serve(stop_at="quick")
     root = home.inbox / "hr"
@@ -114,7 +112,7 @@ async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_w
     await home.until_row(FolderRow, lambda row: not (row.problem or row.asked))
 
 
-async def test_a_place_that_comes_back_nearly_empty_is_asked_about(home: Home) -> None:
+async def test_a_location_that_returns_nearly_empty_needs_approval(home: Home) -> None:
     """Shows that the usual share applies."""
     await home.serve(stop_at="quick")
     root = home.inbox / "hr"
@@ -129,7 +127,7 @@ async def test_a_place_that_comes_back_nearly_empty_is_asked_about(home: Home) -
     assert set(await home.find("hr", "rule")) == FILES
 
 
-async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Home) -> None:
+async def test_emptying_an_existing_folder_needs_approval(home: Home) -> None:
     """Shows that it is watched afterwards as before."""
     await home.serve(stop_at="quick")
     root = home.inbox / "hr"
@@ -144,9 +142,7 @@ async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Ho
     await home.until_files("hr", "rule", {"new.pdf"})
 
 
-async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_named(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_mapped_location_gone_for_good_names_its_entry(home: Home, tmp_path: Path) -> None:
     """Shows that the map stays authoritative: its entry has to be removed."""
     root = tmp_path / "share"
     fill(root)
@@ -162,7 +158,7 @@ async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_name
     await until_watched(home, watched=True)
 
 
-async def test_an_inbox_folder_without_documents_is_forgotten_without_a_word(home: Home) -> None:
+async def test_an_inbox_folder_without_documents_needs_no_approval(home: Home) -> None:
     """Shows that removing it leaves no problem behind."""
     await home.serve(stop_at="quick")
     (home.inbox / "hr").mkdir(parents=True)
@@ -172,7 +168,7 @@ async def test_an_inbox_folder_without_documents_is_forgotten_without_a_word(hom
     assert await Folders(home.database).status() == []
 
 
-async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: Home) -> None:
+async def test_a_partial_approval_never_covers_a_missing_location(home: Home) -> None:
     """Shows that no document of an unavailable location is deleted unless all were approved."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.path / "gone"), watched=True, origin="map")
@@ -194,7 +190,7 @@ async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: H
     assert await states(home) == {"deleted"}
 
 
-async def test_the_part_of_a_folder_that_cannot_be_listed_is_named_to_admins_and_not_in_the_log(
+async def test_an_unlistable_subfolder_is_named_to_admins_only(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that the problem says where to look, and that the log has no names."""

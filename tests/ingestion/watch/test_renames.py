@@ -36,7 +36,7 @@ async def until_documents(home: Home, channel: str, expected: dict[str, UUID]) -
     await home.until(is_so)
 
 
-async def test_two_files_that_swap_their_names_keep_their_documents(home: Home) -> None:
+async def test_two_files_that_swap_names_keep_their_documents(home: Home) -> None:
     """Shows that contents and inodes decide, not names alone."""
     before = await watched(home, a=RED, b=BLUE)
     folder = home.inbox / "hr"
@@ -50,7 +50,7 @@ async def test_two_files_that_swap_their_names_keep_their_documents(home: Home) 
     }
 
 
-async def test_a_renamed_file_whose_old_name_is_used_again_at_once_keeps_its_document(home: Home) -> None:
+async def test_a_renamed_file_keeps_its_document_if_its_name_is_reused(home: Home) -> None:
     """Shows that the new file under the old name is another document."""
     before = await watched(home, a=RED, other=GREEN)
     folder = home.inbox / "hr"
@@ -62,7 +62,7 @@ async def test_a_renamed_file_whose_old_name_is_used_again_at_once_keeps_its_doc
     assert found["a.pdf"].document_id not in {one.document_id for one in before.values()}
 
 
-async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
+async def test_an_edited_copy_is_no_rename(home: Home) -> None:
     """Shows that a name keeps its document when its old bytes exist elsewhere, too."""
     before = await watched(home, a=RED)
     folder = home.inbox / "hr"
@@ -74,7 +74,7 @@ async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
 
 
 @pytest.mark.long
-async def test_a_chain_of_renames_while_nobody_looked_keeps_every_document(home: Home) -> None:
+async def test_a_chain_of_renames_while_stopped_keeps_every_document(home: Home) -> None:
     """a to b, b to c, c to d."""
     before = await watched(home, a=RED, b=BLUE, c=GREEN)
     await home.ingestions[0].stop()
@@ -107,7 +107,7 @@ async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
 
 
 @pytest.mark.long
-async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alone(home: Home) -> None:
+async def test_a_rename_onto_a_deleted_name_keeps_the_deleted_document(home: Home) -> None:
     """Shows that the deleted document is not taken over and can still be restored."""
     before = await watched(home, a=RED, b=BLUE, other=GREEN)
     folder = home.inbox / "hr"
@@ -120,7 +120,7 @@ async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alo
     await until_documents(home, "hr", {**expected, "red.pdf": before["a"].document_id})
 
 
-async def test_a_new_file_under_a_deleted_documents_name_is_another_document(home: Home) -> None:
+async def test_a_new_file_with_a_deleted_name_is_another_document(home: Home) -> None:
     """Shows that links to a deleted document stay invalid, whatever takes its name."""
     before = await watched(home, a=RED, other=GREEN)
     (home.inbox / "hr" / "a.pdf").unlink()
@@ -129,9 +129,7 @@ async def test_a_new_file_under_a_deleted_documents_name_is_another_document(hom
     assert (await home.until_found("hr", "zeppelins", "a.pdf")).document_id != before["a"].document_id
 
 
-async def test_a_file_that_moves_to_another_folder_of_its_channel_keeps_its_document(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_move_within_a_channel_keeps_the_document(home: Home, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     entries = [f'[[folder]]\nlocation = "{tmp_path / name}"\nchannel = "hr"\n' for name in ("one", "two")]
@@ -148,7 +146,7 @@ async def test_a_file_that_moves_to_another_folder_of_its_channel_keeps_its_docu
     assert len(await home.rows(ReadingRow)) == 2
 
 
-async def test_a_file_that_moves_to_another_channel_is_a_new_document_and_is_not_read_again(
+async def test_a_move_to_another_channel_makes_a_new_document(
     home: Home,
 ) -> None:
     """Shows that no link crosses channels, and that the content is not read again."""

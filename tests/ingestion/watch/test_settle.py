@@ -15,7 +15,7 @@ def seen(root: Path, name: str) -> ScannedFile:
     return LocalSource(str(root)).scan().files[name]
 
 
-def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) -> None:
+def test_a_file_is_settled_after_two_equal_scans(tmp_path: Path) -> None:
     """Shows that a file that ends like a PDF needs one second."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 ... %%EOF\n")
@@ -27,7 +27,7 @@ def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) ->
     assert stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
-def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: Path) -> None:
+def test_a_changed_file_starts_over(tmp_path: Path) -> None:
     """Shows that a growing file is never settled."""
     clock = Clock()
     path = tmp_path / "a.pdf"
@@ -38,7 +38,7 @@ def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: P
         clock.now += 0.9
 
 
-def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> None:
+def test_a_replacement_with_equal_size_and_mtime_is_noticed(tmp_path: Path) -> None:
     """Shows that inode and ctime are compared, too."""
     clock = Clock()
     path = tmp_path / "a.pdf"
@@ -54,7 +54,7 @@ def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> No
     assert not stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
-def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
+def test_a_truncated_file_takes_longer_to_settle(tmp_path: Path) -> None:
     """Shows that a half-copied file has ten seconds to grow."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 the first half")
@@ -66,7 +66,7 @@ def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
     assert stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
-def test_a_single_run_does_not_wait_for_files_that_have_rested_already(tmp_path: Path) -> None:
+def test_a_single_run_trusts_the_age_of_old_files(tmp_path: Path) -> None:
     """Shows that one scan is enough for an old file; a new one still waits."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%%EOF")

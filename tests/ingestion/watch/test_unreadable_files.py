@@ -48,7 +48,7 @@ class DamagedDisk(LocalSource):
         return super().copy(seen, target, max_bytes)
 
 
-def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -> None:
+def test_an_io_error_of_a_file_says_what_to_do(tmp_path: Path) -> None:
     """Shows that an input/output error applies to the file only, and that it can be retried."""
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         OWN_MEMORY.read_bytes()
@@ -57,7 +57,7 @@ def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -
         source.copy(damaged(), tmp_path / "copy", 1000)
 
 
-def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then() -> None:
+def test_an_unreadable_file_is_retried_periodically() -> None:
     """Shows that it is retried although it did not change, and not at every scan."""
     now, file_stat = [0.0], FileStat(1, 2, 3, 4)
     files = UnreadableFiles(lambda: now[0])
@@ -74,9 +74,7 @@ def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then()
     assert files.shown(("a.pdf",), file_stat) == file_stat
 
 
-async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_no_other(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_an_unreadable_file_is_listed_and_blocks_no_other(home: Home, tmp_path: Path) -> None:
     """Shows that an admin finds it in the document list with advice, until it is readable."""
     (tmp_path / "good.pdf").write_bytes(pdf("Rule\nThe rule is good."))
     folders, channel = Folders(home.database), await home.channel("hr")

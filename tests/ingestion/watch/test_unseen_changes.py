@@ -16,9 +16,7 @@ from storage.folders.folders import Folders
 from storage.sql.tables import NoticeRow
 
 
-async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_again(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_map_reverted_unseen_is_applied_again(home: Home, tmp_path: Path) -> None:
     """Shows that a process that saw no change restores what another process has unmapped."""
     folders, path = Folders(home.database), tmp_path / "folders.toml"
     text = f'[[folder]]\nlocation = "{tmp_path / "share"}"\nchannel = "hr"\n'
@@ -34,7 +32,7 @@ async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_ag
     assert [one.origin for one in await folders.watched()] == ["map"]
 
 
-async def test_a_folder_of_the_inbox_that_another_process_forgot_is_watched_again(home: Home) -> None:
+async def test_a_folder_forgotten_by_another_process_is_watched_again(home: Home) -> None:
     """Shows that the cached set of watched folders expires."""
     folders, leases = Folders(home.database), FolderLeases(home.database, "late", 60)
     seeing, late = (WatchedInbox(home.inbox, home.channels, folders, leases) for _ in range(2))
@@ -52,7 +50,7 @@ async def test_a_folder_of_the_inbox_that_another_process_forgot_is_watched_agai
     assert await folders.watched() == [folder]
 
 
-async def test_a_look_that_ends_after_its_folder_was_forgotten_leaves_no_problem_behind(home: Home) -> None:
+async def test_a_scan_of_a_forgotten_folder_reports_no_problem(home: Home) -> None:
     """Shows that no notice and no row of the folder is left."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.inbox / "hr"), watched=True, origin="inbox")

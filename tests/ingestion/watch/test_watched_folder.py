@@ -29,7 +29,7 @@ TRAVEL = pdf(
 TRAVEL_2 = pdf("Travel\nTickets are booked by the submarine desk.")
 
 
-async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) -> None:
+async def test_a_dropped_pdf_is_live_by_words_and_then_with_vectors(home: Home) -> None:
     """Covers the whole path of one PDF through both rungs."""
     await home.serve()
     home.drop("hr/leave.pdf", LEAVE)
@@ -42,7 +42,7 @@ async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) 
     assert (await home.documents("hr"))["leave.pdf"].state == "live"
 
 
-async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
+async def test_stopping_at_quick_computes_no_vectors(home: Home) -> None:
     """Shows the setting that saves the cost of the second rung."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -51,7 +51,7 @@ async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
     assert [row.rung for row in await home.rows(ReadingRow)] == ["quick"]
 
 
-async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
+async def test_a_folder_added_later_becomes_a_channel(home: Home) -> None:
     """Without a restart; nested folders belong to it."""
     await home.serve(stop_at="quick")
     await asyncio.sleep(0.5)
@@ -60,7 +60,7 @@ async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
     assert await home.find("hr", "zeppelin") == {}
 
 
-async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(home: Home) -> None:
+async def test_a_folder_named_like_a_tenant_feeds_its_chat_channel(home: Home) -> None:
     """Shows that documents can be added before the Slack channel sends its first event."""
     await home.serve(stop_at="quick")
     home.drop("sl_T0001_C0002/leave.pdf", LEAVE)
@@ -69,7 +69,7 @@ async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(hom
     assert (channel.platform, channel.tenant) == ("slack", "sl_T0001_C0002")
 
 
-async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home: Home) -> None:
+async def test_the_old_version_is_live_until_the_flip(home: Home) -> None:
     """Shows that exactly one version is live at any time."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -86,7 +86,7 @@ async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home
 
 
 @pytest.mark.long
-async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Home) -> None:
+async def test_a_replaced_publication_leaves_the_index_after_a_grace(home: Home) -> None:
     """Shows that running questions can finish, and that old publications do not pile up."""
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
@@ -107,7 +107,7 @@ async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Hom
 
 
 @pytest.mark.long
-async def test_what_was_retired_by_a_clock_that_was_ahead_does_not_wait_for_it(home: Home) -> None:
+async def test_a_retirement_by_a_fast_clock_is_not_waited_for(home: Home) -> None:
     """Shows that the index is cleaned once the clock is right, and that a deletion can still be undone."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=3600)
     home.drop("hr/leave.pdf", LEAVE)
@@ -143,7 +143,7 @@ async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
     assert home.blobs.path((await home.documents("lab"))["leave.pdf"].version).exists()
 
 
-async def test_nothing_half_purged_comes_back(home: Home) -> None:
+async def test_a_half_purged_document_does_not_come_back(home: Home) -> None:
     """Shows that a file returning after an interrupted purge is a new document: the old blobs are gone."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
     home.drop("hr/leave.pdf", LEAVE)
@@ -182,7 +182,7 @@ async def _purge_that_dies(home: Home) -> None:
     await PurgeQueue(home.database, leases, 0, 0).drop_contents(DyingBlobs(home.path / "blobs"))
 
 
-async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:
+async def test_a_renamed_file_keeps_its_document_without_rereading(home: Home) -> None:
     """Shows that links and readings survive a rename, and that the new name is searchable."""
     await home.serve(stop_at="quick")
     path = home.drop("hr/leave.pdf", LEAVE)
@@ -198,7 +198,7 @@ async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Hom
 
 
 @pytest.mark.parametrize("outage", ["inbox", "folder", "most of its files"])
-async def test_an_outage_deletes_nothing_and_is_recorded(
+async def test_an_outage_deletes_nothing_and_is_reported(
     home: Home, caplog: pytest.LogCaptureFixture, outage: str
 ) -> None:
     """Shows that a vanished mount never counts as a deletion, and that it recovers."""
@@ -220,9 +220,7 @@ async def test_an_outage_deletes_nothing_and_is_recorded(
     assert set(await home.find("hr", "word")) == {"0.pdf", "1.pdf", "2.pdf"}
 
 
-async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
-    home: Home, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_bad_files_are_quarantined_with_a_reason(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     """Covers a web page named .pdf, a locked and a scanned file; other files are unaffected."""
     caplog.set_level(logging.INFO)
     await home.serve(stop_at="quick", rest_seconds=1)
@@ -244,7 +242,7 @@ async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
     assert not any("canary" in record.message for record in caplog.records)
 
 
-async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: Home) -> None:
+async def test_a_file_above_the_limit_is_quarantined_uncopied(home: Home) -> None:
     """Shows that the reason is in the document list, and that a smaller file replaces it."""
     serving = home.ingestion(max_file_mb=1, stop_at="quick")
     await serving.start(home.inbox)
@@ -257,7 +255,7 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
 
 
 @pytest.mark.long
-async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:
+async def test_a_refused_file_is_retried_under_other_limits(home: Home) -> None:
     """Shows that raising the limit, as the message says, helps although the file does not change."""
     serving = home.ingestion(max_file_mb=1, stop_at="quick")
     await serving.start(home.inbox)
@@ -268,7 +266,7 @@ async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home
     await home.until_found("hr", "marzipan", "leave.pdf")
 
 
-async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
+async def test_a_bad_replacement_keeps_the_old_version_live(home: Home) -> None:
     """Shows that quarantine applies to the new bytes only."""
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/leave.pdf", LEAVE)
@@ -281,7 +279,7 @@ async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) ->
     assert document.reason
 
 
-async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
+async def test_loose_pdfs_in_the_inbox_are_reported_once(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shows that a file in the wrong place is reported and belongs to no channel."""
@@ -295,7 +293,7 @@ async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
     assert await home.rows(BlobRow) == []
 
 
-async def test_files_that_are_no_documents_are_shown_while_they_lie_there_and_told_once(home: Home) -> None:
+async def test_unsupported_files_are_listed_and_announced_once(home: Home) -> None:
     """Shows that a dropped text file appears in the list of folders and in one receipt."""
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/leave.pdf", LEAVE)
@@ -317,9 +315,7 @@ async def test_files_that_are_no_documents_are_shown_while_they_lie_there_and_to
     assert (notice.kind, notice.file, notice.text) == ("failed", "notes.txt", told.text)
 
 
-async def test_a_second_start_takes_and_reads_nothing_again(
-    home: Home, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_restart_stores_and_reads_nothing_again(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     """Shows that a restart costs one scan."""
     first = await home.serve()
     home.drop("hr/leave.pdf", LEAVE)
@@ -355,7 +351,7 @@ async def _are_quarantined(home: Home, *files: str) -> bool:
 
 
 @pytest.mark.long
-async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old_words_back(
+async def test_a_refused_file_does_not_revive_a_deleted_document(
     home: Home,
 ) -> None:
     """Shows that the next plan republishes nothing of the deleted document."""
@@ -375,7 +371,7 @@ async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old
     assert "leave.pdf" not in await home.find("hr", "marzipan")
 
 
-async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Home, tmp_path: Path) -> None:
+async def test_an_inbox_folder_replaced_by_a_link_is_not_followed(home: Home, tmp_path: Path) -> None:
     """Shows that write access to the inbox gives no access to files that only the service may read."""
     secret = tmp_path / "secret"
     secret.mkdir()
@@ -392,7 +388,7 @@ async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Hom
 
 
 @pytest.mark.long
-async def test_a_folder_that_no_channel_can_be_called_after_stops_no_other(home: Home) -> None:
+async def test_a_folder_with_an_invalid_channel_name_stops_no_other(home: Home) -> None:
     """Covers names that are not UTF-8 or not printable."""
     home.drop("\udcff/bad.pdf", LEAVE)
     home.drop("a\nb/bad.pdf", LEAVE)

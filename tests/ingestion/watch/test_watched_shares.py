@@ -45,9 +45,7 @@ async def problem(home: Home) -> Any:
 
 
 @pytest.mark.long
-async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
-    home: Home, bucket: Bucket
-) -> None:
+async def test_objects_of_a_bucket_are_live_and_follow_changes(home: Home, bucket: Bucket) -> None:
     """Covers an object, its new version, its new name and its deletion."""
     bucket.put("leave.pdf", LEAVE)
     bucket.put("deep/travel.pdf", TRAVEL)
@@ -70,9 +68,7 @@ async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
 
 
 @pytest.mark.long
-async def test_a_bucket_that_is_away_loses_nothing_and_goes_on_when_it_is_back(
-    home: Home, bucket: Bucket
-) -> None:
+async def test_an_unavailable_bucket_loses_nothing_and_recovers(home: Home, bucket: Bucket) -> None:
     """Shows that an outage pauses deletions and is reported."""
     bucket.put("leave.pdf", LEAVE)
     bucket.put("travel.pdf", TRAVEL)

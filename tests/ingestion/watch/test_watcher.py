@@ -49,7 +49,7 @@ async def folder_at(home: Home, location: Path, channel: str = "hr") -> Folder:
     return await Folders(home.database).ensure(where.id, str(location), watched=True, origin="map")
 
 
-async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path) -> None:
+async def test_a_scan_without_changes_runs_no_query(home: Home, tmp_path: Path) -> None:
     """Covers a thousand scans."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
@@ -87,7 +87,7 @@ class SlowSource(LocalSource):
         return super().scan()
 
 
-async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path: Path) -> None:
+async def test_slow_shares_do_not_occupy_the_shared_threads(tmp_path: Path) -> None:
     """Shows that more hanging shares than threads delay no local folder."""
     local = LocalSource(str(tmp_path), 10)
     slow = [SlowSource(str(tmp_path), 10) for _ in range(3 * (os.cpu_count() or 1) + 12)]
@@ -101,7 +101,7 @@ async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path
     await asyncio.gather(*hanging)
 
 
-async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> None:
+async def test_a_paused_location_is_not_opened(home: Home, tmp_path: Path) -> None:
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
@@ -112,7 +112,7 @@ async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> 
     await home.until(place.tick)
 
 
-async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Home, tmp_path: Path) -> None:
+async def test_a_folder_paused_in_chat_is_not_scanned(home: Home, tmp_path: Path) -> None:
     """Applies from the next tick; nothing is added or deleted until it is resumed."""
     folder = await folder_at(home, tmp_path / "hr")
     file = tmp_path / "hr" / "a.pdf"
@@ -130,7 +130,7 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
     assert list(await folders.documents(folder.id)) == ["a.pdf"]
 
 
-async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_path: Path) -> None:
+async def test_locations_share_one_query_for_paused_folders(home: Home, tmp_path: Path) -> None:
     """Shows that they query only after a change, and see a pause at once then."""
     folder, other = await folder_at(home, tmp_path / "hr"), Folders(home.database)
     gate = PollGate(home.database.changes, FolderRow, seconds=3600)
@@ -147,7 +147,7 @@ async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_pa
     assert sum(asked) == 2
 
 
-async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:
+async def test_the_shortest_interval_of_a_location_counts(home: Home, tmp_path: Path) -> None:
     """Covers several channels with different intervals."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
@@ -175,9 +175,7 @@ class GatedSource(LocalSource):
         return super().copy(seen, target, max_bytes)
 
 
-async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_channel_attached_during_a_copy_gets_the_files_too(home: Home, tmp_path: Path) -> None:
     """Shows that a change of the map in the middle of a scan is not lost."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
@@ -202,7 +200,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
     assert await folders.documents(other.id)
 
 
-async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Home, tmp_path: Path) -> None:
+async def test_changes_are_settled_soon_even_with_a_long_interval(home: Home, tmp_path: Path) -> None:
     """Shows that a folder scanned every hour adds and deletes what it saw within seconds."""
     folder = await folder_at(home, tmp_path / "hr")
     for number in range(3):
@@ -243,7 +241,7 @@ class HaltedSource(LocalSource):
         return super().scan()
 
 
-async def test_a_lease_is_given_back_when_the_last_scan_has_ended(home: Home, tmp_path: Path) -> None:
+async def test_a_lease_is_released_after_the_last_scan_has_ended(home: Home, tmp_path: Path) -> None:
     """Shows that no other process scans a location while one of our threads still does."""
     folder = await folder_at(home, tmp_path / "hr")
     folders, taking = Folders(home.database), intake(home)
@@ -283,7 +281,7 @@ class ThreadedBlobs(Blobs):
         return ThreadedPath(super().new_temporary())
 
 
-async def test_what_was_copied_is_cleared_away_off_the_loop(home: Home, tmp_path: Path) -> None:
+async def test_temporary_files_are_removed_off_the_event_loop(home: Home, tmp_path: Path) -> None:
     """Shows that removing them from a slow disk delays no question."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))

@@ -25,7 +25,7 @@ JOB = {"limit": 400, "tokenizer": None, "window": 256}
         (["2024-03-01"], ""),
     ],
 )
-def test_a_day_is_one_of_the_calendar_or_none(written: object, day: str) -> None:
+def test_an_invalid_date_of_a_page_is_dropped(written: object, day: str) -> None:
     """Shows that a text's age can always be computed from its day."""
     blocks = [["text", 0, "", "A landlord must protect your deposit within 30 days."]]
     page = {"title": "Deposits", "day": written, "blocks": blocks}

@@ -31,7 +31,7 @@ def said(page: dict[str, Any]) -> str:
     return "\n".join(text for _, _, _, text in page["blocks"])
 
 
-async def test_thirty_pages_are_read_without_what_stands_around_their_text(
+async def test_thirty_pages_are_extracted_without_boilerplate(
     record_property: pytest.RecordProperty,
 ) -> None:
     """Measures required text, headings with anchors, and noise, over ten layouts."""
@@ -51,7 +51,7 @@ async def test_thirty_pages_are_read_without_what_stands_around_their_text(
     assert shares[2] == 0
 
 
-async def test_a_page_says_when_it_was_changed() -> None:
+async def test_the_modification_date_of_a_page_is_read() -> None:
     """From the page's metadata; none without it."""
     dated = (
         "<html><head><meta property='article:modified_time' content='2025-03-02T08:00:00Z'></head><body><p>a"
@@ -75,7 +75,7 @@ async def test_a_page_says_when_it_was_changed() -> None:
         ("<meta charset=nonsense><p>Größe: 5 €</p>".encode(), "also-nonsense"),
     ],
 )
-async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None) -> None:
+async def test_a_wrong_charset_is_corrected(data: bytes, charset: str | None) -> None:
     """UTF-8 is detected whatever the server declares; other charsets are trusted otherwise."""
     assert said(await read(data, charset=charset)) == "Größe: 5 €"
 
@@ -84,13 +84,13 @@ async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None)
     "style",
     ["line-height:1", "border-width: 1px;", "min-width:0", "margin-left:-100px", "opacity:0.9", "color:#ffe"],
 )
-async def test_an_ordinary_style_hides_nothing(style: str) -> None:
+async def test_an_ordinary_style_hides_no_text(style: str) -> None:
     """Shows that styles that resemble hiding keep their text, and that a white heading stays."""
     page = f'<main><h1 style="color:white">Deposits</h1><p style="{style}">They are paid back.</p></main>'
     assert said(await read(page)) == "Deposits\nThey are paid back."
 
 
-async def test_plain_text_comes_in_paragraphs() -> None:
+async def test_plain_text_is_split_into_paragraphs() -> None:
     """Shows that text/plain is not parsed as HTML, and that NULs are removed."""
     page = await read("First <b>line\nof\0text.\n\nSecond.\x1b", "text/plain")
     assert said(page) == "First <b>line of text.\nSecond."
@@ -105,7 +105,7 @@ async def test_steps_and_lists_keep_their_numbers_and_their_order() -> None:
     assert said(page).splitlines()[-3:] == ["1. First do one thing.", "- With care.", "2. Then do another."]
 
 
-async def test_chunks_lie_under_their_headings() -> None:
+async def test_chunks_do_not_cross_headings() -> None:
     """Each has the anchor that links to it."""
     page = (
         "<main><h1>Title</h1><p>Before all.</p><h2 id=a>One</h2><p>In one.</p><h3>Deep</h3><p>In deep.</p>"
@@ -121,7 +121,7 @@ async def test_chunks_lie_under_their_headings() -> None:
     ]
 
 
-async def test_a_page_that_wants_too_much_is_given_up() -> None:
+async def test_a_page_over_the_limits_fails_alone() -> None:
     """Shows that a page of a million open elements harms no other."""
     with suppress(NoPages):
         await read("<div><span>" * 160_000 + "text")

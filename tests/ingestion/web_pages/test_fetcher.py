@@ -39,7 +39,7 @@ async def refusal(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] 
     return str(caught.value)
 
 
-async def test_a_page_comes_with_what_asks_for_it_again(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_a_page_comes_with_its_cache_validators(fetcher: PageFetcher, site: WebSite) -> None:
     """Covers charset, conditional requests, cookies and the user agent."""
 
     async def page(request: web.Request) -> web.Response:
@@ -59,7 +59,7 @@ async def test_a_page_comes_with_what_asks_for_it_again(fetcher: PageFetcher, si
     assert not any("Cookie" in one.headers for one in site.asked)
 
 
-async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_only_approved_urls_are_requested(fetcher: PageFetcher, site: WebSite) -> None:
     """Shows that redirect targets are checked, too."""
     site.pages["/a"] = web.Response(status=302, headers={"Location": "/b"})
     site.pages["/b"] = "<p>b</p>"
@@ -71,7 +71,7 @@ async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: Web
     assert "not approved any more" in await refusal(fetcher, site.url("/a"), lambda _: False)
 
 
-async def test_robots_txt_holds_for_what_a_redirect_leads_to(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_robots_txt_applies_to_redirect_targets(fetcher: PageFetcher, site: WebSite) -> None:
     site.pages["/robots.txt"] = web.Response(text="User-agent: *\nDisallow: /private")
     site.pages["/a"] = web.Response(status=302, headers={"Location": "/private"})
     site.pages["/private"] = "<p>b</p>"
@@ -79,9 +79,7 @@ async def test_robots_txt_holds_for_what_a_redirect_leads_to(fetcher: PageFetche
     assert site.paths == ["/a"]
 
 
-async def test_another_spelling_of_an_approved_address_is_followed(
-    fetcher: PageFetcher, site: WebSite
-) -> None:
+async def test_a_redirect_to_another_spelling_is_followed(fetcher: PageFetcher, site: WebSite) -> None:
     """Covers a trailing slash."""
     site.pages["/a"] = web.Response(status=301, headers={"Location": "/a/"})
     site.pages["/a/"] = "<p>a</p>"
@@ -104,7 +102,7 @@ async def test_another_spelling_of_an_approved_address_is_followed(
         (web.Response(body=b"abc", headers={**PACKED, "Content-Encoding": "br"}), "not asked for"),
     ],
 )  # fmt: skip
-async def test_what_a_bad_server_answers_is_refused_with_a_sentence(
+async def test_bad_responses_are_refused_with_a_message(
     fetcher: PageFetcher, site: WebSite, response: web.Response, words: str
 ) -> None:
     """Covers odd redirects, errors, other media types, large pages, and damaged or bomb-like compression."""
@@ -112,13 +110,13 @@ async def test_what_a_bad_server_answers_is_refused_with_a_sentence(
     assert words in await refusal(fetcher, site.url("/"))
 
 
-async def test_a_packed_page_is_unpacked(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_a_gzipped_page_is_decompressed(fetcher: PageFetcher, site: WebSite) -> None:
     site.pages["/"] = web.Response(body=gzip.compress(b"<p>a</p>"), headers=PACKED)
     assert (await fetched(fetcher, site.url("/"))).data == b"<p>a</p>"
     assert site.asked[-1].headers["Accept-Encoding"] == "gzip"
 
 
-async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
+async def test_a_slow_server_times_out(site: WebSite) -> None:
     """Shows that the limit covers the whole page, however steadily it trickles."""
 
     async def drip(request: web.Request) -> web.StreamResponse:
@@ -134,7 +132,7 @@ async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
     await fetcher.aclose()
 
 
-async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_a_truncated_response_is_reported_as_such(fetcher: PageFetcher, site: WebSite) -> None:
     """Shows that less than Content-Length is discarded, and that the message says so."""
 
     async def torn(request: web.Request) -> web.StreamResponse:
@@ -149,12 +147,12 @@ async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site
     assert "the page broke off" in await refusal(fetcher, site.url("/"))
 
 
-async def test_a_host_that_cannot_exist_has_no_address(fetcher: PageFetcher) -> None:
+async def test_an_invalid_host_name_has_no_address(fetcher: PageFetcher) -> None:
     """Covers a name that resolvers refuse to look up."""
     assert "the host's name has no address" in await refusal(fetcher, "https://a..example/")
 
 
-async def test_a_dead_site_is_named(fetcher: PageFetcher) -> None:
+async def test_an_unreachable_site_is_reported(fetcher: PageFetcher) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         assert "cannot be reached" in await refusal(fetcher, f"http://127.0.0.1:{nobody.getsockname()[1]}/")
@@ -173,7 +171,7 @@ async def test_robots_txt_is_obeyed(fetcher: PageFetcher, site: WebSite) -> None
     assert [one.path for one in site.asked].count("/robots.txt") == 1
 
 
-async def test_a_site_whose_rules_do_not_come_is_left_alone(fetcher: PageFetcher, site: WebSite) -> None:
+async def test_a_site_without_readable_robots_txt_is_not_fetched(fetcher: PageFetcher, site: WebSite) -> None:
     """Shows that a server error is no permission, and a 404 is."""
     site.pages["/"] = "<p>a</p>"
     site.pages["/robots.txt"] = web.Response(status=503)
@@ -181,7 +179,7 @@ async def test_a_site_whose_rules_do_not_come_is_left_alone(fetcher: PageFetcher
     assert site.paths == []
 
 
-async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site: WebSite) -> None:
+async def test_requests_to_a_host_are_serial_and_respect_crawl_delay(site: WebSite) -> None:
     rests: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -207,13 +205,13 @@ async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site
         "168.63.129.16", "::ffff:168.63.129.16", "2001:0:0:0:0:0:f5ff:fffe",
     ],
 )  # fmt: skip
-def test_addresses_inside_are_refused(address: str) -> None:
+def test_private_addresses_are_refused(address: str) -> None:
     """SSRF: covers every form of private, local and metadata addresses."""
     with pytest.raises(ForbiddenAddress):
         require_public(address, loopback=False)
 
 
-def test_public_addresses_and_by_a_switch_our_own_are_taken() -> None:
+def test_public_addresses_and_optionally_loopback_are_allowed() -> None:
     """Shows that the switch allows loopback only."""
     for address in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822"):
         require_public(address, loopback=False)
@@ -242,7 +240,7 @@ class Scripted(AbstractResolver):
 
 
 @pytest.mark.parametrize("answer", ["10.0.0.1", "93.184.216.34 127.0.0.1", "169.254.169.254"])
-async def test_a_name_that_leads_inside_is_refused(answer: str) -> None:
+async def test_a_name_that_resolves_to_a_private_address_is_refused(answer: str) -> None:
     """Shows that one private address among others is enough, and that each connection resolves once."""
     names = Scripted(answer)
     fetcher = PageFetcher("me", FetchLimits(), resolver=PublicResolver(names))
@@ -252,7 +250,7 @@ async def test_a_name_that_leads_inside_is_refused(answer: str) -> None:
     await fetcher.aclose()
 
 
-async def test_what_is_connected_to_is_what_was_checked(site: WebSite) -> None:
+async def test_the_socket_address_is_checked_again(site: WebSite) -> None:
     """DNS rebinding: an address that a resolver lets through is refused when its socket is created."""
 
     class Trusting(PublicResolver):
@@ -270,7 +268,7 @@ async def test_what_is_connected_to_is_what_was_checked(site: WebSite) -> None:
     assert site.asked == []
 
 
-async def test_other_ports_are_for_test_servers_only(site: WebSite) -> None:
+async def test_other_ports_need_the_loopback_switch(site: WebSite) -> None:
     """Shows that neither another port nor loopback is requested without it."""
     fetcher = PageFetcher("me", FetchLimits())
     for url in (site.url("/"), "https://example.org:8443/"):

@@ -57,12 +57,12 @@ SEEN = [
 ]
 
 
-def test_there_are_fifty() -> None:
+def test_there_are_fifty_hostile_pages() -> None:
     assert len(HIDDEN) + len(SEEN) == 50
 
 
 @for_each("trick", HIDDEN)
-async def test_what_nobody_sees_is_not_read(trick: str) -> None:
+async def test_hidden_text_is_not_extracted(trick: str) -> None:
     """Shows that prompt injection for machines only never becomes evidence, and removes no visible text."""
     text = await read(f"<p>{TRUE}</p>{trick}<p>Ask your landlord where it is kept.</p>")
     assert TRUE in text
@@ -71,7 +71,7 @@ async def test_what_nobody_sees_is_not_read(trick: str) -> None:
 
 
 @for_each(("said", "kept"), SEEN)
-async def test_what_is_seen_is_text(said: str, kept: str) -> None:
+async def test_visible_text_is_kept_verbatim(said: str, kept: str) -> None:
     """Shows that markup, mentions, links and our own page markers stay plain characters."""
     text = await read(f"<p>{TRUE}</p><p>{said}</p>")
     assert TRUE in text

@@ -109,7 +109,7 @@ async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
     await database.aclose()
 
 
-async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> None:
+async def test_a_page_is_fetched_once_and_renewed_when_due(home: Home) -> None:
     """Covers headings, a page that is not due, and a changed page."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
@@ -133,7 +133,7 @@ async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> Non
     assert await home.store.text(page.sha256 or "") is None  # it is not cited
 
 
-async def test_texts_get_vectors_and_get_them_anew_from_another_embedder(home: Home) -> None:
+async def test_texts_are_embedded_and_embedded_again_by_another_model(home: Home) -> None:
     """Shows that texts without vectors in the current space are found."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
@@ -165,7 +165,7 @@ async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
     assert await home.store.due() == []
 
 
-async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
+async def test_an_unchanged_page_is_not_transferred_again(home: Home) -> None:
     """Uses the validators of the previous response."""
 
     async def page(request: web.Request) -> web.Response:
@@ -194,7 +194,7 @@ async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
         (b"", {"Content-Type": "text/html"}, "no text"),
     ],
 )  # fmt: skip
-async def test_what_holds_no_text_is_told_to_an_admin(
+async def test_a_page_without_text_is_reported_to_admins(
     home: Home, body: bytes, headers: dict[str, str], words: str
 ) -> None:
     """Covers pages built by scripts, a PDF, a large page and an empty one."""
@@ -206,7 +206,7 @@ async def test_what_holds_no_text_is_told_to_an_admin(
     assert words in (page.error or "")
 
 
-async def test_a_pdf_under_an_address_has_pages(home: Home) -> None:
+async def test_a_pdf_at_a_url_has_pages(home: Home) -> None:
     """Shows that it is read like a document, and that each chunk has its page."""
     home.approve(home.site.url("/a.pdf"))
     data = pdf("The first page is about deposits.", "The second page is about rent.")
@@ -222,7 +222,7 @@ async def test_a_pdf_under_an_address_has_pages(home: Home) -> None:
     ]
 
 
-async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) -> None:
+async def test_a_sitemap_approves_pages_of_its_site_and_path_only(home: Home) -> None:
     """Up to its limit; pages are dropped with the sitemap."""
     locations = ["/renting/1", "/jobs/1", "/renting/2", "/renting/3"]
     urls = [home.site.url(one) for one in locations] + ["https://elsewhere.example/renting/4", "nonsense"]
@@ -242,7 +242,7 @@ async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) ->
     assert (await home.page("/renting/2")).state is PageState.NEVER
 
 
-async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home: Home) -> None:
+async def test_a_page_removed_from_the_list_while_fetched_is_dropped(home: Home) -> None:
     home.approve(home.site.url("/a"))
 
     async def page(_: web.Request) -> web.Response:
@@ -255,7 +255,7 @@ async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home
     assert (await home.page("/a")).state is PageState.NEVER
 
 
-async def test_a_list_that_is_malformed_at_the_start_forgets_nothing(home: Home) -> None:
+async def test_an_invalid_file_at_startup_deletes_no_page(home: Home) -> None:
     """Shows that stored pages survive a restart with a mistake, and follow the file once it is fixed."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
@@ -270,7 +270,7 @@ async def test_a_list_that_is_malformed_at_the_start_forgets_nothing(home: Home)
     await restarted.aclose()
 
 
-async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -> None:
+async def test_seeding_fetches_pages_that_are_not_fresh(home: Home) -> None:
     """Shows that a failed page is retried at once on request and a fresh one is not; each is reported."""
     home.approve(home.site.url("/a"), home.site.url("/b"))
     home.site.pages["/a"] = THIRTY
@@ -287,7 +287,7 @@ async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -
     assert [one.state for one in after] == [PageState.FRESH, PageState.FRESH]
 
 
-async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home) -> None:
+async def test_a_quote_missing_from_its_page_is_reported(home: Home) -> None:
     """Shows that a citation keeps its source text, and that an admin sees the lost quote."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
@@ -320,7 +320,7 @@ async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
         return [(row.kind, row.url, row.text, row.channel_id) for row in rows]
 
 
-async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Home) -> None:
+async def test_admins_are_notified_once_of_a_week_of_failures(home: Home) -> None:
     """In the domain's channel; a day of failures is not announced, a second week is."""
     slack = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
     local = await Channels(home.database).ensure_named("housing")
@@ -343,7 +343,7 @@ async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Ho
         await home.renewal.tick()
 
 
-async def test_a_slow_host_keeps_no_other_one_waiting(home: Home) -> None:
+async def test_a_slow_host_delays_no_other(home: Home) -> None:
     """Shows that pages of one host queue behind each other only."""
     is_asked = asyncio.Event()
 
@@ -362,14 +362,14 @@ async def test_a_slow_host_keeps_no_other_one_waiting(home: Home) -> None:
     assert {(await home.page(path)).error for path in many} == {None}
 
 
-async def test_two_workers_fetch_a_page_once(home: Home) -> None:
+async def test_concurrent_workers_fetch_a_page_once(home: Home) -> None:
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await asyncio.gather(home.renewal.tick(), home.renewal.tick())
     assert home.site.paths == ["/a"]
 
 
-async def test_what_a_question_misses_is_fetched_in_the_background(home: Home) -> None:
+async def test_pages_missing_for_a_question_are_fetched_in_background(home: Home) -> None:
     """Questions about one domain share a task; other domains wait, and closing cancels it."""
     may_answer, is_asked = asyncio.Event(), asyncio.Event()
 

@@ -23,7 +23,7 @@ def source_buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_each_number_of_an_answer_opens_its_quote_and_leads_to_the_next(
+async def test_each_number_of_an_answer_opens_its_quote(
     program: Program, start_slack: StartSlack, page: Page
 ) -> None:
     """Covers ten quotes on two pages, with two buttons and ten links in the text.

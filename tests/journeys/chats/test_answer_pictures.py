@@ -42,7 +42,7 @@ async def get(url: str, **headers: str) -> tuple[int, str, bytes]:
 @pytest.mark.timeout(900)
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
+async def test_slack_shows_the_figure_in_the_answer(
     program: Program, start_slack: StartSlack, tmp_path: Path, browser: Browser
 ) -> None:
     """A single message with an image between text and sources; a private answer uploads no file."""
@@ -99,7 +99,7 @@ async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
 @pytest.mark.timeout(900)
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
+async def test_teams_fetches_figures_and_tables_by_signed_links(
     program: Program, start_playground: StartPlayground, tmp_path: Path, browser: Browser
 ) -> None:
     """The card's image needs no sign-in; a forged link shows no image."""

@@ -46,7 +46,7 @@ def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
         assert secret.casefold() not in said_apart.casefold(), (channel, secret)
 
 
-async def test_no_door_of_one_channel_shows_the_other(any_program: Program, tmp_path: Path) -> None:
+async def test_no_endpoint_of_one_channel_shows_the_other(any_program: Program, tmp_path: Path) -> None:
     """Covers command line, links, console and log on both engines, with questions of every kind.
 
     A link shows its own document at any page number, and fails once it was changed.

@@ -18,7 +18,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_people_and_admins_say_what_they_want(
+async def test_chat_commands_of_users_and_admins(
     program: Program, start_slack: StartSlack, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
     """Sources are repeated with live buttons, and a thread's memory is erased.

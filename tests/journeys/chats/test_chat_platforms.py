@@ -40,7 +40,7 @@ async def read(url: str) -> tuple[int, str]:
 
 
 @pytest.mark.engine("slack")
-async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
+async def test_a_slack_answer_links_to_the_cited_page(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Drop, mention, answer with a button, and the marked page; the other channel finds no answer.
@@ -89,7 +89,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answer(
+async def test_a_crash_while_streaming_leaves_one_complete_answer(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Killed with half of it in the channel, the next start completes it in the same message."""
@@ -141,7 +141,7 @@ async def until_said(slack: SlackDouble, words: str) -> None:
 
 
 @pytest.mark.engine("playground")
-async def test_teams_channels_answer_from_their_own_documents_in_each_thread(
+async def test_teams_channels_answer_from_their_own_documents(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
     """An answer has native citations whose link opens the page; the personal chat finds no answer.

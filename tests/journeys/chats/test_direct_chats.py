@@ -57,7 +57,7 @@ async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_direct_chat_asks_the_library_and_no_channel(
+async def test_a_direct_chat_searches_the_library_and_no_channel(
     program: Program, start_slack: StartSlack
 ) -> None:
     """Covers questions, lists, help, follow-ups and prompt injection: no channel document is shown.
@@ -120,7 +120,7 @@ def kept_texts(database: Path) -> str:
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
+async def test_a_direct_chat_searches_the_channels_of_its_person(
     any_program: Program, start_slack: StartSlack, browser: Browser
 ) -> None:
     """Membership is checked for each message: one channel, both, the other one, then a failing Slack."""

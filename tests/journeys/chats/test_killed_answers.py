@@ -70,7 +70,7 @@ def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
         pytest.param(PERSONAL, ANSWER_POINTS, id="personal chat", marks=pytest.mark.long),
     ],
 )
-async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
+async def test_a_kill_at_each_point_leaves_one_answer_and_one_card(
     program: Program, start_playground: StartPlayground, sop: Path, conversation: str, points: Sequence[str]
 ) -> None:
     """A question is killed with SIGKILL at each point; the next ``serve`` completes it."""
@@ -117,7 +117,7 @@ async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.engine("slack")
-async def test_a_kill_amid_streamed_follow_ups_leaves_each_its_answer(
+async def test_a_kill_amid_streamed_follow_ups_leaves_one_answer_each(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Two follow-ups in a thread per point; the second is killed with SIGKILL there."""

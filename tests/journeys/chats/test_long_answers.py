@@ -58,7 +58,7 @@ def controls_of(block: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_twelve_sources_are_all_reachable_and_an_erased_answer_says_so(
+async def test_twelve_sources_are_reachable_until_erased(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Five buttons and a menu for the other seven pages, a link per number; after erasure all are gone."""

@@ -49,9 +49,7 @@ async def office(read_home: Path) -> AsyncIterator[MemberOffice]:
     shutil.rmtree(home)
 
 
-async def test_each_canary_is_found_by_members_and_by_nobody_else(
-    office: MemberOffice, record_property: Record
-) -> None:
+async def test_each_canary_is_found_by_members_only(office: MemberOffice, record_property: Record) -> None:
     """Four people ask about five channels; replies name their channel."""
     found = denied = 0
     for person, rooms in MEMBERS.items():
@@ -144,7 +142,7 @@ WAYS: dict[str, Way] = {
 }
 
 
-async def test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking(
+async def test_former_members_are_shown_no_channel_content(
     office: MemberOffice, record_property: Record
 ) -> None:
     """Each way shows the channel to a member, and none of it to a former member in the very next message."""
@@ -165,7 +163,7 @@ async def test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking(
 
 
 @pytest.mark.parametrize("stays", [True, False])
-async def test_answers_of_a_home_and_shared_ones_are_for_members(office: MemberOffice, stays: bool) -> None:
+async def test_app_home_and_shared_answers_are_for_members_only(office: MemberOffice, stays: bool) -> None:
     """Covers the App Home's answer, buttons and old questions, and *Share* below a private answer."""
     person = "U0ALICE"
     direct = office.enter(person, HARVEST, FERRY)
@@ -190,7 +188,7 @@ async def test_answers_of_a_home_and_shared_ones_are_for_members(office: MemberO
         assert not HARVEST.is_in("".join(office.slack.shown[direct][seen:]))
 
 
-async def test_who_left_is_told_nothing_of_a_document_that_changes(office: MemberOffice) -> None:
+async def test_former_members_get_no_notice_of_changed_documents(office: MemberOffice) -> None:
     """Old answers are revised, and page subscriptions notified, for current members only."""
     people = {"U0STAY": True, "U0LEFT": False}
     for person in people:
@@ -218,7 +216,7 @@ async def test_who_left_is_told_nothing_of_a_document_that_changes(office: Membe
     assert "Snickerdoodle" in await office.say("U0LEFT", "Who changed the password of the harvest festival?")
 
 
-async def test_where_slack_does_not_say_it_nothing_is_searched(office: MemberOffice) -> None:
+async def test_without_memberships_no_channel_is_searched(office: MemberOffice) -> None:
     """A fixed reply in the question's language; no trace of a search is left."""
     office.enter("U0ALICE", HARVEST)
     asked = await office.say("U0ALICE", HARVEST.question)

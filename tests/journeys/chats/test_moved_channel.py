@@ -17,7 +17,7 @@ OLD, NEW = f"sl_{TEAM}_{IT}", f"sl_{TEAM}_{HR}"
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_channel_keeps_its_documents_and_links_under_its_new_id(
+async def test_a_channel_keeps_documents_and_links_under_a_new_id(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Covers an answer under the new id, an old link, a new PDF in the old folder, a restart, the audit."""

@@ -21,7 +21,7 @@ SECOND = pdf("Boiler manual\n\nForeword of the second edition.", f"Valves\n\n{RU
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
+async def test_an_old_answer_reports_that_its_source_changed(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Only subscribers of the page get a new message; the answer gets a line with a button.

@@ -30,7 +30,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
+async def test_a_pdf_dropped_for_a_slack_channel_gets_a_receipt(
     program: Program, start_slack: StartSlack
 ) -> None:
     """Shows that it names file and pages, opens page 1, and offers questions that can be answered."""
@@ -58,7 +58,7 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_return(
+async def test_admins_are_notified_of_a_missing_folder_and_its_return(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Shows that the folder's own channel is not notified."""
@@ -80,7 +80,7 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
 @pytest.mark.engine("slack")
 @pytest.mark.engine("weaviate")
 @pytest.mark.engine("chromium")
-async def test_the_admins_channel_in_slack_hears_of_an_index_that_was_silent_for_a_minute_and_of_its_end(
+async def test_admins_in_slack_are_notified_of_an_index_outage(
     program: Program, start_slack: StartSlack, weaviate: RealWeaviate, browser: Browser, tmp_path: Path
 ) -> None:
     """A message when it lasted a minute and one when it ended, with screenshots."""
@@ -111,7 +111,7 @@ async def test_the_admins_channel_in_slack_hears_of_an_index_that_was_silent_for
 @pytest.mark.engine("playground")
 @pytest.mark.engine("weaviate")
 @pytest.mark.engine("chromium")
-async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for_a_minute_and_of_its_end(
+async def test_admins_in_teams_are_notified_of_an_index_outage(
     program: Program,
     start_playground: StartPlayground,
     weaviate: RealWeaviate,
@@ -145,7 +145,7 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
 
 @pytest.mark.long
 @pytest.mark.engine("playground")
-async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
+async def test_a_teams_receipt_waits_for_the_channels_address(
     program: Program, start_playground: StartPlayground
 ) -> None:
     """Shows that the receipt is posted as a card after the channel's first question."""

@@ -37,7 +37,7 @@ async def all_at_rest(agent: AgentSlack, count: int) -> bool:
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
+async def test_a_model_answer_is_streamed_into_its_final_message(
     program: Program, start_slack: StartSlack, sop: Path, browser: Browser
 ) -> None:
     """Streamed sentence by sentence; the final text, sources and feedback are those of any answer.

@@ -43,7 +43,7 @@ async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
 @pytest.mark.engine("chromium")
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["socket", "events"])
-async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
+async def test_a_private_answer_is_ephemeral_until_it_is_shared(
     program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
 ) -> None:
     """List, help and answer are shown to one person; a click shares the answer.

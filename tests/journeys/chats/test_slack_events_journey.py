@@ -36,9 +36,7 @@ def click(channel: str, block: dict[str, Any], action: dict[str, Any], **more: A
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessions(
-    program: Program, start_slack: StartSlack, sop: Path
-) -> None:
+async def test_a_workspace_over_events(program: Program, start_slack: StartSlack, sop: Path) -> None:
     """Covers a channel without documents, one whose answer is shared and rated, and a direct chat."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     library = program.home / "policies"

@@ -53,7 +53,7 @@ def first_question(view: dict[str, Any], channel: str) -> dict[str, Any]:
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_there_as_recent(
+async def test_a_home_question_is_answered_in_the_direct_chat(
     program: Program, start_slack: StartSlack, browser: Browser
 ) -> None:
     """A click, delivered twice, gives one answer from the channel's documents only, with feedback.

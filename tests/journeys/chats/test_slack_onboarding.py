@@ -29,7 +29,7 @@ async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_a_click_asks(
+async def test_a_channel_is_welcomed_once_with_sample_questions(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Document list, buttons, and an answer in the welcome's thread; repeats and a restart add none."""

@@ -14,7 +14,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_a_thread_of_ours_is_known_after_a_restart_and_follow_ups_can_be_off(
+async def test_a_thread_is_known_after_a_restart(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Shows that threads are stored in SQL; with follow-ups off a mention is needed again."""

@@ -44,7 +44,7 @@ async def until_shown(page: Page, wanted: Locator) -> None:
 @pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_a_question_in_the_message_box_is_answered_there_from_its_own_channel(
+async def test_a_question_in_the_compose_box_is_answered_there(
     program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
     """Checked in the browser: the dialog, the answer's card in the box, and the sent message."""

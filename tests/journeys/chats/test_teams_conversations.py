@@ -36,7 +36,7 @@ def name_library(program: Program, document: Path) -> None:
 @pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
+async def test_a_personal_chat_is_welcomed_with_sample_questions(
     program: Program, start_playground: StartPlayground, browser: Browser, tmp_path: Path
 ) -> None:
     """Checked in the browser: the welcome with suggestions, a click on one, its answer, and a follow-up."""
@@ -67,7 +67,7 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
 
 @pytest.mark.long
 @pytest.mark.engine("playground")
-async def test_a_group_chat_is_one_running_conversation(
+async def test_a_group_chat_is_one_conversation(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
     """A follow-up refers to the previous question without a thread."""
@@ -97,7 +97,7 @@ def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
+async def test_a_crash_while_streaming_in_teams_leaves_one_answer(
     program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
 ) -> None:
     """Killed halfway, the next start completes the stream and posts one card."""

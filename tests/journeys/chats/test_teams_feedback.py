@@ -62,7 +62,7 @@ async def said_in(playground: Playground, conversation: str, words: str) -> list
 
 @pytest.mark.long
 @pytest.mark.engine("playground")
-async def test_feedback_of_a_channels_answer_becomes_a_case(
+async def test_feedback_on_a_channel_answer_is_recorded(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
     """A thumb with a comment and renewed links for one person; another chat or a forged id has no effect."""
@@ -99,7 +99,7 @@ async def test_feedback_of_a_channels_answer_becomes_a_case(
 
 @pytest.mark.long
 @pytest.mark.engine("playground")
-async def test_a_personal_chat_offers_reasons_and_says_why(
+async def test_a_personal_chat_offers_feedback_reasons_and_why(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
     """A thumb down offers reasons and pages, "Why?" shows the passages: both to this person only."""

@@ -38,7 +38,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **others: str) 
 @pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
+async def test_an_uploaded_pdf_is_live_until_its_uploader_removes_it(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Covers file, receipt, answer, and another user's attempt to remove it."""
@@ -87,9 +87,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
-async def test_what_is_not_taken_is_said_once_and_elsewhere_nothing_is_said(
-    program: Program, start_slack: StartSlack
-) -> None:
+async def test_a_refused_upload_is_reported_once(program: Program, start_slack: StartSlack) -> None:
     """Covers an empty file, no PDF, one over the quota, a duplicate; silence in channels without uploads."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
@@ -155,7 +153,7 @@ def sent(playground: Playground, name: str, url: str, text: str = "", person: st
 @pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until_it_is_removed(
+async def test_a_pdf_sent_in_a_teams_chat_joins_the_library(
     program: Program,
     start_playground: StartPlayground,
     file_host: str,

@@ -55,7 +55,7 @@ def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_se
     assert [(one["name"], one["state"]) for one in told] == [("blobs", "ok")]
 
 
-async def test_a_page_that_was_drawn_once_needs_no_pdf(program: Program, s3_server: RealS3) -> None:
+async def test_a_page_rendered_once_needs_no_pdf(program: Program, s3_server: RealS3) -> None:
     """Shows that another machine gets the page image from the store."""
     bucket = s3_server.place()
     program.environment |= settings(s3_server, bucket.location)
@@ -82,7 +82,7 @@ async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
     return data
 
 
-def test_a_home_moves_into_a_store_by_itself(with_samples: Program, s3_server: RealS3) -> None:
+def test_reconcile_moves_a_home_into_the_store(with_samples: Program, s3_server: RealS3) -> None:
     """Shows that local files are uploaded, and that a home does not silently revert to disk."""
     program, bucket = with_samples, s3_server.place()
     documents = len(program.documents("it"))

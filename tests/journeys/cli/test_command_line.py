@@ -13,7 +13,7 @@ from samples.paper import pdf
 from samples.pictures import picture_pdf
 
 
-def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Program) -> None:
+def test_ingest_works_without_serve_and_is_idempotent(with_samples: Program) -> None:
     """Reads once; an unchanged folder is no work."""
     before = with_samples.documents("it")
     assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
@@ -22,7 +22,7 @@ def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Progr
 
 
 @pytest.mark.long
-def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
+def test_ingest_reports_a_scan_and_can_wait_for_ocr(program: Program, tmp_path: Path) -> None:
     """Without OCR a scan is not live: ``ingest`` says so and ends, or waits on request."""
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(picture_pdf("The marzipan cupboard is opened by two people."))
@@ -36,7 +36,7 @@ def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tm
     assert "read by OCR" in document["reason"]
 
 
-def test_a_document_line_has_every_key(with_samples: Program) -> None:
+def test_the_json_of_a_document_has_every_key(with_samples: Program) -> None:
     """Metadata is what the document prints, and null otherwise."""
     (document,) = [one for one in with_samples.documents("it") if "IT-04" in one["file"]]
     keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
@@ -57,7 +57,7 @@ def test_a_document_line_has_every_key(with_samples: Program) -> None:
     assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
 
 
-def test_what_needs_no_search_is_answered_without_sources(with_samples: Program) -> None:
+def test_questions_about_the_channel_need_no_search(with_samples: Program) -> None:
     """Document list, news, existence of a document, and a closing, in one channel and two languages."""
     listed = with_samples.ask("Which documents do you know?", "it")
     assert listed["text"].startswith("I know 2 documents in this channel:\n• ")
@@ -72,7 +72,7 @@ def test_what_needs_no_search_is_answered_without_sources(with_samples: Program)
         assert (answer["state"], answer["citations"], answer["passages"]) == ("chat", [], [])
 
 
-def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tmp_path: Path) -> None:
+def test_where_filters_documents_by_metadata(with_samples: Program, tmp_path: Path) -> None:
     """``--where`` filters listing and answers; a wrong field is reported."""
     listed = with_samples.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
     assert [json.loads(line)["metadata"]["sop_id"] for line in listed.splitlines()] == ["SOP-IT-04"]
@@ -102,7 +102,7 @@ def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tm
     assert states == ["passages", "not_found", "failed"]
 
 
-def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> None:
+def test_an_admin_can_correct_a_field_and_undo_it(with_samples: Program) -> None:
     """A correction overrides the printed value, the source of each value is shown, and it can be undone."""
     file = "SOP-IT-04-Backup-and-Restore.pdf"
     about = ("metadata", file, "--channel", "it")
@@ -122,9 +122,7 @@ def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> N
 
 
 @pytest.mark.long
-def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
-    program: Program, tmp_path: Path
-) -> None:
+def test_ingesting_a_root_makes_a_channel_of_each_folder(program: Program, tmp_path: Path) -> None:
     """A file outside any folder is skipped and named; a broken one gives status 1, the rest is live."""
     for folder, word in (("legal", "notary"), ("sales", "discount")):
         (tmp_path / "root" / folder).mkdir(parents=True)
@@ -142,7 +140,7 @@ def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
     assert program.ask("What is the number of the discount rule?", "sales")["state"] == "passages"
 
 
-def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tmp_path: Path) -> None:
+def test_a_batch_answers_each_line_in_order(with_samples: Program, tmp_path: Path) -> None:
     """Answered, unknown, malformed in every way, too long: one line out per line in."""
     questions = tmp_path / "questions.jsonl"
     lines = [
@@ -175,7 +173,7 @@ def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tm
 
 
 @pytest.mark.long
-def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: Path) -> None:
+def test_a_thread_understands_follow_ups(with_samples: Program, tmp_path: Path) -> None:
     """A follow-up is rewritten as a standalone question, by command or batch, in its own thread."""
     asked = ("--channel", "it", "--thread", "mine", "--json")
     first = json.loads(with_samples.run("ask", "When do backups run?", *asked).stdout)
@@ -219,7 +217,7 @@ def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: 
         ("frobnicate",),
     ],
 )
-def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_ends_with_status_2_and_a_message(program: Program, arguments: tuple[str, ...]) -> None:
     """An unknown channel counts as wrong usage; no home is created."""
     ended = program.run(*arguments)
     assert ended.returncode == 2
@@ -242,9 +240,7 @@ def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, argumen
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
-    program: Program, arguments: tuple[str, ...]
-) -> None:
+def test_reading_an_empty_home_says_what_to_do(program: Program, arguments: tuple[str, ...]) -> None:
     """Shows that a command in the wrong folder creates no database there, and names the way out."""
     ended = program.run(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -252,7 +248,7 @@ def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
     assert not program.home.exists()
 
 
-def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Program, tmp_path: Path) -> None:
+def test_a_batch_in_an_empty_home_creates_no_home(program: Program, tmp_path: Path) -> None:
     """Shows that every line gets a reply, as for an unknown channel."""
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": 1, "question": "When?", "channel": "it"}\n{broken\n')
@@ -263,7 +259,7 @@ def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Progr
 
 
 @pytest.mark.long
-def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Program, tmp_path: Path) -> None:
+def test_the_channel_option_is_optional_with_one_channel(with_samples: Program, tmp_path: Path) -> None:
     """Shows that several channels are listed by name in the error."""
     (tmp_path / "plum.pdf").write_bytes(pdf("The plum costs 3 crowns."))
     listed = with_samples.run("documents", "--json")
@@ -277,7 +273,7 @@ def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Progra
         assert "--channel: it, 'the kitchen'" in ended.stderr
 
 
-def test_the_version_and_the_commands_are_told(program: Program) -> None:
+def test_version_and_usage_are_printed(program: Program) -> None:
     """Covers ``--version``, and ``footnote`` alone."""
     assert program.run("--version").stdout == f"footnote {version('footnote-bot')}\n"
     alone = program.run()
@@ -316,7 +312,7 @@ def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path)
     assert set(passages[0]) == {"file", "page", "last_page", "score", "bm25", "vector"}
 
 
-def test_a_start_on_a_full_disk_says_so(program: Program) -> None:
+def test_starting_on_a_full_disk_reports_it(program: Program) -> None:
     """Named in the message, not an unexpected error; /dev/full refuses every byte, like a full disk."""
     program.home.mkdir(parents=True, exist_ok=True)
     (program.home / "serve.new").symlink_to("/dev/full")

@@ -37,7 +37,7 @@ def lines(program: Program, *names: str) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in sorted(found, key=lambda one: order.index(one["state"]))}
 
 
-async def test_a_running_installation_is_well(with_samples: Program) -> None:
+async def test_a_running_installation_is_healthy(with_samples: Program) -> None:
     """Covers every check of a serving home, its metrics, and a tenant file lost at runtime."""
     program = with_samples
     elsewhere = f"127.0.0.1:{free_port()}"
@@ -61,7 +61,7 @@ async def test_a_running_installation_is_well(with_samples: Program) -> None:
     assert "lacks" in lines(program, "contents")["contents"]["text"]
 
 
-async def test_slack_and_a_certificate_are_looked_at(
+async def test_slack_and_a_certificate_are_checked(
     with_samples: Program, start_slack: StartSlack, tmp_path: Path
 ) -> None:
     """Covers the double's reply to the token, and a certificate that expires within days."""
@@ -114,7 +114,7 @@ def make_certificate(days: int) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.engine("weaviate")
-def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate, sop: Path) -> None:
+def test_a_weaviate_server_is_checked(program: Program, weaviate: RealWeaviate, sop: Path) -> None:
     """Covers version and nodes of a real server, its publications, and a refused key."""
     program.environment |= weaviate.settings
     assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
@@ -125,7 +125,7 @@ def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate
 
 
 @pytest.mark.engine("postgres")
-def test_a_postgresql_server_is_looked_at(program: Program, postgres_url: str) -> None:
+def test_a_postgresql_server_is_checked(program: Program, postgres_url: str) -> None:
     """Covers an empty database, version and clock of a migrated one, and a missing one."""
     program.environment["DATABASE_URL"] = postgres_url
     told = lines(program, "sql")["sql"]

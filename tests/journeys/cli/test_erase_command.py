@@ -33,7 +33,7 @@ def places(program: Program, word: str) -> list[str]:
     )
 
 
-async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
+async def test_erasing_a_document_and_its_channel_leaves_no_byte(
     any_program: Program, record_property: Callable[[str, object], None]
 ) -> None:
     """Refused while the file exists; 0 bytes within a minute afterwards, and no word in the audit log."""

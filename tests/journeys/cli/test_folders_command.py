@@ -44,7 +44,7 @@ def contents(home: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Program, tmp_path: Path) -> None:
+async def test_an_admin_sees_progress_and_approves_deletions(program: Program, tmp_path: Path) -> None:
     """Three channels of a service: progress in three views, pending deletions, and a recovery."""
     program.environment |= {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
     samples = [program.drop("it", sample) for sample in SAMPLES.glob("*.pdf")]
@@ -162,14 +162,14 @@ async def save_and_put_back(program: Program, place: Path, data: bytes, saved: P
 
 
 @pytest.mark.long
-def test_nothing_of_an_unknown_name_can_be_recovered(with_samples: Program, tmp_path: Path) -> None:
+def test_recovering_an_unknown_file_fails(with_samples: Program, tmp_path: Path) -> None:
     """A file that was never deleted ends with a message, an unknown channel with status 2."""
     missing = with_samples.run("recover", "x.pdf", "--channel", "it", "--to", str(tmp_path))
     assert (missing.returncode, "documents --deleted" in missing.stderr) == (1, True)
     assert with_samples.run("recover", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
 
 
-def test_a_dry_run_makes_no_home(program: Program) -> None:
+def test_a_dry_run_creates_no_home(program: Program) -> None:
     """Works although nothing was ever ingested."""
     ended = program.run("ingest", str(SAMPLES), "--channel", "it", "--dry-run")
     assert ended.returncode == 0, ended.stderr
@@ -177,7 +177,7 @@ def test_a_dry_run_makes_no_home(program: Program) -> None:
     assert not program.home.exists()
 
 
-def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Program, tmp_path: Path) -> None:
+def test_a_dry_run_reports_changes_without_making_any(program: Program, tmp_path: Path) -> None:
     """New, replaced, renamed, deleted and unchanged files are distinguished; no byte of the home changes."""
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -203,7 +203,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Prog
     assert contents(program.home) == before
 
 
-def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path: Path) -> None:
+def test_a_dry_run_lists_remarks_on_files(program: Program, tmp_path: Path) -> None:
     """A hard link and two names that look the same are accepted, with a remark each."""
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -218,7 +218,7 @@ def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path
     assert sum("look the same" in remark for remark in remarks) == 1
 
 
-def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path) -> None:
+def test_a_dry_run_refuses_the_same_as_ingest(program: Program, tmp_path: Path) -> None:
     """An invalid channel name and a file with another extension end with status 2."""
     (tmp_path / "a.txt").write_bytes(b"text")
     for path, channel in ((SAMPLES, "a/b"), (tmp_path / "a.txt", "it")):
@@ -226,7 +226,7 @@ def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path)
         assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
 
 
-def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path: Path) -> None:
+def test_mistakes_in_the_folder_map_are_reported_by_line(program: Program, tmp_path: Path) -> None:
     """``--check`` and ``--dry-run`` end with status 2 and the line; once fixed, the file is listed."""
     (tmp_path / "hr").mkdir()
     (tmp_path / "hr" / "leave.pdf").write_bytes(pdf("Leave is 30 days."))
@@ -246,7 +246,7 @@ def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "status"), [(("approve",), 2), (("approve", "x"), 2), (("approve", "7"), 2), ((), 2)]
 )
-def test_folders_ends_with_a_status_that_scripts_can_use(
+def test_folders_has_exit_statuses_for_scripts(
     program: Program, arguments: tuple[str, ...], status: int
 ) -> None:
     """An unknown folder and an empty home count as wrong usage."""
@@ -254,7 +254,7 @@ def test_folders_ends_with_a_status_that_scripts_can_use(
     assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)
 
 
-def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program) -> None:
+def test_folders_warns_of_unreachable_links_in_chats(with_samples: Program) -> None:
     """A line and an exit status, until the public URL is reachable for users."""
     with_samples.environment["SLACK_BOT_TOKEN"] = "xoxb-1"
     ended = with_samples.run("folders")
@@ -264,7 +264,7 @@ def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program
     assert (ended.returncode, "FOOTNOTE_PUBLIC_URL" in ended.stderr) == (0, False)
 
 
-async def test_folders_lists_slack_workspaces_and_what_is_wrong_with_a_token(with_samples: Program) -> None:
+async def test_folders_lists_slack_workspaces_and_token_problems(with_samples: Program) -> None:
     """Status 0 until Slack refuses to renew a token: then a line and an exit status report it."""
     now = utc_now()
     acme = SlackInstallation("T0ACME001", "Acme", "U0BOT", b"sealed", now, now)

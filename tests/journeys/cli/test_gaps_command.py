@@ -10,7 +10,7 @@ import pytest
 from harness.program import Program
 
 
-def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
+def test_unanswered_questions_are_listed_with_unknown_words(
     with_page: Callable[[str, str, str], Program],
 ) -> None:
     """Similar questions are grouped, as text and as JSON; answered ones are left out."""

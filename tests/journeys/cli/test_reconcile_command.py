@@ -14,7 +14,7 @@ from harness.waiting import BY_COMMAND, until
 
 
 @pytest.mark.long
-async def test_an_admin_sees_what_was_mended(program: Program) -> None:
+async def test_reconcile_reports_its_repairs(program: Program) -> None:
     """A consistent home has no differences; a lost blob is copied from its folder, and its page opens.
 
     Works with and without a running service. A lost index is rebuilt, and until then questions fail rather

@@ -26,7 +26,7 @@ async def has_ended(url: str) -> bool:
     return await status(url) == 404
 
 
-async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> None:
+async def test_revoking_links_is_audited(with_samples: Program) -> None:
     """Revokes one answer's links, a channel's, and by rotating the key twice all; the hash chain is valid.
 
     Three links were opened: a second opening within a minute is no separate entry.

@@ -59,7 +59,7 @@ def lines(program: Program, action: str, *options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_without_a_list_nothing_is_approved(program: Program) -> None:
+def test_without_a_list_no_page_is_approved(program: Program) -> None:
     """Shows that a missing list is no error, and that no home is created."""
     program.home.mkdir()
     for action in ("check", "list"):
@@ -68,7 +68,7 @@ def test_without_a_list_nothing_is_approved(program: Program) -> None:
     assert list(program.home.iterdir()) == []
 
 
-def test_every_mistake_is_printed_with_its_line(program: Program) -> None:
+def test_check_prints_every_mistake_with_its_line(program: Program) -> None:
     """The exit status says that the list is not in force."""
     write(program, FILE.replace("urls", "pages"))
     checked = program.run("sources", "check")
@@ -80,7 +80,7 @@ def test_every_mistake_is_printed_with_its_line(program: Program) -> None:
 
 
 @pytest.mark.parametrize("action", ["list", "seed"])
-def test_nothing_is_listed_or_fetched_by_a_list_with_mistakes(program: Program, action: str) -> None:
+def test_an_invalid_list_lists_and_fetches_no_page(program: Program, action: str) -> None:
     """Scripts see it by the exit status: a new process has no earlier valid list."""
     write(program, FILE + "[[domain]]\n")
     done = program.run("sources", action)
@@ -117,7 +117,7 @@ def test_pages_are_listed_with_their_states(program: Program) -> None:
     )
 
 
-def test_without_an_admins_channel_the_check_tells_what_admins_would_be_told(program: Program) -> None:
+def test_check_reports_failures_without_an_admin_channel(program: Program) -> None:
     """Covers a page that has failed for a week, with its day, and a lost quote, once."""
     write(program, FILE)
     fill(program.home)
@@ -142,7 +142,7 @@ def test_without_an_admins_channel_the_check_tells_what_admins_would_be_told(pro
     assert said.count(f"stands no more on {READ}, but was quoted: A landlord protects a deposit.") == 1
 
 
-def test_a_dry_run_says_what_would_be_fetched(program: Program) -> None:
+def test_a_dry_run_lists_the_pages_to_fetch(program: Program) -> None:
     """No page is fetched, and an unknown channel is reported."""
     write(program, FILE)
     fill(program.home)

@@ -16,7 +16,7 @@ from samples.paper import pdf
 PAGES = 40
 
 
-def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program) -> None:
+def test_folders_says_that_the_map_is_invalid(program: Program) -> None:
     """Admins see the mistakes, scripts the exit status."""
     program.home.mkdir()
     (program.home / "folders.toml").write_text('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\n')
@@ -38,7 +38,7 @@ def many(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_an_interrupted_ingestion_goes_on_where_it_stopped_in_one_line(program: Program, many: Path) -> None:
+def test_an_interrupted_ingestion_can_be_resumed(program: Program, many: Path) -> None:
     """Ctrl-C reaches the whole process group, and only a hint on how to resume is printed.
 
     On 40 columns progress lines are truncated, because a wrapped line could not be rewritten.

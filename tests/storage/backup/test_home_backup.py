@@ -142,9 +142,7 @@ def files_of(home: Path, *places: str) -> dict[str, bytes]:
     }
 
 
-async def test_a_home_goes_to_either_database_and_back(
-    home: Stores, tmp_path: Path, database_url: str
-) -> None:
+async def test_a_home_moves_between_databases(home: Stores, tmp_path: Path, database_url: str) -> None:
     """Rows and files are identical, folders moved with the home, and no id is reused."""
     there = settings_of(tmp_path / "new", database_url)
     await restore(await back_up(home, tmp_path / "1"), there)
@@ -183,7 +181,7 @@ async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: 
     assert (again.copied, again.dropped, again.left_out) == (1, 1, {})
 
 
-async def test_a_damaged_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp_path: Path) -> None:
+async def test_a_corrupt_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp_path: Path) -> None:
     """Shows that a backup never stores bytes that do not match their hash."""
     blob = home.blobs.path(SHA256)
     blob.chmod(0o600)
@@ -238,7 +236,7 @@ def lose_a_content(folder: Path) -> None:
         (lose_a_content, "token_keys.json"),
     ],
 )
-async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: Any, named: str) -> None:
+async def test_damage_is_detected_and_named(home: Stores, tmp_path: Path, damage: Any, named: str) -> None:
     """Shows that a corrupt backup is never restored, whichever byte is wrong."""
     await back_up(home, tmp_path / "1")
     damage(tmp_path / "1")
@@ -247,7 +245,7 @@ async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: An
 
 
 @pytest.mark.engine("s3")
-async def test_a_home_moves_into_a_store_and_back(
+async def test_a_home_moves_into_object_storage_and_back(
     home: Stores, tmp_path: Path, s3_server: RealS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Restores into S3, backs up twice from a machine without local copies, and restores to disk again."""
@@ -280,7 +278,7 @@ async def test_a_home_moves_into_a_store_and_back(
         await restore(place, settings_of(tmp_path / "late", blobs=bucket.location))
 
 
-async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path) -> None:
+async def test_restoring_needs_an_empty_home(home: Stores, tmp_path: Path) -> None:
     """Refused without --force; with it the home matches the backup and old files are moved aside."""
     place = await back_up(home, tmp_path / "1")
     with pytest.raises(SettingsError, match="--force"):
@@ -303,7 +301,7 @@ async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path)
     assert not (tmp_path / "other" / "glossary.toml").exists()
 
 
-async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_path: Path) -> None:
+async def test_a_blob_store_of_another_home_is_never_restored_into(home: Stores, tmp_path: Path) -> None:
     """Refused even with --force; an interrupted restore into our own store can be repeated."""
     place = await back_up(home, tmp_path / "1")
     ours = settings_of(tmp_path / "ours", blobs=f"file://{tmp_path}/store")
@@ -325,9 +323,7 @@ async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_
         await open_store(stores)
 
 
-async def test_what_moves_to_another_store_is_sealed_by_the_key_that_its_home_has(
-    home: Stores, tmp_path: Path
-) -> None:
+async def test_moved_blobs_are_encrypted_with_the_key_of_their_home(home: Stores, tmp_path: Path) -> None:
     """Verified from a machine without local copies: the key of the backup's home encrypted nothing there."""
     first = settings_of(tmp_path / "first", blobs=f"file://{tmp_path}/store")
     await restore(await back_up(home, tmp_path / "1"), first)
@@ -372,7 +368,9 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("kind", ["files", "tables", "last_ids", "content"])
-async def test_what_a_backup_may_not_name_is_refused(home: Stores, tmp_path: Path, kind: str) -> None:
+async def test_a_manifest_with_paths_outside_the_home_is_refused(
+    home: Stores, tmp_path: Path, kind: str
+) -> None:
     """No file is written anywhere, although the hash of the manifest is valid."""
     await back_up(home, tmp_path / "1")
     manifest = read_backup(BackupPlace(str(tmp_path / "1")))
@@ -393,7 +391,7 @@ async def test_what_a_backup_may_not_name_is_refused(home: Stores, tmp_path: Pat
     assert sorted(tmp_path.rglob("*")) == before
 
 
-async def test_another_homes_backup_is_not_replaced(home: Stores, tmp_path: Path) -> None:
+async def test_a_backup_of_another_home_is_not_replaced(home: Stores, tmp_path: Path) -> None:
     """A second home may not overwrite the first one's backup, except with `replace`."""
     await back_up(home, tmp_path / "1")
     kept = files_of(tmp_path / "1", "manifest.json", "contents")
@@ -412,7 +410,7 @@ async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Pa
         await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
 
 
-async def test_a_place_that_cannot_be_written_says_so(home: Stores, tmp_path: Path) -> None:
+async def test_an_unwritable_backup_location_is_reported(home: Stores, tmp_path: Path) -> None:
     """A place that is a file, or the home itself, is refused with a message."""
     (tmp_path / "1").write_text("")
     with pytest.raises(BackupError, match="cannot be"):

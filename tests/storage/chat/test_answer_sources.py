@@ -61,7 +61,7 @@ async def waiting(sources: AnswerSources) -> list[int]:
     return [posted.inbox_id for posted in found]
 
 
-async def test_a_replaced_a_withdrawn_and_a_returned_document_mark_their_answers(
+async def test_changed_documents_mark_their_answers(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
     """Each answer is claimed once after it was posted, and once per change of a cited document."""
@@ -93,7 +93,7 @@ async def test_a_replaced_a_withdrawn_and_a_returned_document_mark_their_answers
         assert {one.version_id: one.change for one in states} == {first: 0, other: None}
 
 
-async def test_a_crash_leaves_the_message_to_whoever_comes_next(
+async def test_a_crashed_claim_is_taken_over_by_the_next_worker(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
     """The lease expires, and `finish` does not lose a change that arrived in between."""
@@ -117,7 +117,7 @@ async def test_a_crash_leaves_the_message_to_whoever_comes_next(
         assert await sources.claim(SLACK, 60) is not None
 
 
-async def test_what_was_posted_long_ago_or_is_not_posted_yet_stays(
+async def test_old_answers_and_placeholders_are_not_claimed(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
     """Neither an answer older than 30 days nor a placeholder is claimed."""
@@ -133,7 +133,7 @@ async def test_what_was_posted_long_ago_or_is_not_posted_yet_stays(
     assert await sources.claim(SLACK, 60) is None
 
 
-async def test_the_same_content_again_is_no_newer_version(
+async def test_the_same_content_again_marks_no_answer(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
     """An answer whose document is back at the cited content needs no update."""
@@ -150,7 +150,7 @@ async def test_the_same_content_again_is_no_newer_version(
     assert [one.change for one in await sources.states([version])] == [None]
 
 
-async def test_an_answer_in_other_words_cites_what_it_cites_now(
+async def test_the_answer_of_an_edited_question_replaces_its_sources(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
     """Shows that an edited question's new answer replaces the cited versions of the first one."""

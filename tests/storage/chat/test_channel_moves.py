@@ -36,7 +36,7 @@ async def audited(database: Database) -> list[tuple[str, str, str, str, bool]]:
     return [(one.actor, one.action, one.channel, one.subject, one.is_done) for one in entries]
 
 
-async def test_a_moved_channel_keeps_its_name_and_is_found_under_both_ids(
+async def test_a_moved_channel_keeps_its_name_and_both_ids_find_it(
     channels: Channels, database: Database
 ) -> None:
     """Late events of the old id, events of the new one, and commands that name either resolve alike."""
@@ -51,7 +51,7 @@ async def test_a_moved_channel_keeps_its_name_and_is_found_under_both_ids(
     assert await audited(database) == [("slack:T1", "move channel", OLD.tenant, NEW.tenant, True)]
 
 
-async def test_what_is_heard_again_or_late_changes_nothing(channels: Channels, database: Database) -> None:
+async def test_repeated_and_late_moves_are_idempotent(channels: Channels, database: Database) -> None:
     """Also after the next move; the move of an unknown conversation is ignored."""
     made = await channels.ensure(OLD)
     assert await channels.move(OLD, NEW) is MoveOutcome.MOVED
@@ -83,7 +83,7 @@ async def test_a_target_with_documents_is_refused_and_audited(channels: Channels
     assert await channels.ensure(NEWER) == target != third
 
 
-async def test_a_target_without_documents_gives_way_with_its_folders(
+async def test_an_empty_target_channel_is_replaced_and_keeps_feeding(
     channels: Channels, database: Database
 ) -> None:
     """A question that arrived before the move created the channel; its folders now feed ours."""

@@ -31,7 +31,7 @@ async def test_one_key_is_one_channel(channels: Channels) -> None:
     assert made[0].platform is Platform.SLACK
 
 
-async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -> None:
+async def test_a_chat_channel_has_its_latest_name(channels: Channels) -> None:
     """Falls back to the tenant name; the last name that the platform sent is stored."""
     assert (await channels.ensure(SLACK)).name == "sl_T012AB_C034CD"
     assert (await channels.ensure(SLACK, "general")).name == "general"
@@ -39,7 +39,7 @@ async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -
     assert (await channels.ensure(SLACK, "everybody")).name == "everybody"
 
 
-async def test_the_name_that_an_admin_chose_stays(channels: Channels) -> None:
+async def test_a_name_set_by_an_admin_is_kept(channels: Channels) -> None:
     """Shows that the platform's name, earlier or later, does not override it; an admin may rename again."""
     made = await channels.ensure(SLACK, "#general")
     assert (await channels.ensure_named(made.tenant, "#company")).name == "#company"
@@ -62,7 +62,7 @@ async def test_a_chat_channel_is_found_by_its_tenant_only(channels: Channels) ->
         await channels.by_name("Finance")
 
 
-async def test_an_unknown_name_makes_nothing(channels: Channels) -> None:
+async def test_looking_up_an_unknown_name_creates_no_channel(channels: Channels) -> None:
     with pytest.raises(UnknownChannel):
         await channels.by_name("nobody")
     with pytest.raises(UnknownChannel):
@@ -70,7 +70,7 @@ async def test_an_unknown_name_makes_nothing(channels: Channels) -> None:
     assert await channels.all() == []
 
 
-async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channels) -> None:
+async def test_a_folder_may_exist_before_its_channel_sends_events(channels: Channels) -> None:
     """A channel created from its tenant name is the one that a verified event finds later."""
     tenant = TenantName("sl_T012AB_C034CD")
     early = await channels.ensure_tenant(tenant)
@@ -81,7 +81,7 @@ async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channel
     assert (spoken.id, spoken.tenant) == (early.id, early.tenant)
 
 
-async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> None:
+async def test_an_admin_command_creates_the_channel_that_it_names(channels: Channels) -> None:
     """A tenant name creates that chat channel, any other name a local one."""
     chat, plain = await channels.ensure_named("sl_T012AB_C034CD"), await channels.ensure_named("it")
     assert (chat.platform, plain.platform) == (Platform.SLACK, Platform.LOCAL)
@@ -89,7 +89,7 @@ async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> 
     assert (await channels.ensure(SLACK, "general")).id == chat.id
 
 
-async def test_names_and_keys_of_two_channels_never_meet(channels: Channels) -> None:
+async def test_names_and_keys_of_two_channels_never_collide(channels: Channels) -> None:
     """A local channel cannot take a chat channel's tenant; equal names on two platforms are two channels."""
     chat = await channels.ensure(SLACK, "it")
     teams = await channels.ensure(TEAMS, "it")
@@ -112,7 +112,7 @@ async def test_channels_are_listed_by_platform(channels: Channels) -> None:
     assert [channel.name for channel in await channels.all(Platform.LOCAL)] == ["c"]
 
 
-async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
+async def test_raising_an_epoch_affects_one_channel(channels: Channels) -> None:
     """Revoking the links of one channel leaves those of the others valid."""
     first, second = await channels.ensure(local("a")), await channels.ensure(local("b"))
     await channels.raise_epoch(first.id)
@@ -120,7 +120,7 @@ async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
     assert (await channels.get(second.id)).epoch == 1
 
 
-async def test_the_kind_of_a_chat_is_the_one_of_its_newest_message(channels: Channels) -> None:
+async def test_the_newest_message_decides_if_a_chat_is_direct(channels: Channels) -> None:
     """A chat from before the flag existed becomes direct with its next message."""
     assert not (await channels.ensure(SLACK)).is_direct
     known = await channels.ensure(SLACK, is_direct=True)
@@ -128,7 +128,7 @@ async def test_the_kind_of_a_chat_is_the_one_of_its_newest_message(channels: Cha
     assert await channels.get(known.id) == known
 
 
-async def test_a_librarys_own_channel_is_none_that_a_folder_can_be_called(channels: Channels) -> None:
+async def test_no_folder_name_resolves_to_the_channel_of_a_library(channels: Channels) -> None:
     """No inbox folder and no `--channel` that creates channels can feed what direct chats search."""
     library = await channels.ensure_library("policies")
     assert (library.name, library.platform) == ("library/policies", Platform.LOCAL)
@@ -140,7 +140,7 @@ async def test_a_librarys_own_channel_is_none_that_a_folder_can_be_called(channe
     assert not is_channel_word("library/a/b")
 
 
-async def test_one_library_is_that_of_direct_chats_or_none(channels: Channels) -> None:
+async def test_direct_chats_use_the_last_library_that_was_set(channels: Channels) -> None:
     """The last setting wins and can be cleared."""
     first, second = await channels.ensure_library("a"), await channels.ensure_library("b")
     assert await channels.direct_library() is None

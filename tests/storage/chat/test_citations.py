@@ -87,21 +87,21 @@ async def next_version(database: Database, version_id: int) -> int:
         return newer.id
 
 
-async def test_a_citation_comes_back_as_it_was_shown(citations: Citations, version_id: int) -> None:
+async def test_a_citation_round_trips(citations: Citations, version_id: int) -> None:
     """Quote and boxes survive to the last character and digit."""
     (kept,) = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES)])
     assert await citations.get(kept.id) == kept
     assert (kept.quote, kept.boxes, kept.page) == (QUOTE, tuple(BOXES), 2)
 
 
-async def test_what_is_shown_together_comes_back_in_its_order(citations: Citations, version_id: int) -> None:
+async def test_citations_of_one_answer_keep_their_order(citations: Citations, version_id: int) -> None:
     """Shows that citation [2] never opens the page of [3]."""
     kept = await citations.add(1, [Shown(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
     assert [(one.page, one.quote) for one in kept] == [(page, f"word {page}") for page in (7, 2, 9, 4)]
     assert [await citations.get(one.id) for one in kept] == kept
 
 
-async def test_quotes_of_one_answer_know_each_other(citations: Citations, version_id: int) -> None:
+async def test_a_citation_finds_the_other_quotes_of_its_answer(citations: Citations, version_id: int) -> None:
     """They are returned by number, whichever was opened; figures and other answers are excluded."""
     places = [Shown(version_id, page, f"word {page}", number=n) for n, page in ((1, 7), (2, 2), (3, 9))]
     kept = await citations.add(1, [places[1], places[2], places[0]])
@@ -114,7 +114,9 @@ async def test_quotes_of_one_answer_know_each_other(citations: Citations, versio
     assert await citations.of_answer(replace(kept[0], channel_id=2)) == []
 
 
-async def test_an_id_is_never_given_again(citations: Citations, version_id: int, database: Database) -> None:
+async def test_a_citation_id_is_never_reused(
+    citations: Citations, version_id: int, database: Database
+) -> None:
     """An old link to an erased citation finds nothing rather than another citation."""
     (erased,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
     async with database.transaction() as session:
@@ -124,14 +126,16 @@ async def test_an_id_is_never_given_again(citations: Citations, version_id: int,
     assert await citations.get(erased.id) is None
 
 
-async def test_a_citation_of_nothing_is_refused(citations: Citations, version_id: int) -> None:
+async def test_a_citation_needs_an_existing_version_and_channel(
+    citations: Citations, version_id: int
+) -> None:
     with pytest.raises(IntegrityError):
         await citations.add(1, [Shown(version_id + 1, 1, QUOTE)])
     with pytest.raises(IntegrityError):
         await citations.add(2, [Shown(version_id, 1, QUOTE)])
 
 
-async def test_openings_are_added_up_by_day_and_go_with_their_citation(
+async def test_link_openings_are_counted_per_day_and_citation(
     citations: Citations, database: Database, version_id: int
 ) -> None:
     """Opening an unknown citation counts nothing; the other queries run on both engines, too."""
@@ -153,7 +157,7 @@ async def test_openings_are_added_up_by_day_and_go_with_their_citation(
     assert await citations.shown_in(other.id) is None
 
 
-async def test_what_was_cited_anew_leads_to_the_answer_that_showed_it_first(
+async def test_a_recited_source_leads_to_the_answer_that_showed_it(
     citations: Citations, database: Database, version_id: int
 ) -> None:
     """Matched by its quote, or by its number without one, however long after and two versions later."""
@@ -169,7 +173,7 @@ async def test_what_was_cited_anew_leads_to_the_answer_that_showed_it_first(
     assert await citations.shown_in(moved[0].id) == again
 
 
-async def test_what_was_cited_anew_leads_to_no_answer_that_it_may_not_be_of(
+async def test_a_recited_source_never_leads_to_an_unrelated_answer(
     citations: Citations, database: Database, version_id: int
 ) -> None:
     """Not to one of another channel, version or quote, to several by number alone, or to a later one."""
@@ -198,7 +202,9 @@ async def test_a_figure_leads_to_the_answer_that_showed_it(
     assert (await citations.shown_in(other.id), await citations.shown_in(page.id)) == (None, None)
 
 
-async def test_revoking_goes_down_to_what_was_made_and_not_up(citations: Citations, version_id: int) -> None:
+async def test_revoking_a_citation_revokes_those_derived_from_it(
+    citations: Citations, version_id: int
+) -> None:
     """In a chain of three, revoking the second revokes the third and leaves the first."""
     first, *_ = await citations.add(1, [Shown(version_id, 1, "a", number=1)])
     second, *_ = await citations.add(1, [replace(first.shown, quote="b")])

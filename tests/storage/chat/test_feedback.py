@@ -34,7 +34,7 @@ async def channel(database: Database) -> Channel:
     return channel
 
 
-async def test_the_last_word_of_each_person_is_kept(database: Database, channel: Channel) -> None:
+async def test_the_last_feedback_of_each_person_is_stored(database: Database, channel: Channel) -> None:
     """A row per person, joined with the trace; people are pseudonymous."""
     store = FeedbackStore(database)
     assert await store.keep(channel.id, "17", ANN, FeedbackVerdict.BAD)
@@ -47,7 +47,7 @@ async def test_the_last_word_of_each_person_is_kept(database: Database, channel:
     assert "U1ANN" not in ANN
 
 
-async def test_only_pages_that_were_found_can_be_named(database: Database, channel: Channel) -> None:
+async def test_only_candidate_pages_can_be_named(database: Database, channel: Channel) -> None:
     """Candidates come best first, and a forged page is not stored."""
     store = FeedbackStore(database)
     assert await store.candidates(channel.id, "17") == [("a.pdf", 3), ("b.pdf", 1)]
@@ -55,7 +55,7 @@ async def test_only_pages_that_were_found_can_be_named(database: Database, chann
     assert [(one.file, one.page) for one in await store.all()] == [("", 0)]
 
 
-async def test_nobody_speaks_of_another_channels_answer(database: Database, channel: Channel) -> None:
+async def test_feedback_on_another_channels_answer_is_refused(database: Database, channel: Channel) -> None:
     """Shows that a question is looked up by channel and id together."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     store = FeedbackStore(database)
@@ -65,7 +65,7 @@ async def test_nobody_speaks_of_another_channels_answer(database: Database, chan
     assert await store.all() == []
 
 
-async def test_feedback_goes_with_the_record(database: Database, channel: Channel) -> None:
+async def test_feedback_is_deleted_with_its_trace(database: Database, channel: Channel) -> None:
     """Rewriting the trace keeps its feedback; deleting it deletes the feedback."""
     store = FeedbackStore(database)
     await store.keep(channel.id, "17", ANN, FeedbackVerdict.GOOD)

@@ -34,7 +34,7 @@ SLACK = Channel(2, ChannelKey(Platform.SLACK, "T024BE7LD", "C0G9QF9GW").tenant, 
 PTO = GlossaryEntry("PTO", ("paid time off", "vacation"))
 
 
-def test_each_channel_has_its_own_terms_and_everybodys() -> None:
+def test_each_channel_has_its_own_terms_and_the_shared_ones() -> None:
     """A local channel is addressed by its name, any other by its tenant name."""
     glossary = read_glossary(TEXT.encode())
     assert glossary.of(local("handbook")) == (GlossaryEntry("top line", ("revenue",), is_mutual=True), PTO)
@@ -42,7 +42,7 @@ def test_each_channel_has_its_own_terms_and_everybodys() -> None:
     assert glossary.of(local("other")) == (PTO,)
 
 
-def test_a_channel_that_is_not_there_is_named() -> None:
+def test_an_unknown_channel_is_reported_with_its_line() -> None:
     glossary = read_glossary(TEXT.encode())
     assert [str(one) for one in glossary.unknown([local("handbook")])] == [
         "glossary.toml:8: there is no channel 'sl_T024BE7LD_C0G9QF9GW' yet; `footnote channels` lists them"
@@ -73,7 +73,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
+def test_a_mistake_is_reported_by_line_with_a_fix(name: str) -> None:
     """Shows that the message says where the mistake is and what to write instead."""
     text, line, sentence = MISTAKES[name]
     with pytest.raises(InvalidFile) as caught:
@@ -84,13 +84,13 @@ def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
     assert str(mistake).startswith(f"glossary.toml:{line}: ")
 
 
-def test_all_mistakes_are_named_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(InvalidFile) as caught:
         read_glossary(b"[all]\na = 1\nb = ['c']\nd = []\n[more]\n")
     assert [mistake.line for mistake in caught.value.mistakes] == [2, 4, 5]
 
 
-async def test_the_file_is_followed_while_it_changes(tmp_path: Path) -> None:
+async def test_the_file_is_reloaded_when_it_changes(tmp_path: Path) -> None:
     """Covers each state: missing, created, edited in place, replaced, deleted."""
     path = tmp_path / "glossary.toml"
     file = GlossaryFile(path)
@@ -107,7 +107,9 @@ async def test_the_file_is_followed_while_it_changes(tmp_path: Path) -> None:
     assert file.mistakes == []
 
 
-async def test_a_mistake_keeps_what_was_said_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_mistake_keeps_the_previous_glossary(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Questions use the last valid terms; the log warns once and quotes nothing of the file."""
     path = tmp_path / "glossary.toml"
     file = GlossaryFile(path)
@@ -125,7 +127,7 @@ async def test_a_mistake_keeps_what_was_said_before(tmp_path: Path, caplog: pyte
     assert file.mistakes == []
 
 
-async def test_a_file_that_cannot_be_read_is_read_as_soon_as_it_can(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_read_as_soon_as_possible(tmp_path: Path) -> None:
     """Shows that a folder in its place is reported as a mistake and fails no question."""
     path = tmp_path / "glossary.toml"
     path.mkdir()

@@ -57,7 +57,7 @@ async def expire_leases(database: Database) -> None:
         await session.execute(update(InboxRow).values(lease_until=utc_now() - timedelta(seconds=1)))
 
 
-async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channel) -> None:
+async def test_a_repeated_event_is_stored_once(inbox: Inbox, channel: Channel) -> None:
     """The same event again, or another event of the same message, is a duplicate; a new message is not."""
     assert await receive(inbox, channel, "e1", "m1")
     assert not await receive(inbox, channel, "e1", "m1")
@@ -66,7 +66,7 @@ async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channe
     assert await receive(inbox, channel, "e3", "m3")
 
 
-async def test_a_thread_is_ours_once_something_was_asked_in_it(
+async def test_the_bot_takes_part_in_threads_with_questions(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Not in other threads or channels, nor in a thread whose only question failed."""
@@ -80,7 +80,7 @@ async def test_a_thread_is_ours_once_something_was_asked_in_it(
     assert not await inbox.takes_part(channel.tenant, "17.1")
 
 
-async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_see(
+async def test_recent_questions_are_the_askers_own_in_visible_channels(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Newest first and distinct; no unanswered, withdrawn or small-talk questions."""
@@ -116,9 +116,7 @@ async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_
     assert await recent("U3", channel, other) == await recent("U1") == []
 
 
-async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
-    inbox: Inbox, channel: Channel
-) -> None:
+async def test_concurrent_clicks_share_an_answer_once(inbox: Inbox, channel: Channel) -> None:
     """Compare-and-set: one of five clicks wins, unsharing resets it, the rest of the address is unchanged."""
     await receive(inbox, channel)
     clicks = [inbox.set_shared(Platform.SLACK, "m1", is_shared=True) for _ in range(5)]
@@ -130,7 +128,7 @@ async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
     assert item.address == MESSAGE["address"] | {"is_shared": False}
 
 
-async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is_stopped(
+async def test_editing_a_question_revokes_the_running_answer(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """The message is kept and the answer cleared; unchanged text and other messages have no effect."""
@@ -154,9 +152,7 @@ async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is
     )
 
 
-async def test_a_withdrawn_question_is_erased_and_asked_no_more(
-    inbox: Inbox, channel: Channel, database: Database
-) -> None:
+async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, database: Database) -> None:
     """Text, answer, turn and trace are deleted; its message is returned on every call."""
     await receive(inbox, channel)
     item = await claim(inbox)
@@ -189,9 +185,7 @@ async def test_a_withdrawn_question_is_erased_and_asked_no_more(
         assert list(await session.scalars(select(QuestionRecordRow.id))) == []
 
 
-async def test_a_stopped_question_gets_the_answer_that_it_is_given(
-    inbox: Inbox, channel: Channel, database: Database
-) -> None:
+async def test_stopping_saves_the_given_answer(inbox: Inbox, channel: Channel, database: Database) -> None:
     """Found by thread or by key, once the placeholder exists; answered ones and other channels stay."""
     tenant, asked = channel.tenant, []
     for number in range(4):
@@ -223,7 +217,7 @@ async def test_a_stopped_question_gets_the_answer_that_it_is_given(
     assert [one.message for one in again if one.id == items[0].id] == [{"ts": "18.1"}]
 
 
-async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Channel) -> None:
+async def test_a_stream_is_claimed_by_one_question(inbox: Inbox, channel: Channel) -> None:
     """Concurrent claims of one thread's stream have one winner; an explicit claim by key still works."""
     for number in range(5):
         await receive(inbox, channel, f"e{number}", f"m{number}")
@@ -250,12 +244,12 @@ async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Ch
     await inbox.mark_placed(items[(items.index(owner) + 2) % 4], {"channel": "C1", "ts": "18.1"})
 
 
-async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:
+async def test_twenty_concurrent_deliveries_are_stored_once(inbox: Inbox, channel: Channel) -> None:
     kept = await asyncio.gather(*(receive(inbox, channel, f"e{n}", "m1") for n in range(20)))
     assert kept.count(True) == 1
 
 
-async def test_equal_keys_of_two_platforms_are_two_questions(
+async def test_equal_keys_on_two_platforms_are_two_questions(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Platforms number their events independently."""
@@ -293,7 +287,7 @@ async def test_a_received_question_survives_kill_9(inbox: Inbox, channel: Channe
     assert (await claim(inbox)).text == "kept?"
 
 
-async def test_a_claim_carries_the_question_as_it_came(inbox: Inbox, channel: Channel) -> None:
+async def test_a_claim_returns_the_question_unchanged(inbox: Inbox, channel: Channel) -> None:
     """Oldest first, with everything that a reply needs."""
     await receive(inbox, channel, "e1", "m1")
     await receive(inbox, channel, "e2", "m2")
@@ -317,7 +311,7 @@ async def test_twenty_workers_never_hold_one_question_twice(inbox: Inbox, channe
     assert len(held) == 10
 
 
-async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
+async def test_only_questions_without_a_placeholder_are_queued(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """A question with a placeholder, one that may have it, and an empty message are not claimed."""
@@ -339,9 +333,7 @@ async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
         await inbox.mark_placed(replace(item, fence=item.fence - 1), {"ts": "2"}, is_let_go=True)
 
 
-async def test_channels_take_turns_however_much_one_of_them_asks(
-    inbox: Inbox, channel: Channel, database: Database
-) -> None:
+async def test_channels_are_served_round_robin(inbox: Inbox, channel: Channel, database: Database) -> None:
     """A question per channel and round; late ones are queued behind their channel's others."""
     for number in range(5):
         await receive(inbox, channel, f"a{number}", f"a{number}", is_late=number == 3)
@@ -355,7 +347,9 @@ async def test_channels_take_turns_however_much_one_of_them_asks(
     assert await inbox.claim("a", 60, SLACK) is None
 
 
-async def test_an_idle_channel_saves_no_turns_up(inbox: Inbox, channel: Channel, database: Database) -> None:
+async def test_an_idle_channel_accumulates_no_credit(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
     """After four answers in one channel, another one joins the round instead of catching up."""
     for number in range(6):
         await receive(inbox, channel, f"a{number}", f"a{number}")
@@ -369,7 +363,7 @@ async def test_an_idle_channel_saves_no_turns_up(inbox: Inbox, channel: Channel,
     assert [(await claim(inbox)).channel_id for _ in range(4)] == [channel.id, other.id] * 2
 
 
-async def test_nothing_is_taken_that_may_not_be_posted(inbox: Inbox, channel: Channel) -> None:
+async def test_questions_of_a_closed_channel_are_not_claimed(inbox: Inbox, channel: Channel) -> None:
     """A closed channel yields only questions with a placeholder; a refused post leaves none behind."""
     for number in range(3):
         await receive(inbox, channel, f"e{number}", f"m{number}")
@@ -402,7 +396,7 @@ async def test_two_workers_never_post_for_one_question(inbox: Inbox, channel: Ch
     assert len(held) == 20
 
 
-async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -> None:
+async def test_questions_of_another_platform_are_not_claimed(inbox: Inbox, channel: Channel) -> None:
     """A question is claimed only by a worker that can reply on its platform."""
     await receive(inbox, channel)
     assert await inbox.claim("a", 60, (Platform.TEAMS,)) is None
@@ -410,7 +404,7 @@ async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -
     assert await inbox.claim("a", 60, SLACK) is not None
 
 
-async def test_a_worker_that_lost_its_lease_can_change_nothing(
+async def test_a_worker_without_its_lease_cannot_write(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """After a takeover, every step of the first worker is refused without side effects."""
@@ -440,7 +434,7 @@ async def test_a_worker_that_lost_its_lease_can_change_nothing(
     assert (row.lease_owner, row.state, row.reason) == ("quick", "waiting", None)
 
 
-async def test_the_next_worker_continues_where_the_last_one_stopped(
+async def test_the_next_worker_resumes_where_the_last_one_stopped(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Posting state, placeholder and answer carry over; each crash counts as an attempt."""
@@ -462,7 +456,7 @@ async def test_the_next_worker_continues_where_the_last_one_stopped(
     assert await inbox.claim("a", 60, SLACK) is None
 
 
-async def test_letting_go_is_free_and_putting_off_waits(inbox: Inbox, channel: Channel) -> None:
+async def test_release_is_immediate_and_retry_later_is_delayed(inbox: Inbox, channel: Channel) -> None:
     """A released question can be claimed at once, a postponed one only after its delay."""
     await receive(inbox, channel)
     await inbox.release(await claim(inbox))
@@ -472,7 +466,7 @@ async def test_letting_go_is_free_and_putting_off_waits(inbox: Inbox, channel: C
         assert (await claim(inbox)).attempts == 0
 
 
-async def test_waiting_grows_and_only_own_faults_count(
+async def test_backoff_grows_and_only_own_faults_count_as_attempts(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Engine outages may last indefinitely without using up a question's attempts."""
@@ -493,7 +487,7 @@ async def test_waiting_grows_and_only_own_faults_count(
     assert (await claim(inbox)).attempts == 1
 
 
-async def test_a_question_given_up_stays_for_the_admin(
+async def test_a_failed_question_stays_for_the_admin(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """A failed question is never claimed again; its reason is stored."""
@@ -505,7 +499,7 @@ async def test_a_question_given_up_stays_for_the_admin(
     assert (row.state, row.reason) == ("failed", "DeliveryError")
 
 
-async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, database: Database) -> None:
+async def test_a_question_that_cannot_be_stored_raises(database_url: str, database: Database) -> None:
     """While another transaction holds the row, receiving raises, so the event is not acknowledged."""
     impatient = await Database.open(database_url, busy_seconds=0.1)
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
@@ -518,9 +512,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, databa
     await impatient.aclose()
 
 
-async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
-    inbox: Inbox, channel: Channel
-) -> None:
+async def test_leases_and_delays_from_a_fast_clock_are_ignored(inbox: Inbox, channel: Channel) -> None:
     """A question leased or postponed by a process two hours ahead is claimed at once."""
     await receive(inbox, channel)
     with clock_ahead(timedelta(hours=2)):
@@ -538,7 +530,7 @@ async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
         assert await inbox.claim("d", 60, SLACK) is not None
 
 
-async def test_a_reply_leads_to_its_question_in_its_own_channel_alone(
+async def test_a_reply_finds_its_question_in_its_channel_only(
     database: Database, inbox: Inbox, channel: Channel
 ) -> None:
     """Found by the id of our message once it is answered, by no other id."""

@@ -33,7 +33,7 @@ async def shelf(database: Database) -> NoticeShelf:
     return await open_shelf(database, ChannelKey(Platform.LOCAL, "", "it"))
 
 
-async def test_a_version_that_answers_is_told_once_however_often_it_is_published(shelf: NoticeShelf) -> None:
+async def test_a_version_is_announced_once_however_often_published(shelf: NoticeShelf) -> None:
     """Shows that republishing, as a rename or a repair does, adds no notice."""
     version = await shelf.add("a.pdf")
     assert await shelf.publish(version)
@@ -42,7 +42,7 @@ async def test_a_version_that_answers_is_told_once_however_often_it_is_published
     assert (notice.kind, notice.version_id, notice.state) == ("live", version, "waiting")
 
 
-async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: NoticeShelf) -> None:
+async def test_recording_a_notice_again_keeps_the_first(shelf: NoticeShelf) -> None:
     """Shows that the unique key of a notice makes recording idempotent."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
@@ -55,7 +55,7 @@ async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: Not
     assert [notice.state for notice in await shelf.told()] == ["posted"]
 
 
-async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_more(
+async def test_a_batch_leaves_out_replaced_versions(
     shelf: NoticeShelf,
 ) -> None:
     """Shows that a batch holds only what still holds when it is read."""
@@ -70,7 +70,7 @@ async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_mo
     assert live[0].number > 1
 
 
-async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeShelf) -> None:
+async def test_a_failure_is_announced_after_the_last_attempt(shelf: NoticeShelf) -> None:
     """Shows that earlier attempts add no notice, and that the notice has the reason."""
     version = await shelf.add("bad.pdf", state="waiting")
     work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
@@ -88,7 +88,7 @@ async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeSh
     )
 
 
-async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: NoticeShelf) -> None:
+async def test_each_file_with_a_failed_content_is_announced(shelf: NoticeShelf) -> None:
     """Two files of one content get one notice each."""
     version = await shelf.add("one.pdf", state="failed")
     async with shelf.database.transaction() as session:
@@ -103,7 +103,7 @@ async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: Notic
     assert len({notice.document_id for notice in await shelf.told()}) == len(await shelf.told()) == 2
 
 
-async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> None:
+async def test_a_refused_file_is_announced_once_per_reason(shelf: NoticeShelf) -> None:
     """Shows that a repeated scan adds no notice for the same reason."""
     version = await shelf.add("big.pdf")
     async with shelf.database.transaction() as session:
@@ -115,7 +115,7 @@ async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> Non
     assert [notice.text for notice in await shelf.told()] == ["too large", "not a PDF"]
 
 
-async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: NoticeShelf) -> None:
+async def test_folder_problems_are_announced_when_they_change(shelf: NoticeShelf) -> None:
     """Only changes add notices; a batch shows each folder's current state."""
     for problem in ("it is empty", "it is empty", None, "it is gone"):
         async with shelf.database.transaction() as session:
@@ -127,7 +127,7 @@ async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(s
     assert (total, folders[0].text, folders[0].location) == (1, "it is gone", f"/srv/{shelf.channel.id}")
 
 
-async def test_a_file_that_is_no_document_is_told_once_as_one_that_could_not_be_read(
+async def test_an_unsupported_file_is_announced_once_as_unreadable(
     shelf: NoticeShelf,
 ) -> None:
     """Shows that a batch lists unsupported files with failed ones, and that seeing one again adds nothing."""
@@ -145,7 +145,7 @@ async def test_a_file_that_is_no_document_is_told_once_as_one_that_could_not_be_
     assert failed[1].text == "Only PDFs are read."
 
 
-async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:
+async def test_a_claimed_batch_is_posted_by_its_owner_only(shelf: NoticeShelf) -> None:
     """Claimed notices are not pending, and a batch that was taken over cannot be posted by its old owner."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()
@@ -158,7 +158,7 @@ async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShel
         await shelf.notices.mark_posting(first, shelf.channel.id, LEASE)
 
 
-async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) -> None:
+async def test_a_batch_of_a_dead_poster_is_taken_over_once(shelf: NoticeShelf) -> None:
     """Shows that a batch being posted is left alone until its lease expires, and then gets one new owner."""
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
@@ -171,7 +171,7 @@ async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) 
         assert await shelf.notices.take_over(LEASE) is None
 
 
-async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf: NoticeShelf) -> None:
+async def test_expired_notices_stay_in_the_console(shelf: NoticeShelf) -> None:
     """An expired notice is no longer pending and still among the recent ones."""
     await shelf.publish(await shelf.add("a.pdf"))
     assert await shelf.notices.expire(utc_now() - timedelta(days=1)) == 0
@@ -181,7 +181,7 @@ async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf
     assert recent.file == "a.pdf"
 
 
-async def test_tried_questions_are_those_of_versions_that_still_answer(shelf: NoticeShelf) -> None:
+async def test_sample_questions_come_from_live_versions(shelf: NoticeShelf) -> None:
     """Returns one of each version in turn, newest first, and none of a replaced version."""
     older, newer = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     for version in (older, newer, await shelf.add("c.pdf")):
@@ -201,7 +201,7 @@ async def test_tried_questions_are_those_of_versions_that_still_answer(shelf: No
 
 
 @pytest.mark.parametrize("state", ["waiting", "posting"])
-async def test_a_batch_leased_under_a_wrong_clock_is_free_at_once(shelf: NoticeShelf, state: str) -> None:
+async def test_a_lease_from_a_fast_clock_is_ignored(shelf: NoticeShelf, state: str) -> None:
     """Shows that a lease written two hours ahead blocks nothing."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()

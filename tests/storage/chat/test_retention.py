@@ -95,9 +95,7 @@ async def counts(database: Database) -> dict[str, int]:
         }
 
 
-async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
-    database: Database, channel: Channel
-) -> None:
+async def test_texts_expire_after_their_retention_period(database: Database, channel: Channel) -> None:
     """No table keeps a question, an answer, a quote or a notice longer than configured; younger ones stay."""
     version = await add_version(database, channel, "a.pdf")
     await ask(database, channel, "old", version, "a.pdf")
@@ -112,9 +110,7 @@ async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
         assert turn.question == "young"
 
 
-async def test_the_audit_outlives_what_it_tells_of_and_goes_after_its_own_days(
-    database: Database, channel: Channel
-) -> None:
+async def test_the_audit_log_has_its_own_retention_period(database: Database, channel: Channel) -> None:
     """Shows that no user id stays in it for ever."""
     audit = AuditLog(database)
     await audit.keep(AuditedAction("slack:T1ABC:U1ABC", "status", channel.tenant))
@@ -125,7 +121,7 @@ async def test_the_audit_outlives_what_it_tells_of_and_goes_after_its_own_days(
     assert await audit.latest() == []
 
 
-async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_address(
+async def test_the_newest_question_keeps_its_address_without_its_text(
     database: Database, channel: Channel
 ) -> None:
     """Shows that notices still reach a channel whose last question is long ago."""
@@ -143,9 +139,7 @@ async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_ad
     assert await Notices(database).last_address(channel.id) == {"channel": "old"}
 
 
-async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_words(
-    database: Database, channel: Channel
-) -> None:
+async def test_an_expired_unclaimed_question_is_never_answered(database: Database, channel: Channel) -> None:
     """Shows that a question ends as failed when its text is erased."""
     inbox = Inbox(database)
     await inbox.receive(channel, event_key="e", message_key="m", thread="1", text="Old?", address={})
@@ -154,9 +148,7 @@ async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_word
         assert await inbox.claim("a", 60, SLACK) is None
 
 
-async def test_a_channel_that_was_welcomed_is_not_welcomed_again_years_later(
-    database: Database, channel: Channel
-) -> None:
+async def test_a_channel_is_welcomed_once_even_years_later(database: Database, channel: Channel) -> None:
     """The welcome notice is kept, because it has no text; joining again adds no second one."""
     notices = Notices(database)
     await notices.welcome(channel.id)
@@ -168,9 +160,7 @@ async def test_a_channel_that_was_welcomed_is_not_welcomed_again_years_later(
     assert (await counts(database))["notice"] == 1
 
 
-async def test_what_people_were_told_of_a_folder_last_is_remembered(
-    database: Database, channel: Channel
-) -> None:
+async def test_the_last_notice_of_a_folder_is_kept(database: Database, channel: Channel) -> None:
     """Shows that a known problem is not announced again because its notice is old."""
     version = await add_version(database, channel, "a.pdf")
     async with database.transaction() as session:
@@ -188,9 +178,7 @@ async def test_what_people_were_told_of_a_folder_last_is_remembered(
         assert list(await session.scalars(select(NoticeRow.text))) == ["second"]  # type: ignore[call-overload]
 
 
-async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
-    database: Database, channel: Channel
-) -> None:
+async def test_quotes_are_erased_with_their_document_only(database: Database, channel: Channel) -> None:
     """Shows that no quote of a purged document is left in any table."""
     gone = await add_version(database, channel, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "gone", gone, "gr\u00fcn/50%_a.pdf")
@@ -210,9 +198,7 @@ async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
         assert [row.key for row in await session.scalars(select(NoticeRow))] == ["kept"]
 
 
-async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
-    database: Database, channel: Channel
-) -> None:
+async def test_quotes_of_a_renamed_document_are_erased_with_it(database: Database, channel: Channel) -> None:
     """Answers are found by version, whatever name the document had when it was quoted."""
     version = await add_version(database, channel, "old.pdf")
     await ask(database, channel, "asked", version, "old.pdf")
@@ -223,7 +209,7 @@ async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
         assert [row.answer for row in await session.scalars(select(OutboxRow))] == [None]
 
 
-async def test_what_a_direct_chat_was_shown_of_a_library_goes_with_the_document(
+async def test_library_quotes_in_direct_chats_are_erased_with_it(
     database: Database, channel: Channel
 ) -> None:
     """Shows that turn, trace and answer are erased in the chat, although the document is the library's."""

@@ -69,7 +69,7 @@ async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory,
     assert (recalled[-1].standalone, recalled[-1].answer) == ("Whole question 8?", "Answer 8.")
 
 
-async def test_nothing_comes_from_another_thread_or_channel(
+async def test_turns_never_come_from_another_thread_or_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """The same thread id in another channel is another thread."""
@@ -90,7 +90,9 @@ async def test_nothing_comes_from_another_thread_or_channel(
         assert [one.question for one in await memory.recall(where.id, thread, now)] == expected
 
 
-async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemory, channel: Channel) -> None:
+async def test_an_unthreaded_conversation_ends_after_half_an_hour(
+    memory: ThreadMemory, channel: Channel
+) -> None:
     """A thread continues after any pause; an unthreaded conversation restarts after half an hour."""
     minutes = (0, 40, 60)
     for number in minutes:
@@ -107,7 +109,7 @@ async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemor
     assert len(await memory.recall(channel.id, "17.1", late)) == len(minutes)
 
 
-async def test_a_thread_below_a_message_of_a_running_conversation_begins_with_its_turn(
+async def test_a_thread_under_a_message_starts_with_that_turn(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """A reply to our answer in a direct chat, or to one's own question, refers to that turn alone."""
@@ -149,7 +151,7 @@ async def test_a_question_is_remembered_once(
     assert (recalled.answer, await count_turns(database)) == ("Answer 0.", 1)
 
 
-async def test_a_turn_knows_the_documents_that_were_cited(
+async def test_a_turn_lists_the_documents_that_it_cited(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """Any of their versions counts; unknown versions are ignored."""
@@ -170,7 +172,7 @@ async def test_a_turn_knows_the_documents_that_were_cited(
     assert recalled.documents == {document}
 
 
-async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
+async def test_expired_turns_are_neither_recalled_nor_stored(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """Expired turns are not recalled even before they are deleted; younger ones stay."""
@@ -186,7 +188,7 @@ async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
     assert await count_turns(database) == 1
 
 
-async def test_memory_goes_with_its_channel(
+async def test_memory_is_deleted_with_its_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
@@ -198,7 +200,7 @@ async def test_memory_goes_with_its_channel(
     assert await memory.recall(channel.id, "17.1", utc_now()) == ()
 
 
-async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
+async def test_a_turn_is_stored_in_the_transaction_of_its_answer(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """A worker that lost its lease stores neither; the current one stores both."""
@@ -216,7 +218,7 @@ async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
     assert await count_turns(database) == 1
 
 
-async def test_a_chat_recalls_only_what_the_documents_that_it_asks_said(
+async def test_a_direct_chat_recalls_only_turns_of_its_library(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """Answers from other documents are dropped; a turn without sources keeps only the user's words."""

@@ -38,7 +38,7 @@ async def count(database: Database) -> int:
         return await session.scalar(select(func.count()).select_from(QuestionRecordRow)) or 0
 
 
-async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, channel: Channel) -> None:
+async def test_a_trace_round_trips(records: QuestionRecords, channel: Channel) -> None:
     """Looked up by channel and question id together."""
     record = {"question": "Wann?", "looks": [{"score": 0.5, "vector": None}]}
     await records.keep("17", channel.id, utc_now(), "grounded", record)
@@ -49,7 +49,7 @@ async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, chan
     assert await records.get(channel.id + 1, "17") is None
 
 
-async def test_the_first_question_of_a_channel_is_known_by_its_records(
+async def test_the_first_question_of_a_channel_is_detected(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     """Other channels do not count; with traces switched off no question is the first."""
@@ -60,7 +60,7 @@ async def test_the_first_question_of_a_channel_is_known_by_its_records(
     assert not await QuestionRecords(database, 0).is_first(channel.id + 1)
 
 
-async def test_a_question_that_is_answered_again_has_its_last_record(
+async def test_a_question_answered_again_keeps_its_last_trace(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     """A crash between answer and delivery adds no second trace."""
@@ -71,7 +71,7 @@ async def test_a_question_that_is_answered_again_has_its_last_record(
     assert await count(database) == 1
 
 
-async def test_the_last_records_of_a_channel_are_listed(
+async def test_the_latest_traces_of_a_channel_are_listed(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     """Newest first, up to a limit, and none of another channel."""
@@ -83,7 +83,7 @@ async def test_the_last_records_of_a_channel_are_listed(
     assert [one.key for one in await records.latest(channel.id)] == [str(n) for n in range(MAX_LISTED)]
 
 
-async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
+async def test_expired_traces_are_neither_shown_nor_stored(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     """Expired traces are hidden even before they are deleted; younger ones stay."""
@@ -99,7 +99,7 @@ async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
     assert await count(database) == 1
 
 
-async def test_records_go_with_their_channel(
+async def test_traces_are_deleted_with_their_channel(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
@@ -110,7 +110,7 @@ async def test_records_go_with_their_channel(
     assert await count(database) == 1
 
 
-async def test_no_days_keep_nothing_and_erase_what_is_there(
+async def test_zero_days_store_nothing_and_erase_existing_traces(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     await records.keep("1", channel.id, utc_now() - timedelta(seconds=1), "chat", {})
@@ -120,7 +120,7 @@ async def test_no_days_keep_nothing_and_erase_what_is_there(
     assert await count(database) == 0
 
 
-async def test_records_say_how_each_question_fared(database: Database) -> None:
+async def test_traces_report_the_outcome_of_each_question(database: Database) -> None:
     """Returns question, state and all feedback, one entry per question.
 
     Expired traces are left out and, on request, those of private answers.

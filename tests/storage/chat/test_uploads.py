@@ -48,7 +48,7 @@ async def keep(shelf: NoticeShelf, key: str, name: str, **values: Any) -> Upload
     return kept
 
 
-async def test_an_upload_is_kept_once_under_the_name_that_was_chosen(shelf: NoticeShelf) -> None:
+async def test_an_upload_is_stored_once_under_the_chosen_name(shelf: NoticeShelf) -> None:
     """The same message again returns the same upload; the naming function receives the names in use."""
     uploads = Uploads(shelf.database)
     first = await keep(shelf, "m1", "a.pdf")
@@ -67,7 +67,7 @@ async def test_an_upload_is_kept_once_under_the_name_that_was_chosen(shelf: Noti
     assert await uploads.address(first.id) == ADDRESS
 
 
-async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: NoticeShelf) -> None:
+async def test_a_quota_counts_the_uploads_of_its_channel_only(shelf: NoticeShelf) -> None:
     """Both limits are exact to the byte, and removing an upload frees its share."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
     other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
@@ -85,7 +85,7 @@ async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: Noti
     await keep(shelf, "m5", "d.pdf", size=60)
 
 
-async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: NoticeShelf) -> None:
+async def test_an_installation_has_an_upload_limit_of_its_own(shelf: NoticeShelf) -> None:
     """Creating more channels does not raise the limit; another workspace is unaffected."""
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     full = UploadRefusal.INSTALLATION_FULL, ""
@@ -108,7 +108,7 @@ async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: No
     assert await uploads.keep(new(last.id, "m4", size=0), called("c.pdf"), quota) == full
 
 
-async def test_a_library_holds_what_a_channel_does_whatever_others_hold(shelf: NoticeShelf) -> None:
+async def test_libraries_have_the_quota_of_a_channel_each(shelf: NoticeShelf) -> None:
     """Libraries belong to no installation: together they may exceed its limit."""
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     quota = UploadQuota(1, 100)
@@ -119,7 +119,7 @@ async def test_a_library_holds_what_a_channel_does_whatever_others_hold(shelf: N
     assert await uploads.keep(new(library.id, "m2"), called("b.pdf"), quota) == (UploadRefusal.TOO_MANY, "")
 
 
-async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
+async def test_duplicate_bytes_are_found_within_the_channel(shelf: NoticeShelf) -> None:
     """Duplicates of uploads and dropped files are found; deleted ones and other channels do not count."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
     await keep(shelf, "m1", "a.pdf", sha256="s1")
@@ -137,7 +137,7 @@ async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: Not
     assert isinstance(await uploads.keep(new(channel, "m5", sha256), called("b.pdf"), QUOTA), Upload)
 
 
-async def test_an_upload_is_found_as_the_document_that_it_became(shelf: NoticeShelf) -> None:
+async def test_an_upload_finds_its_document(shelf: NoticeShelf) -> None:
     """A file of the same path in another kind of folder is another document."""
     uploads = Uploads(shelf.database)
     upload = await keep(shelf, "m1", "a.pdf")
@@ -151,7 +151,7 @@ async def test_an_upload_is_found_as_the_document_that_it_became(shelf: NoticeSh
     assert await uploads.document(upload) is None
 
 
-async def test_a_removal_is_audited_with_it(shelf: NoticeShelf) -> None:
+async def test_removing_an_upload_is_audited(shelf: NoticeShelf) -> None:
     """The upload is deleted and its audit entry stays."""
     upload = await keep(shelf, "m1", "a.pdf")
     action = AuditedAction("slack:T1:U1", "remove_upload", shelf.channel.tenant, str(upload.id))
@@ -160,7 +160,7 @@ async def test_a_removal_is_audited_with_it(shelf: NoticeShelf) -> None:
     assert [one.action for one in await AuditLog(shelf.database).latest()] == ["remove_upload"]
 
 
-async def test_what_is_told_of_an_upload_is_a_group_and_a_batch_of_its_own(shelf: NoticeShelf) -> None:
+async def test_each_upload_has_a_notice_batch_of_its_own(shelf: NoticeShelf) -> None:
     """A live upload, a failed one and a dropped file form three groups, claimed one by one."""
     good, bad = await keep(shelf, "m1", "a.pdf"), await keep(shelf, "m2", "b.pdf")
     await shelf.publish(await shelf.add("uploads/a.pdf"))
@@ -179,7 +179,7 @@ async def test_what_is_told_of_an_upload_is_a_group_and_a_batch_of_its_own(shelf
     assert left.upload == good.id
 
 
-async def test_a_file_that_is_uploaded_again_gets_a_receipt_again(shelf: NoticeShelf) -> None:
+async def test_uploading_a_removed_file_again_sends_a_new_receipt(shelf: NoticeShelf) -> None:
     """Removing an upload and adding the same bytes again is announced; a dropped file is not."""
     version, dropped = await shelf.add("uploads/a.pdf"), await shelf.add("dropped.pdf")
     first = await keep(shelf, "m1", "a.pdf", sha256="s1")

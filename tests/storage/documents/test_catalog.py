@@ -21,7 +21,7 @@ async def only_status(catalog: Catalog, shelf: Shelf) -> DocumentStatus:
     return status
 
 
-async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_live_publication_has_all_that_an_answer_needs(catalog: Catalog, shelf: Shelf) -> None:
     """Document, version, reading, rung, file and title come from one query."""
     document, publication = await shelf.live("sops/SOP-IT-04.pdf")
     live = (await catalog.live(shelf.channel_id, [publication.id, uuid4()]))[publication.id]
@@ -41,7 +41,7 @@ async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Cata
     assert await catalog.live_document(shelf.channel_id, uuid4()) is None
 
 
-async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(
+async def test_a_flip_shows_either_the_old_or_the_new_publication(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
     """Before the flip the pending one is hidden, then the retired one; removed ones are never listed."""
@@ -63,7 +63,7 @@ async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(
     assert await seen() == ({new.id}, set())
 
 
-async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_soft_deleted_document_is_hidden_at_once(catalog: Catalog, shelf: Shelf) -> None:
     """A soft-deleted document's publication is hidden before anything is cleaned up."""
     document, publication = await shelf.live("a.pdf")
     assert await catalog.has_live(shelf.channel_id)
@@ -77,7 +77,7 @@ async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: 
     assert [status.file for status in await catalog.undeleted(shelf.channel_id)] == ["b.pdf"]
 
 
-async def test_two_channels_see_nothing_of_each_other(
+async def test_channels_are_isolated_from_each_other(
     catalog: Catalog, shelf_of: Callable[[str], Awaitable[Shelf]]
 ) -> None:
     """Another channel's publication is not found even by its id, nor in any list."""
@@ -95,7 +95,7 @@ async def test_two_channels_see_nothing_of_each_other(
     assert (await catalog.progress()).files == 2
 
 
-async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_document_goes_from_waiting_to_live(catalog: Catalog, shelf: Shelf) -> None:
     """Waiting; reading while leased and until it is published; live at quick; live at full."""
     document = await shelf.document("a.pdf")
     assert ((await only_status(catalog, shelf)).state, document.id) == ("waiting", document.id)
@@ -117,7 +117,7 @@ async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: S
     assert (await only_status(catalog, shelf)).rung is Rung.FULL
 
 
-async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Shelf) -> None:
+async def test_an_expired_lease_is_waiting_again(catalog: Catalog, shelf: Shelf) -> None:
     """A dead worker's document is not shown as being read."""
     version = await shelf.version(await shelf.document("a.pdf"))
     await shelf.reading(version, state="waiting", lease_until=utc_now() + timedelta(seconds=30))
@@ -126,7 +126,7 @@ async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Sh
         assert (await only_status(catalog, shelf)).state == "waiting"
 
 
-async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_waiting_document_shows_its_reason(catalog: Catalog, shelf: Shelf) -> None:
     """The reason of a postponed reading or publication is shown."""
     version = await shelf.version(await shelf.document("a.pdf"))
     reading = await shelf.reading(version, state="waiting", reason="the disk is full")
@@ -138,9 +138,7 @@ async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) ->
     assert (status.state, status.reason) == ("reading", "the index is down")
 
 
-async def test_an_unreadable_document_is_quarantined_with_its_sentence(
-    catalog: Catalog, shelf: Shelf
-) -> None:
+async def test_an_unreadable_document_is_quarantined_with_its_reason(catalog: Catalog, shelf: Shelf) -> None:
     """Both if its bytes could not be stored and if its reading failed for good."""
     await shelf.document("large.pdf", state="quarantined", reason="larger than 200 MB")
     version = await shelf.version(await shelf.document("locked.pdf"))
@@ -153,9 +151,7 @@ async def test_an_unreadable_document_is_quarantined_with_its_sentence(
     assert statuses[0].version == ""
 
 
-async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
-    catalog: Catalog, shelf: Shelf
-) -> None:
+async def test_an_old_version_stays_live_while_a_newer_one_is_read(catalog: Catalog, shelf: Shelf) -> None:
     """State and version are the live one's; the reason mentions the newer one, and its failure."""
     document, publication = await shelf.live("a.pdf")
     newer = await shelf.version(document, 2)
@@ -176,9 +172,7 @@ async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
     assert list(await catalog.live(shelf.channel_id, [publication.id])) == [publication.id]
 
 
-async def test_a_live_document_says_since_when_and_whether_it_replaced_another(
-    catalog: Catalog, shelf: Shelf
-) -> None:
+async def test_a_live_document_has_its_version_number_and_arrival(catalog: Catalog, shelf: Shelf) -> None:
     """Both are those of the live version; a document in progress has neither."""
     document = await shelf.document("a.pdf")
     first = await shelf.version(document)
@@ -203,7 +197,7 @@ async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog,
     assert (status.state, status.rung, status.reason) == ("live", Rung.QUICK, "no vectors")
 
 
-async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -> None:
+async def test_progress_counts_visible_files(catalog: Catalog, shelf: Shelf) -> None:
     """Files and pages per rung, quarantined ones apart, no deleted ones; an empty channel is all zero."""
     nothing = await catalog.progress(shelf.channel_id)
     assert (nothing.files, nothing.waiting, nothing.quick.seconds_left) == (0, 0, 0.0)
@@ -222,7 +216,7 @@ async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -
     assert progress.waiting == 1
 
 
-async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_live_document_reports_its_unreadable_parts(catalog: Catalog, shelf: Shelf) -> None:
     """Pages without text, unread pages, struck words and a repaired file are reported."""
     document = await shelf.document("a.pdf")
     version = await shelf.version(document)
@@ -243,7 +237,7 @@ async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catal
     assert told[3] == "12 struck-out words are left out"
 
 
-async def test_a_document_tells_what_is_wrong_with_its_folder(
+async def test_a_document_shows_the_problem_of_its_folder(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
     """An outage applies to all documents of a folder, a deletion to confirm only to its files."""
@@ -263,7 +257,7 @@ async def test_a_document_tells_what_is_wrong_with_its_folder(
     assert reasons == {"its folder cannot be trusted: The folder is missing."}
 
 
-async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_document_being_reread_says_so(catalog: Catalog, shelf: Shelf) -> None:
     """A new generation is visible while the old reading stays live."""
     document, publication = await shelf.live("a.pdf", Rung.FULL)
     sha256 = (await only_status(catalog, shelf)).version
@@ -274,7 +268,7 @@ async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: She
     assert "anew" in (status.reason or "")
 
 
-async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Catalog, shelf: Shelf) -> None:
+async def test_a_source_has_its_best_reading_and_newer_version(catalog: Catalog, shelf: Shelf) -> None:
     """A link's version yields its file, its best reading, and whether a newer version is live."""
     document, old = await shelf.live("a.pdf")
     assert await catalog.source(9_999) is None
@@ -295,7 +289,7 @@ async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Cat
     assert (source.channel_id, source.file, source.pages) == (shelf.channel_id, "a.pdf", 7)
 
 
-async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
+async def test_documents_with_a_name_are_found_by_title_and_file(
     catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
     """Live documents match by title, by printed or admin title, or by file name anywhere.

@@ -16,14 +16,14 @@ def document(
     return MoveCandidate(uuid4(), file, True, FileFingerprint(sha256, inode), deleted, left, may)
 
 
-def test_a_swap_is_told_without_inodes() -> None:
+def test_a_swap_is_detected_without_inodes() -> None:
     """Shows that renames are matched on stores without inodes, too."""
     a, b = document("a", "A"), document("b", "B")
     moves = match_renames({"a": FileFingerprint("B", 0), "b": FileFingerprint("A", 0)}, [a, b])
     assert moves == {"a": b.id, "b": a.id}
 
 
-def test_a_ring_of_three_is_told_without_inodes() -> None:
+def test_a_ring_of_three_is_detected_without_inodes() -> None:
     """Shows that any permutation is detected."""
     ring = [document(name, name.upper()) for name in "abc"]
     moves = match_renames(
@@ -32,7 +32,7 @@ def test_a_ring_of_three_is_told_without_inodes() -> None:
     assert moves == {"a": ring[2].id, "b": ring[0].id, "c": ring[1].id}
 
 
-def test_without_inodes_a_changed_name_keeps_its_document() -> None:
+def test_without_inodes_the_name_decides() -> None:
     """A rename that was replaced and a copy that was edited look the same: the name decides."""
     assert (
         match_renames({"a": FileFingerprint("NEW", 0), "b": FileFingerprint("A", 0)}, [document("a", "A")])
@@ -40,7 +40,7 @@ def test_without_inodes_a_changed_name_keeps_its_document() -> None:
     )
 
 
-def test_a_file_that_replaces_another_by_its_name_becomes_its_new_version() -> None:
+def test_a_replacing_file_becomes_a_new_version() -> None:
     """Shows that a document that was not moved keeps its name."""
     a, b = document("a", "A"), document("b", "B", left=True)
     assert match_renames({"a": FileFingerprint("B", 0)}, [a, b]) == {}
@@ -53,13 +53,13 @@ def test_a_hard_link_is_no_move() -> None:
 
 
 @pytest.mark.parametrize("missing", [True, False])
-def test_of_two_copies_the_one_with_the_inode_is_the_document(missing: bool) -> None:
+def test_a_document_follows_the_copy_with_its_inode(missing: bool) -> None:
     """Shows which copy a document follows when its bytes appear twice."""
     a = document("a", "A", 7, left=missing)
     assert match_renames({"b": FileFingerprint("A", 8), "c": FileFingerprint("A", 7)}, [a]) == {"c": a.id}
 
 
-def test_a_living_document_wins_a_name_over_a_deleted_one_with_the_same_bytes() -> None:
+def test_a_live_document_wins_over_a_deleted_one() -> None:
     """Shows that a deleted document is not revived while a live one matches."""
     gone, living = document("a", "A", deleted=True), document("b", "A", left=True)
     assert match_renames({"a": FileFingerprint("A", 0)}, [gone, living]) == {"a": living.id}

@@ -100,7 +100,7 @@ async def library(database: Database) -> Library:
     return Library(database, channel.id, folder.id)
 
 
-async def test_no_time_is_promised_before_anything_was_read(library: Library) -> None:
+async def test_there_is_no_estimate_before_the_first_reading(library: Library) -> None:
     """Shows that "unknown" is not shown as "done", nor as a speed of zero."""
     await library.unread("a.pdf")
     progress = await library.progress()
@@ -108,13 +108,13 @@ async def test_no_time_is_promised_before_anything_was_read(library: Library) ->
     assert (progress.waiting, progress.has_reached(Rung.FULL)) == (1, False)
 
 
-async def test_files_that_are_still_arriving_are_counted_and_promise_nothing(library: Library) -> None:
+async def test_arriving_files_are_counted_without_an_estimate(library: Library) -> None:
     """Shows that an unopened file keeps ingestion from looking finished."""
     progress = (await library.progress()).with_arriving(2)
     assert (progress.files, progress.waiting, progress.quick.seconds_left) == (2, 2, None)
 
 
-async def test_the_time_left_of_unread_files_follows_their_bytes(library: Library) -> None:
+async def test_the_time_left_of_unread_files_follows_their_size(library: Library) -> None:
     """Shows that unknown page counts are estimated from file sizes."""
     for number in range(5):
         await library.read(f"{number}.pdf", size=1000, pages=10, seconds_ago=10 - number)
@@ -124,7 +124,7 @@ async def test_the_time_left_of_unread_files_follows_their_bytes(library: Librar
     assert quick.seconds_left == pytest.approx(100, rel=0.1)
 
 
-async def test_the_speed_is_that_of_the_last_seconds(library: Library) -> None:
+async def test_the_speed_is_measured_over_the_last_seconds(library: Library) -> None:
     """Shows that a file read an hour ago has no effect on the current speed."""
     for number in range(5):
         await library.read(f"{number}.pdf", seconds_ago=3600 + number)
@@ -132,7 +132,7 @@ async def test_the_speed_is_that_of_the_last_seconds(library: Library) -> None:
     assert (await library.progress()).quick.pages_per_second is None
 
 
-async def test_two_files_at_one_moment_are_no_speed(library: Library) -> None:
+async def test_two_files_at_the_same_time_yield_no_speed(library: Library) -> None:
     """Shows that a start is not reported as thousands of pages a second."""
     await library.read("a.pdf", seconds_ago=0.02)
     await library.read("b.pdf", seconds_ago=0.01)
@@ -140,7 +140,7 @@ async def test_two_files_at_one_moment_are_no_speed(library: Library) -> None:
     assert (await library.progress()).quick.pages_per_second is None
 
 
-async def test_nothing_is_left_and_nothing_is_fast_when_all_is_done(library: Library) -> None:
+async def test_finished_ingestion_has_no_time_left_and_no_speed(library: Library) -> None:
     for number in range(3):
         await library.read(f"{number}.pdf", seconds_ago=5 - number)
     progress = await library.progress()
@@ -148,7 +148,7 @@ async def test_nothing_is_left_and_nothing_is_fast_when_all_is_done(library: Lib
     assert (progress.quick.pages_done, progress.pages) == (30, 30)
 
 
-async def test_a_replaced_file_answers_and_waits_at_the_same_time(library: Library) -> None:
+async def test_a_replaced_file_is_live_and_pending(library: Library) -> None:
     """Shows that a newer version is pending while the old one stays live."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
@@ -157,7 +157,7 @@ async def test_a_replaced_file_answers_and_waits_at_the_same_time(library: Libra
     assert (progress.files_answering, progress.quick.files_done, progress.waiting) == (1, 0, 1)
 
 
-async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_answers(
+async def test_an_unreadable_new_version_counts_as_quarantined(
     library: Library,
 ) -> None:
     """Shows that a failure is counted once and is not pending, although the old version stays live."""
@@ -170,7 +170,7 @@ async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_a
     assert progress.has_reached(Rung.FULL)
 
 
-async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(library: Library) -> None:
+async def test_failed_vectors_do_not_block_the_full_rung(library: Library) -> None:
     """Shows that a file whose vectors failed counts as finished."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.QUICK, readings={Rung.QUICK: "done", Rung.FULL: "failed"})
@@ -179,7 +179,7 @@ async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(librar
     assert progress.has_reached(Rung.FULL)
 
 
-async def test_a_live_document_that_is_read_anew_is_work_again(library: Library) -> None:
+async def test_a_document_being_reread_counts_as_pending(library: Library) -> None:
     """Shows that a new generation's readings count while the old ones stay live."""
     document = await library.document("a.pdf")
     await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
@@ -193,7 +193,7 @@ async def test_a_live_document_that_is_read_anew_is_work_again(library: Library)
     )
 
 
-async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) -> None:
+async def test_a_long_reading_reports_its_finished_pages(library: Library) -> None:
     """Shows that a book of thousands of pages makes progress before its last page."""
     readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
     document = await library.document("book.pdf")
@@ -203,7 +203,7 @@ async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) ->
     assert (full.files_done, full.pages_done) == (0, 1200)
 
 
-async def test_pages_that_were_done_stay_done_until_they_answer_and_when_the_rest_fails(
+async def test_finished_pages_never_decrease(
     library: Library,
 ) -> None:
     """Neither between reading and publication, nor when the rest fails."""
@@ -216,7 +216,7 @@ async def test_pages_that_were_done_stay_done_until_they_answer_and_when_the_res
     assert (full.files_done, full.files_failed, full.pages_done) == (0, 1, 170)
 
 
-async def test_the_time_left_of_a_long_book_follows_the_pages_that_it_has_done(library: Library) -> None:
+async def test_the_time_left_of_a_long_book_follows_its_own_speed(library: Library) -> None:
     """The remaining pages of all files are estimated at that speed."""
     readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
     await library.version(
@@ -233,7 +233,7 @@ async def test_the_time_left_of_a_long_book_follows_the_pages_that_it_has_done(l
     assert full.seconds_left == pytest.approx(500, rel=0.01)
 
 
-async def test_a_long_reading_that_has_just_ended_is_no_burst(library: Library) -> None:
+async def test_the_end_of_a_long_reading_is_no_burst(library: Library) -> None:
     """Shows that pages count over the time of their reading, not at the moment of the last one."""
     done = {Rung.QUICK: "done", Rung.FULL: "done"}
     await library.version(
@@ -255,7 +255,7 @@ async def test_a_long_reading_that_has_just_ended_is_no_burst(library: Library) 
     assert full.seconds_left == pytest.approx(20, rel=0.02)
 
 
-async def test_one_file_of_a_folder_has_a_progress_of_its_own(library: Library) -> None:
+async def test_progress_can_be_limited_to_one_file(library: Library) -> None:
     """Shows that the progress of one file excludes its neighbours."""
     await library.read("a.pdf")
     await library.unread("b.pdf")

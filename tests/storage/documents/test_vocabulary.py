@@ -47,7 +47,7 @@ async def test_words_come_from_texts_headings_title_and_file_name(
     }  # fmt: skip
 
 
-async def test_no_word_of_another_channel_or_of_what_is_not_live_is_there(
+async def test_only_live_documents_of_the_channel_add_words(
     files: ReadingFiles,
     vocabularies: Vocabularies,
     shelf: Shelf,
@@ -85,7 +85,7 @@ async def test_a_reading_is_counted_once(
     assert (words["tape"], words["disk"]) == (1, 2)
 
 
-async def test_a_lost_reading_costs_its_words_only_until_it_is_made_again(
+async def test_a_lost_reading_lacks_its_words_until_it_is_rebuilt(
     files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
 ) -> None:
     """Shows that the words of other documents stay available."""
@@ -110,7 +110,7 @@ class HangingFiles(ReadingFiles):
         return await super().word_counts(reading_id)
 
 
-async def test_what_is_not_counted_in_time_is_left_for_the_next_question(
+async def test_counting_past_the_deadline_is_left_to_the_next_question(
     tmp_path: Path, catalog: Catalog, shelf: Shelf
 ) -> None:
     """Shows that no question waits until a whole channel is counted."""

@@ -13,7 +13,7 @@ from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ChannelRow, InboxRow, ReadingRow, WebPageRow
 
 
-async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(database: Database) -> None:
+async def test_work_is_counted_by_state_rung_age_and_lease(database: Database) -> None:
     """Pending work has an age and leases; finished work is only counted."""
     now = utc_now()
     async with database.transaction() as session:
@@ -44,7 +44,7 @@ async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(databas
     assert found["reading", "done", "full"] == WorkCount("reading", "done", "full", 2, 0.0, 0)
 
 
-async def test_documents_are_counted_as_people_see_them(
+async def test_documents_are_counted_by_visible_state(
     database: Database, catalog: Catalog, shelf: Shelf
 ) -> None:
     """A file whose reading failed counts as quarantined, a live one does not."""

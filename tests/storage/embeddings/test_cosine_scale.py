@@ -39,7 +39,7 @@ def bundled() -> Iterator[BundledEmbedder]:
     embedder.close()
 
 
-async def test_another_embedders_cosines_are_put_where_the_bundled_one_has_them(
+async def test_cosines_are_mapped_to_the_bundled_embedders_scale(
     bundled: BundledEmbedder,
 ) -> None:
     """Shows that 0.8 from a model without lower cosines is read as low similarity."""
@@ -53,7 +53,7 @@ async def test_another_embedders_cosines_are_put_where_the_bundled_one_has_them(
         assert scale.of(float(drawn[0] @ drawn[other])) == pytest.approx(float(own[0] @ own[other]), abs=0.02)
 
 
-async def test_it_is_measured_once_and_the_bundled_one_never(bundled: BundledEmbedder) -> None:
+async def test_calibration_runs_once_and_never_for_the_bundled_one(bundled: BundledEmbedder) -> None:
     """A batch per embedder; none for the bundled one, whose scale is the reference."""
     squashed = SquashedEmbedder(bundled)
     for scale in (CosineScale(squashed), CosineScale()):
@@ -80,7 +80,7 @@ class WordEmbedder(QueryEmbedder):
         return np.eye(len(texts), dtype=np.float32)
 
 
-async def test_an_embedder_that_finds_no_answer_stays_as_it_is(
+async def test_an_embedder_without_meaning_is_not_calibrated(
     bundled: BundledEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The scale stays linear, and a warning is logged."""

@@ -24,7 +24,7 @@ def embedder() -> Iterator[BundledEmbedder]:
     embedder.close()
 
 
-def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None:
+def test_similarity_follows_meaning(embedder: BundledEmbedder) -> None:
     """A paraphrase is more similar than another subject; every vector has unit length."""
     vectors = embedder.embed(
         ["How do I get a new password?", "Resetting your login credentials", "The cat sleeps on the mat"]
@@ -35,7 +35,7 @@ def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None
     assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
 
 
-def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: BundledEmbedder) -> None:
+def test_the_window_is_256_tokens_without_padding(embedder: BundledEmbedder) -> None:
     """The tokenizer is shipped with a cut at 128: a word after that counts, one after 256 does not."""
     words = "backup " * 200
     assert embedder.count("backup") == 3
@@ -46,7 +46,7 @@ def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: Bundled
     assert np.allclose(full, beyond)
 
 
-async def test_awaiting_gives_the_same_vectors_in_the_same_order(embedder: BundledEmbedder) -> None:
+async def test_async_embedding_returns_the_same_vectors_in_order(embedder: BundledEmbedder) -> None:
     """Threads do not change the result; no texts give no vectors."""
     texts = [f"Step {number} of the procedure" * (1 + number % 3) for number in range(12)]
     assert np.allclose(await embedder.aembed(texts), embedder.embed(texts))
@@ -72,7 +72,7 @@ async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder)
     assert len(begun) == 24
 
 
-def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
+def test_an_embedder_is_identified_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
     """The same files in another folder are the same embedder; a changed tokenizer is another one."""
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(bundled(name).read_bytes())
@@ -84,7 +84,7 @@ def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path
     assert copy.id == embedder.id != changed.id
 
 
-def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
+def test_a_custom_model_gets_only_the_inputs_that_it_has(tmp_path: Path) -> None:
     """Shows that a multilingual model exported without token types works unchanged."""
     embedder = BundledEmbedder.load(
         write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"])
@@ -95,7 +95,7 @@ def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
     assert english @ other < 0.1
 
 
-def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_or_broken_model_gives_an_error_message(tmp_path: Path) -> None:
     """Neither a stack trace nor a download."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
         BundledEmbedder.load(tmp_path)

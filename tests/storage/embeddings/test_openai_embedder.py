@@ -43,7 +43,7 @@ def connect(url: str, **settings: Any) -> EndpointEmbedder:
     return EndpointEmbedder.connect(StorageSettings(**wanted), "the-key")
 
 
-async def test_vectors_come_in_the_order_of_their_texts_and_at_length_one(server: EmbeddingServer) -> None:
+async def test_vectors_are_normalized_and_in_the_order_of_their_texts(server: EmbeddingServer) -> None:
     """Shows that replies are sorted by index, and that vectors are normalized to unit length."""
     texts = [f"the backup of server {number}" for number in range(7)]
     async with aclosing(connect(server.url)) as embedder:
@@ -56,7 +56,7 @@ async def test_vectors_come_in_the_order_of_their_texts_and_at_length_one(server
     assert server.keys == ["Bearer the-key"]
 
 
-async def test_batches_keep_to_the_limits_of_items_and_tokens(server: EmbeddingServer) -> None:
+async def test_batches_respect_item_and_token_limits(server: EmbeddingServer) -> None:
     """Shows that no request exceeds the endpoint's limits, and that no text is lost."""
     texts = [f"word {number} " * (1 + number % 9) for number in range(40)]
     async with aclosing(connect(server.url, embed_batch_items=6, embed_batch_tokens=60)) as embedder:
@@ -67,7 +67,7 @@ async def test_batches_keep_to_the_limits_of_items_and_tokens(server: EmbeddingS
     assert len(sizes) < 25
 
 
-async def test_a_text_over_the_window_is_cut_before_it_is_sent(server: EmbeddingServer) -> None:
+async def test_a_text_over_the_window_is_truncated_before_sending(server: EmbeddingServer) -> None:
     """Shows that a very long question is not refused, and that an empty text is not sent as one."""
     async with aclosing(connect(server.url, embed_window=32)) as embedder:
         await embedder.aembed(["día y noche 😀 " * 400, ""])
@@ -77,7 +77,7 @@ async def test_a_text_over_the_window_is_cut_before_it_is_sent(server: Embedding
     assert empty == " "
 
 
-async def test_longer_vectors_are_asked_for_at_the_wanted_length_from_then_on(
+async def test_dimensions_are_sent_once_the_vectors_are_too_long(
     server: EmbeddingServer,
 ) -> None:
     """Shows that ``dimensions`` is sent only to a model whose vectors are longer, which is detected."""
@@ -123,7 +123,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-async def test_a_fault_is_the_engines_and_a_sentence_for_an_admin(server: EmbeddingServer, name: str) -> None:
+async def test_an_endpoint_fault_is_reported_as_the_engines(server: EmbeddingServer, name: str) -> None:
     """Shows that no endpoint error fails a file, and that the next call works again."""
     fault, sentence = FAULTS[name]
     async with aclosing(connect(server.url)) as embedder:
@@ -138,7 +138,7 @@ async def test_a_fault_is_the_engines_and_a_sentence_for_an_admin(server: Embedd
 @pytest.mark.parametrize(
     ("status", "setting"), [(400, "FOOTNOTE_EMBED_WINDOW"), (413, "FOOTNOTE_EMBED_BATCH")]
 )
-async def test_an_endpoint_that_takes_no_text_at_all_is_soon_believed(
+async def test_an_endpoint_that_refuses_every_text_is_not_bisected(
     server: EmbeddingServer, status: int, setting: str
 ) -> None:
     """Shows that a wrong setting costs a few requests, not two per text, and is named."""
@@ -149,7 +149,7 @@ async def test_an_endpoint_that_takes_no_text_at_all_is_soon_believed(
         assert len(server.faults) >= 20 - 3
 
 
-async def test_more_than_an_endpoint_takes_is_halved_until_it_does(server: EmbeddingServer) -> None:
+async def test_a_refused_batch_is_halved_until_it_is_accepted(server: EmbeddingServer) -> None:
     """Shows that a text too long for the endpoint is embedded by its beginning, and the others whole."""
     long = "backup tapes " * 100
     server.takes = lambda texts: len(texts) < 3 and all(len(text) < 400 for text in texts)
@@ -160,7 +160,7 @@ async def test_more_than_an_endpoint_takes_is_halved_until_it_does(server: Embed
     assert [text for text in server.texts if text.startswith("backup tapes") and len(text) > 100]
 
 
-async def test_an_endpoint_says_how_long_it_wants_to_be_left_alone(server: EmbeddingServer) -> None:
+async def test_retry_after_is_passed_on(server: EmbeddingServer) -> None:
     """Shows that Retry-After is capped, and that an invalid value is ignored."""
     async with aclosing(connect(server.url)) as embedder:
         for header, seconds in [
@@ -176,7 +176,7 @@ async def test_an_endpoint_says_how_long_it_wants_to_be_left_alone(server: Embed
             assert caught.value.retry_after == seconds
 
 
-async def test_an_endpoint_that_is_not_there_or_never_ends_is_unavailable() -> None:
+async def test_a_missing_or_endless_endpoint_is_unavailable() -> None:
     """Shows that a closed port and a trickling reply both end in EmbedderUnavailable, in time."""
 
     async def trickle(request: web.Request) -> web.StreamResponse:
@@ -201,7 +201,7 @@ async def test_an_endpoint_that_is_not_there_or_never_ends_is_unavailable() -> N
     await runner.cleanup()
 
 
-async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: EmbeddingServer) -> None:
+async def test_a_question_is_retried_once_without_a_long_wait(server: EmbeddingServer) -> None:
     """Shows that one failure is retried, two are not, and that a long Retry-After is not slept through."""
     async with aclosing(connect(server.url)) as embedder:
         asking = QueryEmbedder(embedder, 30)
@@ -230,7 +230,7 @@ async def test_the_same_question_is_embedded_once(server: EmbeddingServer) -> No
             await asking.aembed(["leave"])
 
 
-async def test_a_question_ends_at_its_deadline() -> None:
+async def test_embedding_a_question_has_a_deadline() -> None:
     """Shows that a hanging embedder times out with a message."""
 
     class Hanging:
@@ -243,7 +243,7 @@ async def test_a_question_ends_at_its_deadline() -> None:
         await QueryEmbedder(Hanging(), 0.2).aembed(["backup"])  # type: ignore[arg-type] # all it has is used
 
 
-def test_the_name_and_the_length_make_the_space_not_the_address() -> None:
+def test_the_space_depends_on_model_and_dimensions_not_the_url() -> None:
     """Shows that a model may move to another host, and that another model or length is another space."""
     here = connect("http://127.0.0.1:1/v1")
     there = connect("http://127.0.0.2:2/v1")
@@ -253,7 +253,7 @@ def test_the_name_and_the_length_make_the_space_not_the_address() -> None:
     assert all(one.space.isidentifier() and one.space.isascii() for one in (here, *others))
 
 
-def test_settings_that_do_not_say_enough_name_what_is_missing() -> None:
+def test_incomplete_settings_name_the_missing_one() -> None:
     """Shows that OpenAI's own models need no dimensions, and that an unknown model does."""
     with pytest.raises(SettingsError, match="FOOTNOTE_EMBED_DIMENSIONS"):
         connect("http://h/v1", embed_dimensions=None)
@@ -265,7 +265,7 @@ def test_settings_that_do_not_say_enough_name_what_is_missing() -> None:
 
 
 @pytest.mark.engine("llm")
-async def test_a_real_server_embeds_likeness_of_meaning(embedding_model: LanguageModel) -> None:
+async def test_a_real_server_embeds_semantic_similarity(embedding_model: LanguageModel) -> None:
     """Shows that llama.cpp's endpoint works unchanged: order, length, refusal of a text that is too long."""
     settings = StorageSettings(
         embed_model=embedding_model.name, embed_base_url=embedding_model.url, embed_dimensions=576

@@ -47,7 +47,7 @@ async def keep(files: ReadingFiles) -> UUID:
     return full
 
 
-def test_a_byte_a_number_moves_no_cosine_by_half_a_hundredth() -> None:
+def test_quantization_moves_no_cosine_by_more_than_0_005() -> None:
     """Shows on real vectors that int8 is accurate to 0.005, and that quantizing twice changes nothing."""
     with_units = (Path(__file__).parents[3] / "docs" / "walk.md").read_text()
     units = [one.text for one in quotables(with_units)][:60]
@@ -61,7 +61,9 @@ def test_a_byte_a_number_moves_no_cosine_by_half_a_hundredth() -> None:
     assert np.allclose(np.linalg.norm(dequantize(brief), axis=1), 1, atol=1e-6)
 
 
-async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID, database: Database) -> None:
+async def test_each_quotable_sentence_has_its_vector(
+    files: ReadingFiles, kept: UUID, database: Database
+) -> None:
     """Vectors are found by their place in the text, the second time from memory."""
     looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
     for _ in range(2):
@@ -71,7 +73,9 @@ async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID
         assert nothing == {}
 
 
-async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, database: Database) -> None:
+async def test_mismatching_space_or_text_yields_no_vector(
+    files: ReadingFiles, kept: UUID, database: Database
+) -> None:
     """Another space, another text or a reading without sentences yields no vector and no error."""
     readings, quick = RepairingReadings(files, database), uuid4()
     await files.write(quick, [], CHUNKS, None)
@@ -80,7 +84,7 @@ async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, d
     assert await SentenceVectorStore(readings, "space").vectors(places) == [{}, {}]
 
 
-async def test_damaged_ones_are_done_without_and_made_again(
+async def test_corrupt_vectors_are_skipped_and_rebuilt(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
     """A changed byte costs a question only those vectors, and the PDF is read again."""
@@ -99,7 +103,7 @@ async def test_damaged_ones_are_done_without_and_made_again(
         assert (await session.get_one(ReadingRow, kept)).state == "waiting"
 
 
-async def test_a_disk_that_is_away_is_no_missing_vector(
+async def test_an_unavailable_disk_raises_instead_of_skipping(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
     """An unreachable store raises, as for chunks."""
@@ -111,7 +115,9 @@ async def test_a_disk_that_is_away_is_no_missing_vector(
 
 
 @pytest.mark.parametrize("name", ["sentences.lines", "sentences.index"])
-async def test_a_reading_that_lost_them_is_not_whole(files: ReadingFiles, kept: UUID, name: str) -> None:
+async def test_a_reading_that_lost_its_vectors_is_incomplete(
+    files: ReadingFiles, kept: UUID, name: str
+) -> None:
     """Shows that the reconciler misses them only where they existed."""
     has = {"pages": 0, "chunks": 2, "has_vectors": True}
     assert await files.is_whole(kept, **has, has_sentences=True)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ async def count_rows(database: Database) -> int:
         return (await session.execute(select(func.count()).select_from(CachedVectorRow))).scalar_one()
 
 
-async def test_a_text_is_embedded_once_whatever_asks_for_it(database: Database) -> None:
+async def test_a_text_is_embedded_once(database: Database) -> None:
     """Shows that repeated texts are cached within a call, across calls and across processes."""
     embedder = Counting()
     first = await VectorCache(database).embed(embedder, ["a", "bb", "a"])
@@ -60,7 +60,7 @@ async def test_a_text_is_embedded_once_whatever_asks_for_it(database: Database) 
     assert again.dtype == np.float32
 
 
-async def test_a_text_has_a_vector_of_its_own_in_every_space(database: Database) -> None:
+async def test_a_text_has_a_separate_vector_in_every_space(database: Database) -> None:
     """Shows that two embedders never get each other's vectors."""
     cache, one, other = VectorCache(database), Counting("one"), Counting("another", 4)
     await cache.embed(one, ["a"])
@@ -68,7 +68,7 @@ async def test_a_text_has_a_vector_of_its_own_in_every_space(database: Database)
     assert (one.asked, other.asked) == (["a"], ["a"])
 
 
-async def test_a_kept_vector_of_another_length_is_made_again(database: Database) -> None:
+async def test_a_cached_vector_of_another_length_is_recomputed(database: Database) -> None:
     """Shows that a model replaced under the same name does no harm."""
     cache = VectorCache(database)
     await cache.embed(Counting("same", 3), ["a"])
@@ -78,7 +78,7 @@ async def test_a_kept_vector_of_another_length_is_made_again(database: Database)
     assert longer.asked == ["a"]
 
 
-async def test_what_is_kept_needs_no_embedder(database: Database) -> None:
+async def test_cached_vectors_need_no_embedder(database: Database) -> None:
     """Shows that a full reading continues from the cache during an outage, up to the first new text."""
     cache, embedder = VectorCache(database), Counting()
     await cache.embed(embedder, ["a", "bb"])
@@ -88,7 +88,7 @@ async def test_what_is_kept_needs_no_embedder(database: Database) -> None:
         await cache.embed(embedder, ["a", "new"])
 
 
-async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -> None:
+async def test_vectors_unused_for_a_month_expire(database: Database) -> None:
     """Shows that each use extends the TTL of 30 days."""
     cache, embedder = VectorCache(database), Counting()
     await cache.embed(embedder, ["used", "unused"])
@@ -102,7 +102,7 @@ async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -
     assert await count_rows(database) == 1
 
 
-async def test_sentences_take_a_byte_a_number_and_a_day(database: Database) -> None:
+async def test_sentence_vectors_are_quantized_and_expire_after_a_day(database: Database) -> None:
     """Shows that they are cached apart from chunks, and no longer than a reading may take."""
     cache, chunks, embedder = VectorCache(database, of_sentences=True), VectorCache(database), Counting()
     made = await cache.embed(embedder, ["a", "a", "bb"])

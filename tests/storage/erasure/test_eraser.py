@@ -270,7 +270,7 @@ TABLES_OF_DOCUMENT = "citation document feedback notice outbox question_record r
 WITH_DOCUMENT = {*TABLES_OF_DOCUMENT.split(), "blobs", "images", "index", "readings"}
 
 
-async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Home) -> None:
+async def test_a_document_is_erased_everywhere_and_its_neighbour_stays(home: Home) -> None:
     """Not a byte is left in SQL, its file, index, blobs, readings and page images."""
     key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     channel = await Channels(home.database).ensure(key, "it")
@@ -306,7 +306,7 @@ async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
     return channel, IndexRebuilds(home.database)
 
 
-async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Home) -> None:
+async def test_an_index_that_keeps_deleted_words_is_rebuilt_on_request(home: Home) -> None:
     """The preview counts what is reindexed, and the old tenant is dropped."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
@@ -323,7 +323,7 @@ async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Ho
     assert await rebuilds.count(channel.id) == 0
 
 
-async def test_an_index_that_holds_nothing_else_is_dropped_and_not_waited_for(home: Home) -> None:
+async def test_an_index_without_other_documents_is_only_dropped(home: Home) -> None:
     """Shows that no rebuild stays open for a channel without another document."""
     channel, rebuilds = await unscrubbed(home, CANARY)
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
@@ -331,7 +331,7 @@ async def test_an_index_that_holds_nothing_else_is_dropped_and_not_waited_for(ho
     assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (False, {})
 
 
-async def test_an_index_that_could_not_be_filled_again_stays(home: Home) -> None:
+async def test_an_index_that_cannot_be_rebuilt_is_not_dropped(home: Home) -> None:
     """Shows that a neighbour with a lost reading keeps its place in the index."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
     async with home.database.transaction() as session:
@@ -343,7 +343,7 @@ async def test_an_index_that_could_not_be_filled_again_stays(home: Home) -> None
     assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (True, {})
 
 
-async def test_who_sees_the_old_index_whole_does_not_end_the_rebuild(home: Home) -> None:
+async def test_a_rebuild_is_not_ended_before_the_index_is_dropped(home: Home) -> None:
     """Shows that a worker which checks between mark and drop does not leave the channel half empty."""
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
 
@@ -357,7 +357,7 @@ async def test_who_sees_the_old_index_whole_does_not_end_the_rebuild(home: Home)
 
 
 @pytest.mark.engine("s3")
-async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, s3_server: RealS3) -> None:
+async def test_a_document_is_erased_from_store_and_other_machines(home: Home, s3_server: RealS3) -> None:
     """No object is left in the bucket, and other machines evict their copies."""
     channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
     bucket = s3_server.place()
@@ -396,7 +396,7 @@ async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, 
     assert len(other.blobs.copies()) == 1
 
 
-async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
+async def test_a_channel_is_erased_completely(home: Home, channel: Channel) -> None:
     """Includes questions, notices, web pages and the channel's name."""
     version = await home.shelve(channel, CANARY)
     await home.talk(channel, CANARY, version)
@@ -424,7 +424,7 @@ async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
         assert [row.name for row in await session.scalars(select(ChannelRow))] == [OTHER]
 
 
-async def test_a_file_that_comes_while_its_channel_is_erased_stays(home: Home, channel: Channel) -> None:
+async def test_a_file_that_arrives_during_an_erasure_stays(home: Home, channel: Channel) -> None:
     """Shows that the erasure deletes what it listed and leaves the channel to the new file."""
     await home.talk(channel, CANARY, await home.shelve(channel, CANARY))
     target = await channel_target(home.database, channel)
@@ -436,7 +436,7 @@ async def test_a_file_that_comes_while_its_channel_is_erased_stays(home: Home, c
         assert {row.text for row in await session.scalars(select(InboxRow))} == {""}
 
 
-async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, channel: Channel) -> None:
+async def test_a_persons_texts_are_erased_and_others_stay(home: Home, channel: Channel) -> None:
     """Covers questions, threads, traces and feedback; documents stay."""
     await home.talk(channel, CANARY, None)
     direct = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1"), is_direct=True)
@@ -456,9 +456,7 @@ async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, ch
     ]
 
 
-async def test_an_upload_is_forgotten_with_its_document_its_uploader_and_its_channel(
-    home: Home, channel: Channel
-) -> None:
+async def test_uploads_are_erased_with_document_uploader_or_channel(home: Home, channel: Channel) -> None:
     """Rows of others stay."""
     for word in (CANARY, OTHER):
         version = await home.shelve(channel, word)
@@ -474,7 +472,7 @@ async def test_an_upload_is_forgotten_with_its_document_its_uploader_and_its_cha
     assert await home.uploads() == []
 
 
-async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channel: Channel) -> None:
+async def test_erasing_a_file_still_in_a_watched_folder_is_refused(home: Home, channel: Channel) -> None:
     """Applies to a file and to a channel's folder, as long as the next scan would add them again."""
     await home.shelve(channel, OTHER, watched=True)
     with pytest.raises(StillInFolder, match="take it away there"):
@@ -505,9 +503,7 @@ async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channe
         await channel_target(home.database, channel)
 
 
-async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_again_stays(
-    home: Home, channel: Channel
-) -> None:
+async def test_a_left_channel_is_erased_after_its_grace_period(home: Home, channel: Channel) -> None:
     """Leaving starts the period; a new question ends it."""
     channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     await home.talk(channel, CANARY, None)
@@ -522,9 +518,7 @@ async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_
     assert await home.places(CANARY) == set()
 
 
-async def test_a_left_channel_goes_whole_when_its_folder_is_taken_away_after_its_talks(
-    home: Home, channel: Channel
-) -> None:
+async def test_a_left_channel_is_erased_once_its_folder_is_gone(home: Home, channel: Channel) -> None:
     """Expired conversations do not end the grace period; upload rows stay as long as their files."""
     channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     version = await home.shelve(channel, CANARY, watched=True)
@@ -547,7 +541,7 @@ async def test_a_left_channel_goes_whole_when_its_folder_is_taken_away_after_its
     assert not await home.index.has_tenant(channel.tenant)
 
 
-async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home, channel: Channel) -> None:
+async def test_every_table_with_an_owner_is_emptied(home: Home, channel: Channel) -> None:
     """Shows that the data inventory and the eraser agree."""
     version = await home.shelve(channel, CANARY)
     await home.talk(channel, CANARY, version)
@@ -566,6 +560,6 @@ async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home,
     assert facts == [HEAD]
 
 
-def test_an_erasure_is_named_without_its_words() -> None:
+def test_the_audit_names_an_erasure_without_its_text() -> None:
     """Shows that a person is named by the hash used for feedback."""
     assert ErasureTarget(person=ANNA).subject == person_of("T1ABC", "U1ANNA")

@@ -32,11 +32,11 @@ def rows(kept: Mapping[str, KeptText]) -> Iterator[str]:
         yield f"| `{name}` | {one.holds} | {', '.join(one.owners) or '-'} | {until} |"
 
 
-def test_every_table_has_a_row() -> None:
+def test_every_table_is_in_the_inventory() -> None:
     assert SQLModel.metadata.tables.keys() | {"alembic_version"} == TABLES.keys()
 
 
-def test_every_entry_of_a_home_has_a_row() -> None:
+def test_every_home_entry_is_in_the_inventory() -> None:
     """Shows the same for files and folders that the code names next to `home`."""
     text = "\n".join(module.text for module in modules())
     constants = dict(re.findall(r'^([A-Z_]+) = "([^"]+)"$', text, re.MULTILINE))
@@ -45,12 +45,12 @@ def test_every_entry_of_a_home_has_a_row() -> None:
     assert made - {name.removesuffix("*") for name in HOME_ENTRIES} == set()
 
 
-def test_the_page_says_what_the_code_says() -> None:
+def test_the_page_matches_the_inventory() -> None:
     """Shows that docs/erasure.md has exactly these rows, with the default retention settings."""
     printed = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert printed == [*rows(TABLES), *rows(HOME_ENTRIES)]
 
 
-def test_what_has_an_owner_is_kept_for_a_time_that_is_said() -> None:
+def test_every_entry_with_an_owner_has_a_retention() -> None:
     nameless = [name for name, one in (TABLES | HOME_ENTRIES).items() if not (one.setting or one.retention)]
     assert nameless == []

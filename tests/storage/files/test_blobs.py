@@ -25,7 +25,7 @@ def write_temporary(blobs: Blobs, content: bytes = CONTENT) -> Path:
     return temporary
 
 
-def test_an_adopted_file_lies_under_its_hash(blobs: Blobs) -> None:
+def test_an_adopted_file_is_stored_under_its_hash(blobs: Blobs) -> None:
     """Adopting moves the file: the blob is read-only, and the temporary file is gone."""
     temporary = write_temporary(blobs)
     place = blobs.adopt(temporary, SHA256)
@@ -35,7 +35,7 @@ def test_an_adopted_file_lies_under_its_hash(blobs: Blobs) -> None:
     assert not temporary.exists()
 
 
-def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
+def test_the_same_content_is_stored_once(blobs: Blobs) -> None:
     """A second adoption keeps the existing blob and inode, and leaves no temporary file."""
     inode = blobs.adopt(write_temporary(blobs), SHA256).stat().st_ino
     temporary = write_temporary(blobs)
@@ -50,21 +50,21 @@ def test_temporary_files_are_on_the_file_system_of_the_blobs(blobs: Blobs, tmp_p
     assert first.parent.stat().st_dev == tmp_path.stat().st_dev
 
 
-def test_only_a_sha256_names_a_blob(blobs: Blobs) -> None:
+def test_blob_names_are_sha256_hashes_only(blobs: Blobs) -> None:
     """No name leads out of the store."""
     for name in ("../../etc/passwd", SHA256.upper(), SHA256[:-1], SHA256 + "\n", ""):
         with pytest.raises(ValueError, match="sha256"):
             blobs.path(name)
 
 
-def test_removing_twice_is_removing(blobs: Blobs) -> None:
+def test_removing_a_blob_is_idempotent(blobs: Blobs) -> None:
     blobs.adopt(write_temporary(blobs), SHA256)
     blobs.remove(SHA256)
     blobs.remove(SHA256)
     assert not blobs.path(SHA256).exists()
 
 
-def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
+def test_sweeping_deletes_only_old_temporary_files(blobs: Blobs) -> None:
     """Leftovers of a killed process are deleted; recent temporary files and all blobs stay."""
     blob = blobs.adopt(write_temporary(blobs), SHA256)
     old, young = write_temporary(blobs), write_temporary(blobs)
@@ -74,7 +74,7 @@ def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
     assert (old.exists(), young.exists(), blob.exists()) == (False, True, True)
 
 
-def test_a_file_that_becomes_a_blob_while_it_is_looked_at_is_no_outage(blobs: Blobs) -> None:
+def test_a_file_renamed_while_sweeping_is_skipped(blobs: Blobs) -> None:
     """Another process may rename it between listing and stat; a dangling link stands for that."""
     old = write_temporary(blobs)
     os.utime(old, (1_000_000, 1_000_000))
@@ -93,7 +93,7 @@ def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) ->
         Blobs(temporary / "inside a file")
 
 
-def test_pictures_of_contents_that_are_gone_are_swept(tmp_path: Path) -> None:
+def test_page_images_of_purged_contents_are_swept(tmp_path: Path) -> None:
     """Shows that other documents keep theirs."""
     blobs, gone = Blobs(tmp_path / "blobs"), "b" * 64
     blobs.adopt(write_temporary(blobs), SHA256)

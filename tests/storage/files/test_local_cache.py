@@ -9,7 +9,7 @@ from pathlib import Path
 from storage.files.local_cache import LocalCache
 
 
-def test_what_is_opened_while_room_is_made_stays(tmp_path: Path) -> None:
+def test_a_copy_opened_during_eviction_stays(tmp_path: Path) -> None:
     """Shows that a copy touched while the store is queried is skipped in favour of the next."""
     names = ["aa1", "aa2", "aa3"]
     for age, name in enumerate(names):

@@ -41,7 +41,7 @@ def test_two_writers_of_one_content_do_not_share_a_draft(
     assert [path.name for path in (tmp_path / "store").rglob("*") if path.is_file()] == ["abc"]
 
 
-def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) -> None:
+def test_a_missing_store_folder_is_an_outage(tmp_path: Path, source: Path) -> None:
     """Shows that FileNotFoundError, which S3 packages raise for a wrong bucket, becomes the store's error."""
     missing = store_at(f"dir://missing::file://{tmp_path}")
     assert missing.read("footnote-home.txt") is None
@@ -52,7 +52,7 @@ def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) ->
 
 
 @pytest.mark.parametrize("url", ["file://{}/store", "memory://{}"])
-def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: str) -> None:
+def test_no_more_than_the_limit_is_fetched(tmp_path: Path, source: Path, url: str) -> None:
     """Shows that an object over the size limit does not match and leaves nothing on disk."""
     store, target = store_at(url.format(tmp_path)), tmp_path / "copy"
     store.put(source, "blobs/ab/abc")
@@ -74,13 +74,13 @@ def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: s
         ("webdav://host/x", r"cannot be opened \(TypeError\)"),
     ],
 )
-def test_an_address_that_cannot_be_opened_is_refused_with_a_sentence(url: str, words: str) -> None:
+def test_an_invalid_address_is_refused_with_a_message(url: str, words: str) -> None:
     """Covers addresses that packages refuse on construction, each with its own exception."""
     with pytest.raises(SettingsError, match=f"the address of the blob store .*{words}"):
         store_at(url)
 
 
-def test_a_package_that_connects_at_once_finds_an_outage() -> None:
+def test_a_failed_connection_on_construction_is_an_outage() -> None:
     """Covers a server that does not answer on construction."""
     with pytest.raises(BlobsUnavailable, match="the blob store cannot be reached: Connection refused"):
         store_at("ftp://127.0.0.1:1/x")

@@ -47,7 +47,7 @@ async def kept(folder: Path, chunks: list[Chunk], key: bytes = b"ours") -> UUID:
     return reading
 
 
-async def test_a_reading_that_another_one_wrote_into_the_store_is_lost(tmp_path: Path) -> None:
+async def test_a_forged_reading_in_the_store_counts_as_lost(tmp_path: Path) -> None:
     """Covers a reading signed with another key, and one of ours under another id: both are read again."""
     ours, others = await kept(tmp_path, CHUNKS), await kept(tmp_path, CHUNKS)
     forged = await kept(tmp_path, FORGED, b"not ours")
@@ -60,7 +60,7 @@ async def test_a_reading_that_another_one_wrote_into_the_store_is_lost(tmp_path:
         assert not stored(tmp_path, reading).exists()
 
 
-async def test_nothing_of_a_foreign_archive_is_unpacked(tmp_path: Path) -> None:
+async def test_a_foreign_archive_is_never_unpacked(tmp_path: Path) -> None:
     """Covers a zip bomb and a file that is no archive."""
     files, reading = files_of(tmp_path / "reader", store_in(tmp_path)), await kept(tmp_path, CHUNKS)
     with zipfile.ZipFile(stored(tmp_path, reading), "w", zipfile.ZIP_DEFLATED) as packed:
@@ -73,7 +73,7 @@ async def test_nothing_of_a_foreign_archive_is_unpacked(tmp_path: Path) -> None:
         await files.chunks(reading)
 
 
-def test_a_picture_that_another_one_wrote_into_the_store_is_not_shown(tmp_path: Path) -> None:
+def test_a_forged_page_image_in_the_store_is_not_shown(tmp_path: Path) -> None:
     """Rendered again when signed with another key, with only a checksum, or under another page's name."""
     names = [f"{number:064}-1-132" for number in range(4)]
     one, another = (
@@ -93,13 +93,13 @@ def test_a_picture_that_another_one_wrote_into_the_store_is_not_shown(tmp_path: 
     assert reader.read(names[0]) == PICTURE
 
 
-async def test_all_machines_of_a_database_seal_with_one_key(database: Database) -> None:
+async def test_all_machines_of_a_database_share_one_key(database: Database) -> None:
     """Shows that the first key wins, even when several machines start at once."""
     (first,) = set(await asyncio.gather(*(keep_store_key(database, bytes([one])) for one in range(4))))
     assert await keep_store_key(database, b"late") == first
 
 
-def test_a_foreign_entry_is_no_copy_and_a_disk_that_fails_is_an_outage(tmp_path: Path) -> None:
+def test_foreign_entries_are_ignored_and_disk_errors_raise(tmp_path: Path) -> None:
     """Covers `lost+found` and a file in place of a folder."""
     archive, reading = ReadingArchive(store_in(tmp_path), tmp_path / "readings", 1 << 20), uuid4()
     shard = tmp_path / "readings" / reading.hex[:2]

@@ -59,7 +59,7 @@ def folder_of(files: ReadingFiles, reading: UUID) -> Path:
     return folder
 
 
-async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
+async def test_a_reading_round_trips(files: ReadingFiles, kept: UUID) -> None:
     """Pages, chunks, figures and vectors are equal, alone and together, from memory and from disk."""
     for reader in (files, files, ReadingFiles(files.root)):
         assert await reader.chunks(kept) == CHUNKS
@@ -73,13 +73,13 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
     assert files.figures_here(kept, 1, 2) == FIGURES[1:]
 
 
-async def test_sections_are_known_by_the_page_they_begin_on(files: ReadingFiles, kept: UUID) -> None:
+async def test_sections_are_found_by_their_first_page(files: ReadingFiles, kept: UUID) -> None:
     """Includes sections that begin within a chunk."""
     first = (("A", "B"), 1)
     assert await files.sections(kept) == [first, first, (("A", "C"), 2), first]
 
 
-async def test_a_reading_without_figures_is_whole(files: ReadingFiles) -> None:
+async def test_a_reading_without_figures_is_complete(files: ReadingFiles) -> None:
     """No figures file is written or missed."""
     reading = uuid4()
     await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
@@ -117,7 +117,7 @@ async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
     assert await files.chunks(reading) == []
 
 
-async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, kept: UUID) -> None:
+async def test_writing_replaces_and_removing_deletes(files: ReadingFiles, kept: UUID) -> None:
     """Repeating a write leaves one reading; removal clears memory and disk."""
     await files.chunks_at([(kept, 0)])
     await files.write(kept, PAGES, CHUNKS[1:], None)
@@ -132,7 +132,7 @@ async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, 
         await files.vectors(kept)
 
 
-async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
+async def test_a_failed_write_leaves_no_file(files: ReadingFiles) -> None:
     reading = uuid4()
     with pytest.raises(TypeError):
         await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
 
 @pytest.mark.parametrize("name", [*SHARED, "figures.lines", "figures.index", "vectors.npy"])
 @pytest.mark.parametrize("bytes_left", [None, 0, -1])
-async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
+async def test_a_reading_that_lost_a_file_or_byte_is_incomplete(
     files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
 ) -> None:
     """Checks every file and its last byte without reading it through."""
@@ -154,7 +154,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     assert not await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
 
 
-async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
+async def test_missing_last_lines_count_as_a_loss(files: ReadingFiles, kept: UUID) -> None:
     """A file truncated between two lines is not read as a shorter document."""
     path = folder_of(files, kept) / "chunks.lines"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
@@ -165,7 +165,7 @@ async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles,
 @pytest.mark.parametrize(
     "name", ["pages.lines", "chunks.lines", "chunks.index", "figures.lines", "figures.index", "vectors.npy"]
 )
-async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
+async def test_a_flipped_bit_is_always_detected(files: ReadingFiles, kept: UUID, name: str) -> None:
     """Whichever bit is flipped, the original content is read or none."""
     path = folder_of(files, kept) / name
     sound = path.read_bytes()
@@ -204,7 +204,7 @@ async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
     return vectors.tobytes()
 
 
-async def test_a_damaged_reading_that_is_asked_for_is_made_again(
+async def test_a_corrupt_reading_is_queued_for_rereading(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
     """The question fails, and each lost reading is queued for ``serve`` and reported once."""
@@ -232,7 +232,7 @@ async def _know(database: Database, *readings: UUID) -> None:
             session.add(ReadingRow(id=one, sha256="ab", generation=str(number), rung="quick", state="done"))
 
 
-async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
+async def test_a_full_reading_shares_pages_and_chunks_with_the_quick(files: ReadingFiles, kept: UUID) -> None:
     """Vectors and figures are separate; each reading is removed independently."""
     full, vectors = uuid4(), np.full((5, 4), 0.5, dtype=np.float32)
     await files.write_vectors(full, kept, vectors, FIGURES[:1])
@@ -244,7 +244,7 @@ async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, 
     assert np.array_equal(await files.vectors(full), vectors)
 
 
-async def test_vectors_are_not_kept_without_the_reading_they_belong_to(files: ReadingFiles) -> None:
+async def test_vectors_are_not_written_without_their_quick_reading(files: ReadingFiles) -> None:
     """Shows that a missing quick reading raises LostReading and leaves no file."""
     with pytest.raises(LostReading):
         await files.write_vectors(uuid4(), uuid4(), np.eye(3, 4, dtype=np.float32))

@@ -81,7 +81,7 @@ async def written(on: Machine) -> UUID:
     return reading
 
 
-async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: Machine) -> None:
+async def test_another_machine_opens_what_one_stored(first: Machine, second: Machine) -> None:
     """A PDF and a reading are downloaded once for concurrent readers, and listed."""
     first.adopt(0)
     reading = await written(first)
@@ -97,9 +97,7 @@ async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: 
     assert await second.files.is_whole(reading, pages=1, chunks=1, has_vectors=False)
 
 
-async def test_a_byte_that_the_store_changed_is_never_opened(
-    first: Machine, second: Machine, bucket: Bucket
-) -> None:
+async def test_corrupt_objects_are_never_opened(first: Machine, second: Machine, bucket: Bucket) -> None:
     """Damage is detected by hash; the corrupt object is deleted, so that it counts as missing."""
     first.adopt(0)
     reading = await written(first)
@@ -118,7 +116,7 @@ async def test_a_byte_that_the_store_changed_is_never_opened(
     assert await second.files.chunks(reading) == CHUNKS
 
 
-async def test_a_damaged_copy_is_made_once_more(first: Machine, second: Machine) -> None:
+async def test_a_corrupt_local_copy_is_downloaded_again(first: Machine, second: Machine) -> None:
     """Shows that the store is asked before a reading counts as lost."""
     reading = await written(first)
     await second.files.chunks(reading)
@@ -127,9 +125,7 @@ async def test_a_damaged_copy_is_made_once_more(first: Machine, second: Machine)
     assert await second.files.chunks(reading) == CHUNKS
 
 
-async def test_a_half_made_reading_is_not_taken_for_the_one_in_the_store(
-    first: Machine, second: Machine
-) -> None:
+async def test_a_partial_local_reading_is_replaced_from_the_store(first: Machine, second: Machine) -> None:
     """Shows that the leftovers of a dead worker are replaced by the finished reading of another."""
     reading = uuid4()
     second.files.write_here(reading, PAGES, CHUNKS[:0], None)
@@ -137,7 +133,7 @@ async def test_a_half_made_reading_is_not_taken_for_the_one_in_the_store(
     assert await second.files.chunks(reading) == CHUNKS
 
 
-async def test_copies_stay_within_their_size_and_nothing_goes_that_the_store_lacks(
+async def test_local_copies_are_evicted_unless_the_store_lacks_them(
     first: Machine, tmp_path: Path, bucket: Bucket
 ) -> None:
     """Least recently used copies are evicted first; a content that the bucket lost is uploaded again."""
@@ -156,7 +152,7 @@ async def test_copies_stay_within_their_size_and_nothing_goes_that_the_store_lac
     assert small.blobs.copies() == {NAMES[1], NAMES[2], NAMES[3]}, "what is in use stays"
 
 
-async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
+async def test_an_unavailable_store_raises_and_local_copies_open(
     first: Machine, tmp_path: Path, bucket: Bucket
 ) -> None:
     """The error hides the account, and a second call fails at once."""
@@ -174,7 +170,7 @@ async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
     assert await cut_off.files.chunks(reading) == CHUNKS
 
 
-async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: Bucket) -> None:
+async def test_removing_deletes_from_the_store_too(first: Machine, bucket: Bucket) -> None:
     """Deletes in bulk and with the local copies; missing objects are no error."""
     for number in range(3):
         first.adopt(number)
@@ -195,7 +191,7 @@ async def drawn(on: Machine, number: int) -> Path:
     return image
 
 
-async def test_a_page_that_one_machine_drew_another_one_shows(
+async def test_a_page_image_is_shared_between_machines(
     first: Machine, second: Machine, bucket: Bucket
 ) -> None:
     """Shows the image without the PDF, unless it is corrupt or the PDF is local."""
@@ -213,7 +209,9 @@ async def test_a_page_that_one_machine_drew_another_one_shows(
     assert second.blobs.copies() == set()
 
 
-async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine, bucket: Bucket) -> None:
+async def test_page_images_are_deleted_with_their_content(
+    first: Machine, second: Machine, bucket: Bucket
+) -> None:
     """Covers a removal, an image uploaded after it, and one whose uploader died."""
     for number in range(3):
         first.adopt(number)
@@ -232,7 +230,7 @@ async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine
     assert bucket.keys() == []
 
 
-async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: Bucket) -> None:
+async def test_page_images_of_many_contents_are_deleted_in_bulk(first: Machine, bucket: Bucket) -> None:
     """Covers more than are listed one by one; images of other contents stay."""
     gone = [hashlib.sha256(bytes([number])).hexdigest() for number in range(MOST_SINGLY + 1)]
     for sha256 in (*gone[:3], NAMES[0]):
@@ -242,7 +240,7 @@ async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: B
     assert bucket.keys() == [f"images/{NAMES[0][:2]}/{NAMES[0]}/{NAMES[0]}-1-132"]
 
 
-async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> None:
+async def test_drafts_are_deleted_with_their_content(tmp_path: Path) -> None:
     """Covers a mounted share whose uploader died."""
     store = ObjectStore(f"file://{tmp_path / 'share'}", BlobsUnavailable, "the blob store", key=STORE_KEY)
     one = machine(tmp_path / "one", store)
@@ -254,7 +252,7 @@ async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> Non
     assert not list((tmp_path / "share").glob("*/*/*"))
 
 
-async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_path: Path) -> None:
+async def test_a_failed_image_upload_does_not_mark_the_store_down(tmp_path: Path) -> None:
     """Shows that PDFs are still fetched from a store that rejects images."""
     share = tmp_path / "share"
     store = ObjectStore(
@@ -268,7 +266,7 @@ async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_pat
     assert (await one.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
 
 
-async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucket: Bucket) -> None:
+async def test_a_missing_bucket_is_an_outage(database: Database, bucket: Bucket) -> None:
     """Shows that a mistyped bucket is not taken for an empty one and leaves the home unchanged."""
     location = bucket.location.replace(bucket.bucket, f"{bucket.bucket}x")
     mistyped = ObjectStore(location, BlobsUnavailable, "the blob store", bucket.account)
@@ -277,7 +275,7 @@ async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucke
     await require_own_store(database, None)
 
 
-async def test_nothing_arrives_on_any_machine_while_one_removes(
+async def test_no_machine_adds_a_blob_while_one_removes(
     tmp_path: Path, database: Database, database_url: str, bucket: Bucket
 ) -> None:
     """Covers the advisory lock on PostgreSQL; with SQLite there is only one machine."""
@@ -303,7 +301,7 @@ async def test_nothing_arrives_on_any_machine_while_one_removes(
 
 
 @pytest.mark.engine("postgres")
-async def test_a_lock_is_not_waited_for_for_ever(postgres_url: str) -> None:
+async def test_waiting_for_the_content_lock_times_out(postgres_url: str) -> None:
     """Shows that a machine which hangs during a removal delays others by seconds only."""
     holding, waiting = await Database.open(postgres_url), await Database.open(postgres_url, busy_seconds=0.2)
     try:

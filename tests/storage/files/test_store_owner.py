@@ -35,7 +35,7 @@ async def test_another_home_and_another_store_are_refused(database: Database, st
     await require_own_store(database, store)
 
 
-async def test_an_empty_store_in_the_place_of_ours_is_an_outage(
+async def test_an_empty_store_in_place_of_ours_is_an_outage(
     database: Database, store: ObjectStore, tmp_path: Path
 ) -> None:
     """Shows that PDFs do not count as lost while a share is unmounted."""
@@ -49,9 +49,7 @@ async def test_an_empty_store_in_the_place_of_ours_is_an_outage(
     await require_own_store(database, store)
 
 
-async def test_a_store_that_takes_no_file_leaves_the_home_as_it_was(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_a_read_only_store_leaves_the_home_unclaimed(database: Database, tmp_path: Path) -> None:
     """Shows that a home whose first store was mistyped starts without one."""
     missing = ObjectStore(f"dir://missing::file://{tmp_path}", BlobsUnavailable, "the blob store")
     with pytest.raises(BlobsUnavailable, match="no such bucket"):

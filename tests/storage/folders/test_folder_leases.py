@@ -27,7 +27,7 @@ async def place(database: Database) -> str:
     return PLACE
 
 
-async def test_a_place_belongs_to_one_process_until_it_is_given_back(database: Database, place: str) -> None:
+async def test_a_location_is_leased_to_one_process_until_released(database: Database, place: str) -> None:
     """Shows that all folders of a location are leased together."""
     first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
     assert await first.take(place)
@@ -39,9 +39,7 @@ async def test_a_place_belongs_to_one_process_until_it_is_given_back(database: D
     assert not first.holds(place)
 
 
-async def test_a_holder_stops_trusting_its_lease_before_others_may_take_it(
-    database: Database, place: str
-) -> None:
+async def test_a_holder_distrusts_its_lease_before_it_expires(database: Database, place: str) -> None:
     """Shows that a process that was frozen scans nothing before it renews."""
     clock = Clock()
     first, second = FolderLeases(database, "first", 30, clock=clock), FolderLeases(database, "second", 30)
@@ -53,7 +51,7 @@ async def test_a_holder_stops_trusting_its_lease_before_others_may_take_it(
     assert first.holds(place)
 
 
-async def test_a_lease_that_ran_out_is_taken_over_and_not_renewed(database: Database, place: str) -> None:
+async def test_an_expired_lease_is_taken_over_and_not_renewed(database: Database, place: str) -> None:
     """Shows that the old holder notices at its next renewal."""
     first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
     assert await first.take(place)
@@ -64,21 +62,21 @@ async def test_a_lease_that_ran_out_is_taken_over_and_not_renewed(database: Data
     assert second.holds(place)
 
 
-async def test_nobody_waits_for_a_process_that_is_surely_dead(database: Database, place: str) -> None:
+async def test_the_lease_of_a_dead_process_is_taken_at_once(database: Database, place: str) -> None:
     """Shows that a restart after a kill continues immediately."""
     killed = FolderLeases(database, "killed", 30)
     assert await killed.take(place)
     assert await FolderLeases(database, "next", 30, is_dead=lambda owner: owner == "killed").take(place)
 
 
-async def test_a_clock_that_ran_ahead_keeps_no_place(database: Database, place: str) -> None:
+async def test_a_lease_from_a_fast_clock_is_ignored(database: Database, place: str) -> None:
     """Shows that a lease until tomorrow is not honoured."""
     with clock_ahead(timedelta(days=1)):
         assert await FolderLeases(database, "ahead", 30).take(place)
     assert await FolderLeases(database, "right", 30).take(place)
 
 
-async def test_a_folder_that_is_attached_later_joins_the_lease(database: Database, place: str) -> None:
+async def test_a_folder_attached_later_joins_the_lease(database: Database, place: str) -> None:
     """Shows that another channel of a location needs no second scanner."""
     first = FolderLeases(database, "first", 30)
     assert await first.take(place)
@@ -89,7 +87,7 @@ async def test_a_folder_that_is_attached_later_joins_the_lease(database: Databas
     assert not await FolderLeases(database, "second", 30).take(place)
 
 
-async def test_who_lost_a_place_gives_nobody_elses_lease_back(database: Database, place: str) -> None:
+async def test_a_former_holder_does_not_release_the_new_lease(database: Database, place: str) -> None:
     """Shows that a process that was suspended does not open the location to a third one."""
     first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
     assert await first.take(place)
@@ -99,7 +97,7 @@ async def test_who_lost_a_place_gives_nobody_elses_lease_back(database: Database
         assert not await FolderLeases(database, "third", 30).take(place)
 
 
-async def test_who_lost_a_place_deletes_nothing_of_it(database: Database, place: str) -> None:
+async def test_a_former_holder_deletes_no_documents(database: Database, place: str) -> None:
     """Fencing: files that an old scan missed stay once another process has the lease."""
     channel = await Channels(database).ensure_named("a")
     first, second = Folders(database, "first"), Folders(database, "second")

@@ -59,7 +59,7 @@ def plain(passwords: Passwords) -> list[str]:
     return [one.get_secret_value() for one in passwords.found]
 
 
-async def test_a_folder_serves_the_contents_that_lie_in_it(house: House) -> None:
+async def test_folder_passwords_apply_to_the_folders_contents(house: House) -> None:
     """Covers two folders, a content in both, an unknown one, and a deleted one."""
     first = await house.folder("/srv/a", "env:PDF_ONE", "env:PDF_TWO")
     second = await house.folder("/srv/b", "env:PDF_THREE", "env:PDF_TWO", "env:PDF_FOUR")
@@ -77,7 +77,7 @@ async def test_a_folder_serves_the_contents_that_lie_in_it(house: House) -> None
     assert plain(await keyring.passwords_of("c")) == ["one", "two"]
 
 
-async def test_what_serves_all_folders_comes_last(house: House) -> None:
+async def test_passwords_for_all_folders_come_last(house: House) -> None:
     """Covers folders with and without a list of their own."""
     await house.put(await house.folder("/srv/a", "env:PDF_ONE"), "a")
     await house.put(await house.folder("/srv/b"), "b")
@@ -86,7 +86,7 @@ async def test_what_serves_all_folders_comes_last(house: House) -> None:
     assert plain(await keyring.passwords_of("b")) == ["two", "one"]
 
 
-async def test_only_a_password_that_was_not_wrong_is_news(house: House, tmp_path: Path) -> None:
+async def test_only_untried_passwords_trigger_a_new_attempt(house: House, tmp_path: Path) -> None:
     """Covers lists that are new, tried, longer, shorter and unchanged, and a file with a new secret."""
     secret = tmp_path / "secret"
     secret.write_text("four")
@@ -109,7 +109,7 @@ async def test_only_a_password_that_was_not_wrong_is_news(house: House, tmp_path
     assert await keyring.openable(ALL) == ["a"]
 
 
-async def test_a_reference_is_followed_anew_each_time(
+async def test_a_reference_is_resolved_on_every_use(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment precedes ``.env``; of a file the first line counts, without blanks or BOM."""
@@ -124,7 +124,7 @@ async def test_a_reference_is_followed_anew_each_time(
     assert value.get_secret_value() == "other"
 
 
-def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresolvable_reference_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers missing, empty, binary and special files; a pipe without a writer does not block."""
     monkeypatch.setenv("PDF_EMPTY", "")
     monkeypatch.setitem(os.environb, b"PDF_BYTES", b"\xff\xfe")
@@ -141,7 +141,7 @@ def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.M
     "reference",
     ["hush", "", "env:", "env:MY-PDF", "env:1", "ENV:PDF", "file:secret", "file:~/s", "file:/a\0b"],
 )
-def test_what_is_no_reference_is_refused_without_being_repeated(reference: str) -> None:
+def test_an_invalid_reference_is_refused_without_quoting_it(reference: str) -> None:
     """Shows that the message gives the syntax and does not leak a pasted password."""
     fault = fault_of(reference)
     assert fault

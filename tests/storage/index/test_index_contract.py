@@ -23,7 +23,7 @@ def places(hits: list[Hit]) -> list[int]:
     return [hit.ordinal for hit in hits]
 
 
-async def test_a_tenant_exists_from_its_creation_to_its_end(index: Index) -> None:
+async def test_a_tenant_exists_from_creation_to_drop(index: Index) -> None:
     """Shows that creating and dropping are idempotent."""
     name = new_tenant()
     assert not await index.has_tenant(name)
@@ -35,7 +35,7 @@ async def test_a_tenant_exists_from_its_creation_to_its_end(index: Index) -> Non
     assert not await index.has_tenant(name)
 
 
-async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) -> None:
+async def test_a_recreated_tenant_is_empty(index: Index, tenant: TenantName) -> None:
     """Shows that a dropped tenant leaves no data, not even a matrix in memory."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "backups", vector=axis(0))])
@@ -46,7 +46,7 @@ async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) ->
     assert await index.find_by_words(tenant, ["backup"], ALL, 5) == []
 
 
-async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(index: Index) -> None:
+async def test_an_unknown_tenant_is_refused_by_every_call(index: Index) -> None:
     """Shows that a mistyped tenant is an error in reading and writing, and is not created."""
     name = new_tenant()
     calls = [
@@ -66,9 +66,7 @@ async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(inde
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "lo_short", "sl_T1_C1/../x", None])
-async def test_a_malformed_or_forgotten_tenant_never_reaches_the_engine(
-    index: Index, name: str | None
-) -> None:
+async def test_a_malformed_or_missing_tenant_never_reaches_the_engine(index: Index, name: str | None) -> None:
     """Shows that only a well-formed name becomes part of a path or URL."""
     forged = cast(TenantName, name)
     calls = [
@@ -84,13 +82,13 @@ async def test_a_malformed_or_forgotten_tenant_never_reaches_the_engine(
             await call
 
 
-async def test_a_call_without_a_tenant_is_not_a_call(index: Index) -> None:
+async def test_the_tenant_argument_has_no_default(index: Index) -> None:
     careless = cast(Any, index)
     with pytest.raises(TypeError):
         await careless.find_by_words(terms=["text"], filters=ALL, limit=5)
 
 
-async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: TenantName) -> None:
+async def test_tenants_are_isolated_from_each_other(index: Index, tenant: TenantName) -> None:
     """Covers words, vectors, counts and listings."""
     other = new_tenant()
     await index.ensure_tenant(other)
@@ -101,7 +99,7 @@ async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: Ten
     assert await index.publications(tenant) == {}
 
 
-async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: TenantName) -> None:
+async def test_a_hit_equals_the_written_chunk(index: Index, tenant: TenantName) -> None:
     """Text, pages and headings are unchanged in both legs, quotes included."""
     publication = uuid4()
     text = "Backups\u00a0run \"daily\" at 2:00 AM; naïve café, 50 % \\ 'x' — 数据库 😀\nnext line"
@@ -116,7 +114,7 @@ async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: Tenant
         assert (hit.first_page, hit.last_page, hit.heading_path) == (4, 4, ("Chapter", "Section 3"))
 
 
-async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -> None:
+async def test_writing_is_idempotent(index: Index, tenant: TenantName) -> None:
     """A repeated write leaves one chunk, one count and one vector."""
     publication = uuid4()
     chunks = [chunk(publication, 0, "backups run daily", vector=axis(0))]
@@ -127,7 +125,7 @@ async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -
     assert await index.document_frequencies(tenant, ["backup"]) == (1, {"backup": 1})
 
 
-async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: TenantName) -> None:
+async def test_a_rewritten_chunk_replaces_the_old_one(index: Index, tenant: TenantName) -> None:
     """Shows that neither the old words nor the old vector are found."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "tapes", vector=axis(0))])
@@ -138,9 +136,7 @@ async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: T
     assert (hit.text, round(hit.score, 5)) == ("disks", 1.0)
 
 
-async def test_words_rank_by_bm25_and_a_repeated_term_counts_as_often(
-    index: Index, tenant: TenantName
-) -> None:
+async def test_words_rank_by_bm25_with_repeated_query_terms(index: Index, tenant: TenantName) -> None:
     """Shows that a query term repeated three times has three times the weight."""
     texts = ["backup backup tapes", "backup of the mail server", "lunch menu", "holiday calendar"]
     publication = uuid4()
@@ -169,7 +165,7 @@ async def test_a_code_is_found_whole(index: Index, tenant: TenantName, code: str
     assert (await index.document_frequencies(tenant, [whole]))[1] == {whole: 1}
 
 
-async def test_vectors_rank_by_cosine_whatever_their_length(index: Index, tenant: TenantName) -> None:
+async def test_vectors_rank_by_cosine_regardless_of_length(index: Index, tenant: TenantName) -> None:
     """Scores are cosines, best first; chunks without a vector are no hits."""
     publication = uuid4()
     vectors = [[2.0, 0.0], [3.0, 3.0], [0.0, 0.5], [-1.0, 0.0], None]
@@ -261,7 +257,7 @@ async def test_document_frequencies_count_chunks_not_occurrences(index: Index, t
     assert (await index.document_frequencies(tenant, ["backup"])) == (4, {"backup": 3})
 
 
-async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName) -> None:
+async def test_sealing_counts_chunks_and_vectors(index: Index, tenant: TenantName) -> None:
     """A complete publication seals repeatedly, an incomplete one does not."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, "text", vector=axis(place)) for place in range(3)])
@@ -275,7 +271,7 @@ async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName
     assert (await index.document_frequencies(tenant, ["text"]))[0] == 4
 
 
-async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: TenantName) -> None:
+async def test_a_removed_publication_leaves_no_traces(index: Index, tenant: TenantName) -> None:
     """No word, vector, facet or count of it is left; other publications stay."""
     gone, kept = uuid4(), uuid4()
     for publication in (gone, kept):
@@ -300,7 +296,7 @@ async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: Tena
 
 
 @pytest.mark.long
-async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: TenantName) -> None:
+async def test_more_than_ten_thousand_chunks_are_sealed_and_removed(index: Index, tenant: TenantName) -> None:
     """Shows that no engine limit truncates the counting or removal of a large publication."""
     publication, chunks = uuid4(), 10_300
     written = [chunk(publication, place, "backup", vector=axis(place % 8)) for place in range(chunks)]
@@ -319,5 +315,5 @@ async def test_many_publications_are_all_listed(index: Index, tenant: TenantName
     assert await index.publications(tenant) == dict.fromkeys(publications, 5)
 
 
-async def test_an_engine_that_is_up_answers_a_ping(index: Index) -> None:
+async def test_a_healthy_engine_answers_a_ping(index: Index) -> None:
     await index.ping()

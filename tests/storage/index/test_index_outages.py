@@ -75,7 +75,7 @@ async def connect_hastily(weaviate: RealWeaviate) -> WeaviateIndex:
 
 
 @pytest.mark.engine("weaviate")
-async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate: RealWeaviate) -> None:
+async def test_a_hung_weaviate_is_unavailable_within_the_deadline(weaviate: RealWeaviate) -> None:
     """Shows that no call exceeds its deadline, and that the index recovers when the server resumes."""
     index, tenant = await connect_hastily(weaviate), new_tenant()
     weaviate.pause()
@@ -116,7 +116,7 @@ async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
 
 
 @pytest.mark.engine("weaviate")
-async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_written(
+async def test_a_killed_weaviate_recovers_with_what_was_sealed(
     weaviate: RealWeaviate,
 ) -> None:
     """Shows that the client's minute of retries is cut short, and that it reconnects.
@@ -160,7 +160,7 @@ async def test_a_wrong_key_or_address_is_unavailable_at_once(weaviate: RealWeavi
             await WeaviateIndex.connect(url, key, weaviate.grpc_port, SECONDS)
 
 
-async def test_an_address_that_is_none_names_the_setting() -> None:
+async def test_an_invalid_url_names_the_setting() -> None:
     with pytest.raises(SettingsError, match="WEAVIATE_URL"):
         await WeaviateIndex.connect("localhost:8080", None, 50051, SECONDS)
 
@@ -185,7 +185,7 @@ def locked(folder: Path) -> Iterator[Callable[[TenantName], None]]:
         connection.close()
 
 
-async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
+async def test_a_locked_file_refuses_writes_and_allows_reads(
     folder: Path, locked: Callable[[TenantName], None]
 ) -> None:
     """Shows that a hung writer fails other writers within the deadline, and no reader."""
@@ -201,7 +201,7 @@ async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
     await index.aclose()
 
 
-async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
     """Shows that a ping detects a disk that is not writable."""
     (tmp_path / "file").write_text("in the way")
     index = EmbeddedIndex(tmp_path / "file" / "index")
@@ -210,7 +210,7 @@ async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> No
     await index.aclose()
 
 
-async def test_a_connection_that_breaks_off_is_an_outage() -> None:
+async def test_a_broken_connection_is_an_outage() -> None:
     """Shows that exceptions the client does not wrap are translated, too."""
     with pytest.raises(IndexUnavailable, match="ReadError"):
         async with deadline(1):

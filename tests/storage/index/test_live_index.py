@@ -105,7 +105,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
     assert found.not_live == 16  # of the two that are not listed as hidden, in both legs
 
 
-async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
+async def test_a_channel_without_a_tenant_has_no_hits(index: Index) -> None:
     """A channel without publications is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
     live = LiveIndex(index, Publications(), SPACE)
@@ -118,7 +118,7 @@ async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
     [((2, 2), True), ((1, 1), False), ((0, 1), False), ((1, 2), False), ((0, 2), False)],
     ids=["over before", "goes on", "began", "ended", "began and ended"],
 )
-async def test_no_question_is_answered_from_a_half_built_index(
+async def test_no_query_is_answered_during_a_rebuild(
     index: Index, channel: Channel, counts: tuple[int, int], is_answered: bool
 ) -> None:
     """Shows that a rebuild overlapping the query is detected, however complete the index was."""
@@ -133,9 +133,7 @@ async def test_no_question_is_answered_from_a_half_built_index(
             await asked
 
 
-async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
-    index: Index, channel: Channel
-) -> None:
+async def test_hits_that_are_not_live_do_not_use_up_the_limit(index: Index, channel: Channel) -> None:
     """Shows that the query is repeated with a larger limit until enough live hits are found."""
     states, live, ghost = Publications(), uuid4(), uuid4()
     await index.write(channel.tenant, [chunk(ghost, place, "backup") for place in range(40)])
@@ -145,9 +143,7 @@ async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
     assert shown(found) == {(live, 5)}
 
 
-async def test_thousands_of_hidden_publications_are_checked_after_the_query(
-    index: Index, channel: Channel
-) -> None:
+async def test_too_many_hidden_publications_are_filtered_afterwards(index: Index, channel: Channel) -> None:
     """Above MAX_HIDDEN the limit is doubled until the live chunks are found."""
     states, live = Publications(), uuid4()
     states.states = {uuid4(): "retired" for _ in range(live_module.MAX_HIDDEN)}
@@ -159,9 +155,7 @@ async def test_thousands_of_hidden_publications_are_checked_after_the_query(
     assert shown(found) == {(live, 1)}
 
 
-async def test_no_question_sees_both_neither_or_half_of_a_document_under_constant_flips(
-    index: Index, channel: Channel
-) -> None:
+async def test_queries_see_exactly_one_version_under_constant_flips(index: Index, channel: Channel) -> None:
     """Shows that each of some hundred queries sees exactly one complete publication."""
     states, live_now = Publications(), uuid4()
     await write(index, channel.tenant, live_now)
@@ -211,9 +205,7 @@ class Restless(Publications):
         return {}
 
 
-async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
-    index: Index, channel: Channel
-) -> None:
+async def test_a_channel_that_always_changes_ends_in_an_error(index: Index, channel: Channel) -> None:
     """Shows that retries are bounded and back off."""
     for _ in range(live_module.MAX_ROUNDS):
         await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
@@ -248,9 +240,7 @@ class HalfFailing(FaultyIndex):
         return []
 
 
-async def test_the_search_by_vector_ends_when_the_search_by_words_has_failed(
-    index: Index, channel: Channel
-) -> None:
+async def test_a_failed_word_search_cancels_the_vector_search(index: Index, channel: Channel) -> None:
     """Shows that the original error is raised, and that no task of the query stays behind."""
     failing = HalfFailing(index)
     with pytest.raises(IndexUnavailable, match="does not answer"):

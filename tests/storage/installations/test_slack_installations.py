@@ -28,7 +28,7 @@ def installations(database: Database) -> SlackInstallations:
     return SlackInstallations(database)
 
 
-async def test_an_installation_replaces_the_one_before(installations: SlackInstallations) -> None:
+async def test_an_installation_replaces_the_previous_one(installations: SlackInstallations) -> None:
     """Clears the problem recorded for the old token."""
     assert await installations.get(ACME) is None
     first, second = installed(), installed(b"other")
@@ -41,7 +41,7 @@ async def test_an_installation_replaces_the_one_before(installations: SlackInsta
     assert await installations.begin_renewal(second, 30)
 
 
-async def test_one_of_many_renews(installations: SlackInstallations) -> None:
+async def test_one_process_renews_a_token(installations: SlackInstallations) -> None:
     """The lease lasts until the renewal is done or times out; a late holder of old tokens is refused."""
     held = installed()
     await installations.save(held)
@@ -56,7 +56,7 @@ async def test_one_of_many_renews(installations: SlackInstallations) -> None:
     assert await installations.get(ACME) == replace(held, sealed=b"new", expires_at=None)
 
 
-async def test_a_lease_of_a_wrong_clock_is_over(installations: SlackInstallations) -> None:
+async def test_a_renewal_lease_from_a_fast_clock_is_ignored(installations: SlackInstallations) -> None:
     """A lease longer than the maximum does not block renewals."""
     held = installed()
     await installations.save(held)
@@ -65,7 +65,7 @@ async def test_a_lease_of_a_wrong_clock_is_over(installations: SlackInstallation
     assert await installations.begin_renewal(held, 30)
 
 
-async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackInstallations) -> None:
+async def test_erasing_spares_a_newer_installation(installations: SlackInstallations) -> None:
     """A renewal that ends after the erasure restores nothing."""
     held = installed()
     await installations.save(held)
@@ -77,7 +77,7 @@ async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackIns
     assert [one.installation for one in await installations.all()] == ["T0BETA001"]
 
 
-async def test_the_channels_of_a_workspace_that_removes_the_app_are_left(database: Database) -> None:
+async def test_uninstalling_leaves_the_channels_of_the_workspace(database: Database) -> None:
     """Other workspaces are unaffected; a new question joins the channel again."""
     installations, channels = SlackInstallations(database), Channels(database)
     await installations.save(installed())

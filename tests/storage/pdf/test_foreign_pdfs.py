@@ -13,7 +13,7 @@ from storage.pdf.pdf_process import PdfProcess
 PDFS = Path(__file__).parents[2] / "pdfs"
 
 
-async def test_arabic_reads_the_same_on_pages_turned_four_ways(process: PdfProcess) -> None:
+async def test_arabic_reads_the_same_on_pages_of_any_rotation(process: PdfProcess) -> None:
     """Letters are no presentation forms, and every box is on its page."""
     read = await process.read(PDFS / "habibi-rotated.pdf")
     assert len({page.text for page in read.pages}) == 1
@@ -26,7 +26,7 @@ async def test_arabic_reads_the_same_on_pages_turned_four_ways(process: PdfProce
     assert shapes[0] != shapes[1]
 
 
-async def test_columns_are_read_one_after_the_other(process: PdfProcess) -> None:
+async def test_two_columns_are_read_in_order(process: PdfProcess) -> None:
     """The left column is read before the right one."""
     page = (await process.read(PDFS / "multicolumn.pdf")).pages[1]
     sides = [word.box.x0 > 0.5 for word in page.words]
@@ -34,12 +34,12 @@ async def test_columns_are_read_one_after_the_other(process: PdfProcess) -> None
     assert sum(one != other for one, other in pairwise(sides)) <= 3
 
 
-async def test_a_password_of_another_program_is_told(process: PdfProcess) -> None:
+async def test_a_password_of_another_program_is_reported(process: PdfProcess) -> None:
     with pytest.raises(PasswordProtected, match="save a copy without one"):
         await process.read(PDFS / "libreoffice-writer-password.pdf")
 
 
-async def test_tags_take_no_text_away(process: PdfProcess) -> None:
+async def test_tags_remove_no_text(process: PdfProcess) -> None:
     """Shows that a section which MuPDF drops because of the file's tags is read."""
     (page,) = (await process.read(PDFS / "tagged.pdf")).pages
     assert len(page.words) == 149

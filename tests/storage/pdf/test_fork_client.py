@@ -20,7 +20,7 @@ JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "secon
 STARVED = {**JOB, "memory": 1}
 
 
-async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:
+async def test_a_program_starts_lazily_and_is_closed_when_idle(pdfs: Path) -> None:
     """A fork server uses memory only while it has work; the next job starts it again."""
     program = ForkServerPool("text", idle_seconds=0.05)
     assert program.pid is None
@@ -39,7 +39,7 @@ async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: P
     assert program.pid is None
 
 
-async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None:
+async def test_a_program_is_kept_while_jobs_are_running(pdfs: Path) -> None:
     """A running job is not cut off by the idle timeout that another started."""
     program = ForkServerPool("text", idle_seconds=0.01)
     with (pdfs / "plain.pdf").open("rb") as one, (pdfs / "plain.pdf").open("rb") as two:
@@ -48,7 +48,7 @@ async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None
     assert drawn[0] == drawn[1]
 
 
-async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pdfs: Path) -> None:
+async def test_a_full_socket_delays_jobs_without_failing_them(pdfs: Path) -> None:
     """Shows that backpressure does not count as a dead program: every job ends, in the same program."""
     program = ForkServerPool("text")
     await program.start()
@@ -66,7 +66,7 @@ async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pd
     await program.aclose()
 
 
-async def test_a_job_that_is_cancelled_as_the_program_ends_is_no_error(
+async def test_a_job_cancelled_at_shutdown_logs_no_error(
     pdfs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     program = await ForkServerClient.start("text")

@@ -25,7 +25,7 @@ from storage.settings import StorageSettings
         ("locked.pdf", PasswordProtected),
     ],
 )
-async def test_a_bad_file_ends_in_a_sentence_and_the_next_is_read(
+async def test_a_bad_file_ends_with_a_message_and_the_next_is_read(
     process: PdfProcess, pdfs: Path, name: str, kind: type[DocumentError]
 ) -> None:
     """The right error, a message for an admin without a path, and a process that survives."""
@@ -38,7 +38,7 @@ async def test_a_bad_file_ends_in_a_sentence_and_the_next_is_read(
 
 
 @pytest.mark.parametrize(("name", "words"), [("forms.pdf", r"than \d+ s"), ("glyphs.pdf", "memory")])
-async def test_a_bomb_is_stopped_by_the_limit_it_hits(
+async def test_a_bomb_is_stopped_by_the_limit_that_it_hits(
     process: PdfProcess, pdfs: Path, name: str, words: str
 ) -> None:
     """The message names time or memory, because an admin can do different things about them."""
@@ -50,13 +50,15 @@ async def test_a_bomb_is_stopped_by_the_limit_it_hits(
     assert process.pid == parent
 
 
-async def test_drawing_a_bomb_is_stopped_too(process: PdfProcess, pdfs: Path) -> None:
+async def test_rendering_a_bomb_is_stopped_too(process: PdfProcess, pdfs: Path) -> None:
     """The viewer's pages have limits of their own."""
     with pytest.raises(ReaderKilled, match=r"than \d+ s|memory"):
         await process.render(pdfs / "forms.pdf", 1, 72)
 
 
-async def test_a_file_cut_off_in_the_middle_is_told(process: PdfProcess, pdfs: Path, tmp_path: Path) -> None:
+async def test_a_truncated_file_is_repaired_or_refused(
+    process: PdfProcess, pdfs: Path, tmp_path: Path
+) -> None:
     """A repaired file is marked as such."""
     whole = (pdfs / "plain.pdf").read_bytes()
     for share in range(1, 20):
@@ -70,11 +72,11 @@ async def test_a_file_cut_off_in_the_middle_is_told(process: PdfProcess, pdfs: P
         assert any(page.text for page in read.pages)
 
 
-async def test_a_file_that_only_its_owner_may_change_is_read(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_file_with_an_owner_password_is_read(process: PdfProcess, pdfs: Path) -> None:
     assert (await process.read(pdfs / "owned.pdf")).pages[0].text == "locked"
 
 
-async def test_a_page_that_is_not_there_is_a_document_error(process: PdfProcess, pdfs: Path) -> None:
+async def test_rendering_a_missing_page_is_a_document_error(process: PdfProcess, pdfs: Path) -> None:
     with pytest.raises(NoPages, match="no page 4"):
         await process.render(pdfs / "plain.pdf", 4, 72)
 

@@ -61,7 +61,7 @@ def put(folder: Path, data: bytes, name: str = "locked") -> Path:
 
 @pytest.mark.parametrize("method", ["RC4_40", "RC4_128", "AES_128", "AES_256"])
 @pytest.mark.parametrize("password", ["open sesame", "Schlüssel-é"])
-async def test_the_right_password_opens_it_also_as_the_second_of_a_list(
+async def test_the_right_password_opens_a_file_even_as_the_second(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path, method: str, password: str
 ) -> None:
     """Covers every encryption method, non-ASCII letters, and accents in decomposed form."""
@@ -71,9 +71,7 @@ async def test_the_right_password_opens_it_also_as_the_second_of_a_list(
     assert (await locked.render(path, 2, 72)).data.startswith(b"\x89PNG")
 
 
-async def test_letters_of_any_script_open_what_is_locked_by_aes_256(
-    locked: PdfProcess, bunch: Bunch, tmp_path: Path
-) -> None:
+async def test_passwords_in_any_script_open_aes_256(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
     """Covers Cyrillic user and owner passwords."""
     path = put(tmp_path, lock(PLAIN, "пароль"))
     for password in ("пароль", "пароль-owner"):
@@ -81,13 +79,15 @@ async def test_letters_of_any_script_open_what_is_locked_by_aes_256(
         assert len((await locked.read(path)).pages) == 2
 
 
-async def test_a_file_of_another_program_opens(locked: PdfProcess, bunch: Bunch) -> None:
+async def test_a_file_locked_by_another_program_opens(locked: PdfProcess, bunch: Bunch) -> None:
     """Covers LibreOffice."""
     bunch.give(FOREIGN.name, "openpassword")
     assert (await locked.read(FOREIGN)).pages[0].text
 
 
-async def test_all_kinds_of_children_open_it(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
+async def test_all_kinds_of_children_open_a_locked_file(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path
+) -> None:
     """Covers layout and OCR besides reading and rendering."""
     path = put(tmp_path, lock(PLAIN, "open"))
     with pytest.raises(PasswordProtected):
@@ -97,7 +97,7 @@ async def test_all_kinds_of_children_open_it(locked: PdfProcess, bunch: Bunch, t
     assert b"marzipan" in await locked.fetch_ocr(path, 1)
 
 
-async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
+async def test_a_file_that_stays_locked_says_what_was_tried(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
     """The message differs for no password, a wrong one, several, and an unresolvable one."""
@@ -143,7 +143,7 @@ async def test_a_long_list_of_long_passwords_is_tried_to_its_end(
 
 
 @pytest.mark.engine("root")
-async def test_the_program_that_forks_the_children_never_holds_a_password(
+async def test_the_fork_server_never_holds_a_password(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
     """Shows that the next child, which opens another file, inherits none; nor are any in its arguments."""

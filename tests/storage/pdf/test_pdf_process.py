@@ -15,9 +15,7 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.text.word_boxes import rectangles
 
 
-async def test_boxes_hold_the_ink_however_a_page_is_turned_and_cropped(
-    process: PdfProcess, pdfs: Path
-) -> None:
+async def test_boxes_contain_the_ink_of_rotated_and_cropped_pages(process: PdfProcess, pdfs: Path) -> None:
     """A word's box contains the ink that a renderer draws there, and little more."""
     read = await process.read(pdfs / "turned.pdf")
     for page, ink in zip(read.pages, json.loads((pdfs / "ink.json").read_text()), strict=True):
@@ -30,7 +28,7 @@ async def test_boxes_hold_the_ink_however_a_page_is_turned_and_cropped(
         assert max(across, down) < 1.1 * max(ink[2] - ink[0], ink[3] - ink[1])
 
 
-async def test_each_word_is_where_the_map_says(process: PdfProcess, pdfs: Path) -> None:
+async def test_each_word_is_where_the_word_map_says(process: PdfProcess, pdfs: Path) -> None:
     """Slicing a page's text by its words gives its words, and the lines cover them all."""
     read = await process.read(pdfs / "plain.pdf")
     for page, lines in zip(read.pages, read.lines, strict=True):
@@ -41,7 +39,7 @@ async def test_each_word_is_where_the_map_says(process: PdfProcess, pdfs: Path) 
             assert word.page == page.number
 
 
-async def test_text_comes_with_sizes_weights_ligatures_and_rows(process: PdfProcess, pdfs: Path) -> None:
+async def test_text_has_sizes_weights_ligatures_and_rows(process: PdfProcess, pdfs: Path) -> None:
     """Headings keep their size, labels their weight, and the cells of a row stay in one line."""
     read = await process.read(pdfs / "plain.pdf")
     page, lines = read.pages[1], read.lines[1]
@@ -57,23 +55,19 @@ async def test_text_comes_with_sizes_weights_ligatures_and_rows(process: PdfProc
     assert not read.is_repaired
 
 
-async def test_what_nobody_can_see_is_left_out(process: PdfProcess, pdfs: Path) -> None:
+async def test_invisible_text_is_omitted(process: PdfProcess, pdfs: Path) -> None:
     """Invisible, transparent, white, tiny and off-page words are hidden; white ones on dark are not."""
     read = await process.read(pdfs / "hidden.pdf")
     assert read.pages[0].text.split() == ["visible", "words", "white", "heading"]
 
 
-async def test_words_beside_the_crop_box_or_under_a_clip_are_left_out(
-    process: PdfProcess, pdfs: Path
-) -> None:
+async def test_words_outside_the_crop_box_or_clip_are_omitted(process: PdfProcess, pdfs: Path) -> None:
     """Covers all page rotations."""
     read = await process.read(pdfs / "outside.pdf")
     assert [page.text for page in read.pages] == ["visible words"] * 4
 
 
-async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
-    process: PdfProcess, pdfs: Path
-) -> None:
+async def test_active_content_and_attachments_are_ignored(process: PdfProcess, pdfs: Path) -> None:
     """A file with active content is read and rendered like any other, without its attachments."""
     started = time.monotonic()
     read = await process.read(pdfs / "active.pdf")
@@ -83,15 +77,13 @@ async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
     assert time.monotonic() - started < 30
 
 
-async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:
+async def test_the_ocr_layer_of_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:
     """Invisible text over an image of the whole page is that page's text."""
     read = await process.read(pdfs / "scan.pdf")
     assert read.pages[0].text == "scanned words"
 
 
-async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
-    process: PdfProcess, pdfs: Path
-) -> None:
+async def test_hyphenated_words_are_joined_and_codes_are_not(process: PdfProcess, pdfs: Path) -> None:
     """Hyphens of codes, single letters and known compounds stay."""
     page = (await process.read(pdfs / "hyphens.pdf")).pages[0]
     text = "A follow-up visit needs documentation. See SOP-IT-04 and each follow-up in 2019-2020."
@@ -103,7 +95,7 @@ async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
 
 
 @pytest.mark.parametrize(("file", "reason"), [("xfa.pdf", "XFA form"), ("portfolio.pdf", "portfolio")])
-async def test_a_page_that_only_asks_for_another_program_is_no_content(
+async def test_a_placeholder_page_for_another_viewer_is_no_content(
     process: PdfProcess, pdfs: Path, file: str, reason: str
 ) -> None:
     """An XFA form and a portfolio are unreadable, and the reason says what to do."""
@@ -111,13 +103,13 @@ async def test_a_page_that_only_asks_for_another_program_is_no_content(
         await process.read(pdfs / file)
 
 
-async def test_printed_page_numbers_come_along(process: PdfProcess, pdfs: Path) -> None:
+async def test_page_labels_are_read(process: PdfProcess, pdfs: Path) -> None:
     """A file without labels has none."""
     read = await process.read(pdfs / "labels.pdf")
     assert [page.label for page in read.pages] == ["iv", "A-3", "A-4"]
 
 
-async def test_one_bad_page_does_not_cost_the_others(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_bad_page_does_not_affect_the_others(process: PdfProcess, pdfs: Path) -> None:
     """The page is listed as unread and empty."""
     read = await process.read(pdfs / "bad_page.pdf")
     assert read.unread_pages == (2,)
@@ -125,7 +117,7 @@ async def test_one_bad_page_does_not_cost_the_others(process: PdfProcess, pdfs: 
     assert read.is_repaired
 
 
-async def test_a_page_is_drawn_as_it_is_shown(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_page_is_rendered_as_displayed(process: PdfProcess, pdfs: Path) -> None:
     """The image has the size of the rotated and cropped page at the requested resolution."""
     drawn = await process.render(pdfs / "turned.pdf", 4, 144)
     assert (drawn.width, drawn.height) == (1100, 800)
@@ -133,14 +125,12 @@ async def test_a_page_is_drawn_as_it_is_shown(process: PdfProcess, pdfs: Path) -
     assert drawn.data.startswith(b"\x89PNG")
 
 
-async def test_a_picture_is_never_longer_than_the_cap(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_page_image_never_exceeds_the_maximum_side(process: PdfProcess, pdfs: Path) -> None:
     drawn = await process.render(pdfs / "plain.pdf", 1, 100_000)
     assert max(drawn.width, drawn.height) <= 3000
 
 
-async def test_a_part_of_a_page_is_drawn_within_the_side_that_is_asked_for(
-    process: PdfProcess, pdfs: Path
-) -> None:
+async def test_a_part_of_a_page_is_rendered_within_the_given_side(process: PdfProcess, pdfs: Path) -> None:
     """The part keeps its aspect ratio and is never enlarged."""
     page = await process.render(pdfs / "plain.pdf", 1, 144)
     half = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5))

@@ -55,7 +55,7 @@ def probe(port: int) -> Iterator[Callable[[str], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("how", ["as it is", "user", "no namespaces"])
-def test_a_job_gets_nothing_of_the_machine_back(how: str, probe: Callable[[str], dict[str, Any]]) -> None:
+def test_a_confined_job_regains_no_access(how: str, probe: Callable[[str], dict[str, Any]]) -> None:
     """For any user and without namespaces: each attempt works before confinement and fails after it."""
     told = probe(how)
     assert set(told["before"].values()) == {"done"}
@@ -80,7 +80,7 @@ def test_landlock_alone_refuses_files_ports_signals_and_tracing(
     assert refused == always | {name for since, name in newer if landlock.version() >= since}
 
 
-def test_the_list_of_calls_alone_refuses_all_of_it(probe: Callable[[str], dict[str, Any]]) -> None:
+def test_the_seccomp_allowlist_alone_refuses_everything(probe: Callable[[str], dict[str, Any]]) -> None:
     """Shows that a kernel without Landlock and namespaces is covered."""
     told = probe("calls")
     assert set(told["after"].values()) == {"PermissionError"}
@@ -101,7 +101,7 @@ def other_architecture() -> Iterator[None]:
         libc.personality(before)
 
 
-async def test_a_machine_that_confines_too_little_is_named_or_refused(
+async def test_insufficient_confinement_is_warned_of_or_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Warns about the access that is left; refuses to start where confinement is required."""
@@ -121,7 +121,7 @@ async def test_a_machine_that_confines_too_little_is_named_or_refused(
 
 
 @pytest.mark.parametrize("kind", ["text", "html"])
-async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> None:
+async def test_the_running_program_has_no_network_and_no_privileges(kind: str) -> None:
     """Shows that the program that is given PDFs or web pages is confined before its first job."""
     program = await ForkServerClient.start(kind)
     try:
@@ -140,7 +140,7 @@ async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> No
         await program.aclose()
 
 
-async def test_one_program_without_secrets_and_with_one_thread_is_started_and_closed(
+async def test_one_program_without_our_secrets_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """None of our environment reaches the program that opens untrusted files.
@@ -167,7 +167,7 @@ async def test_one_program_without_secrets_and_with_one_thread_is_started_and_cl
     await _gone(pid)
 
 
-async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
+async def test_a_child_dies_with_its_parent_and_the_file_is_retried(
     pdfs: Path,
 ) -> None:
     """A parent killed in the middle of a file is restarted and the file retried.
@@ -190,7 +190,7 @@ async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
     await process.aclose()
 
 
-async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_cancelled_reading_is_stopped(process: PdfProcess, pdfs: Path) -> None:
     """Cancelling ends the child at once, not at its time limit; it has an additional seccomp filter."""
     await _until(lambda: not children(process.pid))  # left by other tests
     reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
@@ -203,7 +203,7 @@ async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, p
     await _gone(child)
 
 
-async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
+async def test_no_process_outlives_a_killed_owner(pdfs: Path) -> None:
     """``kill -9`` of the service ends the parent program and its children."""
     command = [sys.executable, str(HERE / "own_and_hang.py"), str(pdfs / "forms.pdf")]
     owner = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
@@ -215,7 +215,7 @@ async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
     await _gone(child)
 
 
-async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
+async def test_a_job_for_an_exited_program_leaks_no_descriptor(pdfs: Path) -> None:
     """Neither end of the result pipe stays open when the job cannot be sent."""
     parent = await ForkServerClient.start("text")
     with (pdfs / "plain.pdf").open("rb") as source:
@@ -230,7 +230,7 @@ async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Pat
     assert len(after) <= len(before)
 
 
-async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: Path) -> None:
+async def test_a_page_is_rendered_while_files_are_read(process: PdfProcess, pdfs: Path) -> None:
     """The viewer does not queue behind readings that occupy every reader."""
     readings = [asyncio.create_task(process.read(pdfs / "forms.pdf")) for _ in range(2)]
     await _child_of(process.pid)

@@ -6,7 +6,7 @@ from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.database import Database
 
 
-async def test_the_count_is_odd_while_a_rebuild_goes_on(database: Database) -> None:
+async def test_the_count_is_odd_during_a_rebuild(database: Database) -> None:
     """Counts are kept per channel."""
     rebuilds = IndexRebuilds(database)
     counts = [await rebuilds.count(7)]
@@ -19,7 +19,7 @@ async def test_the_count_is_odd_while_a_rebuild_goes_on(database: Database) -> N
     assert (counts, await rebuilds.running(), await rebuilds.count(77)) == ([0, 1, 2, 3, 4], {}, 0)
 
 
-async def test_a_rebuild_that_begins_once_more_is_not_ended_by_the_one_before(database: Database) -> None:
+async def test_a_restarted_rebuild_is_not_ended_by_the_previous_one(database: Database) -> None:
     """Shows that `end` with an outdated count has no effect."""
     rebuilds = IndexRebuilds(database)
     await rebuilds.begin(7)

@@ -20,7 +20,7 @@ from storage.sql.tables import FactRow
 MANY = 70_000
 
 
-async def test_an_index_may_hold_more_strays_than_a_statement_names(database: Database) -> None:
+async def test_more_orphaned_publications_than_sql_parameters(database: Database) -> None:
     """Shows that the index can be cleared after the database was lost."""
     held = {UUID(int=number) for number in range(MANY)}
     assert await Inventory(database).orphans(held) == held
@@ -38,7 +38,7 @@ class CountingBlobs(Blobs):
         self.removed.append(sha256)
 
 
-async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Database, tmp_path: Path) -> None:
+async def test_more_orphaned_blobs_than_sql_parameters(database: Database, tmp_path: Path) -> None:
     """Shows that blobs can be swept after the database was lost."""
     blobs = CountingBlobs(tmp_path / "blobs")
     names = [f"{number:064x}" for number in range(MANY)]
@@ -60,9 +60,7 @@ class SlowBlobs(Blobs):
         super().remove(sha256)
 
 
-async def test_a_slow_disk_keeps_no_writer_waiting_and_nothing_arrives_meanwhile(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_a_slow_removal_blocks_arrivals_but_no_writer(database: Database, tmp_path: Path) -> None:
     """Shows that blobs are removed outside any transaction, and that an arrival waits for the removal."""
     blobs = SlowBlobs(tmp_path / "blobs")
     sweeping = asyncio.create_task(Inventory(database).drop_orphans(["ab" * 32], blobs))
@@ -77,9 +75,7 @@ async def test_a_slow_disk_keeps_no_writer_waiting_and_nothing_arrives_meanwhile
     assert await arriving
 
 
-async def test_a_file_that_is_slowly_made_a_blob_keeps_no_writer_waiting(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_a_slow_arrival_blocks_no_writer(database: Database, tmp_path: Path) -> None:
     """Shows that the file I/O of an arrival precedes its transaction."""
     blobs, is_keeping, may_go_on = Blobs(tmp_path / "blobs"), threading.Event(), threading.Event()
 

@@ -46,9 +46,7 @@ async def readings(database: Database) -> dict[str, UUID]:
         return {row.sha256: row.id for row in await session.scalars(select(ReadingRow))}
 
 
-async def test_a_writer_gets_its_turn_while_many_gaps_are_filled(
-    database: Database, folder: FolderRow
-) -> None:
+async def test_planning_in_batches_lets_writers_in(database: Database, folder: FolderRow) -> None:
     """Shows that a question is received while a large home is planned."""
     async with database.transaction() as session:
         documents = [
@@ -70,7 +68,7 @@ async def test_a_writer_gets_its_turn_while_many_gaps_are_filled(
     assert await GapFinder(database, GENERATIONS).tick() == 0
 
 
-async def test_a_file_that_cannot_be_read_falls_back_to_its_older_version_and_to_nothing_else(
+async def test_an_unreadable_version_falls_back_to_the_older_one(
     database: Database, folder: FolderRow
 ) -> None:
     """Shows that a failure plans only its own document, so that many failures do not scan the whole home."""

@@ -110,7 +110,7 @@ def plans() -> Iterator[list[str]]:
         event.remove(Engine, "before_cursor_execute", explain)
 
 
-async def test_a_claim_goes_to_its_row_by_the_queue(
+async def test_a_claim_uses_the_index_of_the_queue(
     request: pytest.FixtureRequest, database: Database, shelf: Shelf, work: PublicationQueue
 ) -> None:
     """Shows that a claim of either rung searches the index and neither sorts nor scans."""
@@ -139,7 +139,7 @@ async def test_a_claim_goes_to_its_row_by_the_queue(
         ((2, Rung.FULL), (2, Rung.QUICK), False),
     ],
 )
-async def test_only_what_is_newer_or_better_replaces_what_is_live(
+async def test_only_newer_or_better_publications_replace_the_live_one(
     shelf: Shelf, work: PublicationQueue, live: tuple[int, Rung], later: tuple[int, Rung], *, replaces: bool
 ) -> None:
     """A newer version takes precedence over a better reading; nothing is downgraded."""
@@ -153,7 +153,7 @@ async def test_only_what_is_newer_or_better_replaces_what_is_live(
     assert await shelf.live() == [later if replaces else live]
 
 
-async def test_who_lost_a_publication_can_change_nothing_of_it(
+async def test_a_stale_owner_cannot_change_a_publication(
     database: Database, shelf: Shelf, work: PublicationQueue
 ) -> None:
     """Fencing: a step still running after the publication was released and claimed again has no effect."""

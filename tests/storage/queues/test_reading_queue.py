@@ -58,7 +58,7 @@ async def fill(database: Database, count: int) -> None:
         session.add_all(VersionRow(document_id=row.id, number=1, sha256=row.id.hex) for row in documents)
 
 
-async def test_three_processes_plan_and_take_two_hundred_readings_once(
+async def test_three_processes_plan_and_claim_each_reading_once(
     database: Database, database_url: str
 ) -> None:
     """Among three concurrent plans one fills the gaps and the others add nothing.
@@ -78,7 +78,7 @@ async def test_three_processes_plan_and_take_two_hundred_readings_once(
 
 
 @pytest.mark.parametrize("resting", [False, True])
-async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database, resting: bool) -> None:
+async def test_leases_and_delays_from_a_fast_clock_are_ignored(database: Database, resting: bool) -> None:
     """Shows that a dead worker's lease and a long delay from a fast clock are not waited for."""
     await fill(database, 1)
     generations = Generations("q1", None)
@@ -95,7 +95,7 @@ async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database
     assert await late.claim(Rung.QUICK) is None
 
 
-async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(database: Database) -> None:
+async def test_the_page_count_of_a_restarted_reading_never_falls(database: Database) -> None:
     """Shows that the progress shown for a full reading survives a release and a new claim."""
     await fill(database, 1)
     generations = Generations("q1", "f1")
@@ -114,7 +114,7 @@ async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(dat
     assert shown == [70, 70, 80]
 
 
-async def test_who_lost_a_reading_can_change_nothing_of_it(database: Database) -> None:
+async def test_a_stale_owner_cannot_change_a_reading(database: Database) -> None:
     """Fencing: after a takeover no step of the first worker has an effect."""
     await fill(database, 1)
     generations = Generations("q1", None)

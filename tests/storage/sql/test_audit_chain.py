@@ -36,7 +36,7 @@ async def everything(audit: AuditLog) -> AsyncIterator[dict[str, object]]:
             yield {name: getattr(one, name) for name in one.__slots__}
 
 
-async def test_the_chain_is_what_anybody_computes_from_an_export(audit: AuditLog) -> None:
+async def test_the_chain_can_be_recomputed_from_an_export(audit: AuditLog) -> None:
     """Recomputes each digest; the last one is the head."""
     previous = ""
     async for one in everything(audit):
@@ -64,7 +64,7 @@ TAMPERING = {
 
 
 @pytest.mark.parametrize("tampering", TAMPERING)
-async def test_whatever_is_done_to_the_table_shows(
+async def test_tampering_with_the_table_is_detected(
     audit: AuditLog, database: Database, tampering: str
 ) -> None:
     """A row changed, marked as done, deleted, truncated from the end, or inserted."""
@@ -74,7 +74,7 @@ async def test_whatever_is_done_to_the_table_shows(
     assert (await audit.verify()).fault == fault
 
 
-async def test_entries_kept_at_once_are_one_chain(audit: AuditLog, database: Database) -> None:
+async def test_concurrent_entries_form_one_chain(audit: AuditLog, database: Database) -> None:
     """Written by two logs in many tasks, as by replicas; a rollback leaves no gap."""
     other = AuditLog(database)
     await asyncio.gather(
@@ -89,7 +89,7 @@ async def test_entries_kept_at_once_are_one_chain(audit: AuditLog, database: Dat
     assert (check.entries, check.fault) == (46, "")
 
 
-async def test_what_is_too_old_goes_and_the_rest_still_holds(audit: AuditLog, database: Database) -> None:
+async def test_the_chain_stays_valid_after_retention(audit: AuditLog, database: Database) -> None:
     """A noted digest is found while its entry is stored; new entries extend the chain after all expired."""
     old = (await audit.verify()).head
     assert [(await audit.verify(one)).is_known for one in (old, "f" * 64, None)] == [True, False, None]
@@ -106,7 +106,7 @@ async def test_what_is_too_old_goes_and_the_rest_still_holds(audit: AuditLog, da
     assert (entry.previous, (await audit.verify(old)).is_known) == (old, False)
 
 
-async def test_opened_links_are_listed_when_they_are_asked_for(audit: AuditLog) -> None:
+async def test_opened_links_are_listed_on_request_only(audit: AuditLog) -> None:
     """Shows that thousands of them do not hide admins' actions."""
     await audit.keep(AuditedAction("link", OPEN_LINK, "sl_T_C", "citation 7"))
     assert len(await audit.latest()) == 5

@@ -20,7 +20,7 @@ from storage.sql.leases import Leases
 from storage.sql.tables import BlobRow, FactRow, InboxRow, ReadingRow
 
 
-async def test_a_gate_opens_for_its_tables_alone(database: Database) -> None:
+async def test_a_gate_opens_for_its_tables_only(database: Database) -> None:
     """A commit opens the gates of its tables once, after a flush or a statement."""
     facts = PollGate(database.changes, FactRow, seconds=3600)
     readings = PollGate(database.changes, ReadingRow, seconds=3600)
@@ -38,7 +38,7 @@ async def test_a_gate_opens_for_its_tables_alone(database: Database) -> None:
     assert not readings.opens()
 
 
-async def test_what_is_rolled_back_opens_no_gate(database: Database) -> None:
+async def test_a_rollback_opens_no_gate(database: Database) -> None:
     facts = PollGate(database.changes, FactRow, seconds=3600)
     assert facts.opens()
 

@@ -15,7 +15,7 @@ from storage.sql.database import Database
 from storage.sql.tables import ChannelRow, FactRow
 
 
-async def test_alembic_sees_no_difference_to_the_code(database: Database, database_url: str) -> None:
+async def test_alembic_autogenerate_finds_no_difference(database: Database, database_url: str) -> None:
     engine = create_engine(database_url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SQLModel.metadata) == []
@@ -38,7 +38,7 @@ async def test_eight_tasks_lose_no_update(database: Database) -> None:
         assert (await session.get_one(FactRow, "counter")).value == "200"
 
 
-async def test_a_failed_transaction_leaves_nothing_behind(database: Database) -> None:
+async def test_a_failed_transaction_is_rolled_back(database: Database) -> None:
     """An exception in a transaction rolls it back and propagates unchanged."""
 
     async def write_half() -> None:
@@ -52,7 +52,7 @@ async def test_a_failed_transaction_leaves_nothing_behind(database: Database) ->
     assert len(await names_in(database)) == 0
 
 
-async def test_cancelled_transactions_do_not_block_the_next_one(database: Database) -> None:
+async def test_cancelled_transactions_release_the_lock(database: Database) -> None:
     """Tasks cancelled at any point of their transaction neither keep the lock nor half of their rows."""
 
     async def write_pair(number: int) -> None:
@@ -76,7 +76,7 @@ async def test_cancelled_transactions_do_not_block_the_next_one(database: Databa
     assert "60b" in names
 
 
-async def test_a_snapshot_keeps_its_moment(database: Database) -> None:
+async def test_a_snapshot_is_a_consistent_read(database: Database) -> None:
     """Later commits are not visible in it, and writers do not wait for it."""
     async with database.snapshot() as reading:
         assert (await reading.scalars(select(FactRow))).all() == []
@@ -85,14 +85,14 @@ async def test_a_snapshot_keeps_its_moment(database: Database) -> None:
     assert len(await names_in(database)) == 1
 
 
-async def test_a_snapshot_cannot_write(database: Database) -> None:
+async def test_a_snapshot_is_read_only(database: Database) -> None:
     """The engine itself refuses a write in a snapshot."""
     with pytest.raises(DatabaseUnavailable):
         async with database.snapshot() as session:
             await session.execute(update(FactRow).values(value="written"))
 
 
-async def test_one_query_sees_what_is_committed_and_cannot_write(database: Database) -> None:
+async def test_a_single_query_sees_committed_rows_and_cannot_write(database: Database) -> None:
     """Runs without a transaction: nothing stays open."""
     query = select(ChannelRow.name).where(ChannelRow.tenant == bindparam("tenant"))  # type: ignore[arg-type]
     assert await database.rows(query, {"tenant": "lo"}) == []
@@ -103,7 +103,7 @@ async def test_one_query_sees_what_is_committed_and_cannot_write(database: Datab
         await database.rows(update(FactRow).values(value="written"))
 
 
-async def test_a_mistake_in_sql_is_not_called_an_outage(database: Database) -> None:
+async def test_an_sql_error_is_no_outage(database: Database) -> None:
     """Only engine failures become DatabaseUnavailable; a wrong statement would be retried for ever."""
     with pytest.raises(Exception, match="nowhere") as caught:
         async with database.snapshot() as session:
@@ -111,7 +111,7 @@ async def test_a_mistake_in_sql_is_not_called_an_outage(database: Database) -> N
     assert not isinstance(caught.value, DatabaseUnavailable)
 
 
-async def test_moments_come_back_with_their_zone(database: Database) -> None:
+async def test_timestamps_keep_their_timezone(database: Database) -> None:
     """SQLite drops time zones; the tables restore UTC."""
     async with database.transaction() as session:
         session.add(ChannelRow(tenant="lo", platform="local", name="it"))
@@ -156,7 +156,7 @@ asyncio.run(main())
 """
 
 
-async def test_processes_that_open_a_fresh_home_at_once_all_succeed(database_url: str) -> None:
+async def test_processes_that_open_a_new_home_at_once_all_succeed(database_url: str) -> None:
     """Six processes start without a database; one creates the tables, each writes its row."""
     await run_at_once(6, OPENING, database_url)
     database = await Database.open(database_url)
@@ -164,7 +164,7 @@ async def test_processes_that_open_a_fresh_home_at_once_all_succeed(database_url
     await database.aclose()
 
 
-async def test_kill_9_loses_no_row_that_was_acknowledged(database_url: str) -> None:
+async def test_kill_9_loses_no_acknowledged_row(database_url: str) -> None:
     """Eight killed writers leave whole transactions, and all that they had reported."""
     writer = await start(WRITING, database_url)
     assert writer.stdout is not None
@@ -200,7 +200,7 @@ async def test_a_home_of_a_newer_release_is_refused(database: Database, database
         "nonsense",
     ],
 )
-async def test_urls_of_other_databases_are_refused_without_their_secrets(url: str) -> None:
+async def test_urls_of_other_databases_are_refused_and_not_quoted(url: str) -> None:
     """Only SQLite files and PostgreSQL are accepted; the message repeats nothing of the URL."""
     with pytest.raises(SettingsError) as caught:
         await Database.open(url)

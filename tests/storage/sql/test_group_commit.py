@@ -62,7 +62,7 @@ def counted_commits() -> Iterator[list[Connection]]:
         event.remove(Engine, "commit", note)
 
 
-async def test_writers_that_wait_together_share_a_commit(database: Database) -> None:
+async def test_concurrent_writers_share_a_commit(database: Database) -> None:
     """Shows that thirty-two writers need a few commits, not thirty-two."""
     async with asyncio.timeout(PATIENCE):  # a group may end early on a busy machine
         for attempt in count():
@@ -74,7 +74,7 @@ async def test_writers_that_wait_together_share_a_commit(database: Database) -> 
                 break
 
 
-async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
+async def test_a_lone_writer_commits_at_once(database: Database) -> None:
     """Shows that without concurrency every transaction is a commit of its own."""
     with counted_commits() as commits:
         for number in range(3):
@@ -82,7 +82,7 @@ async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
     assert len(commits) == 3
 
 
-async def test_brief_statements_change_no_thread(database: Database) -> None:
+async def test_brief_transactions_run_on_the_loop_thread(database: Database) -> None:
     """Shows that only the begin and the commit of a group run in another thread."""
     elsewhere: set[str] = set()
 
@@ -102,7 +102,7 @@ async def test_brief_statements_change_no_thread(database: Database) -> None:
     assert await names_in(database) == {"first", "a", "b"}
 
 
-async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_same(sqlite_url: str) -> None:
+async def test_a_slow_writer_times_out_others_and_still_commits(sqlite_url: str) -> None:
     """Shows that waiting for the slowest writer of a group is bounded."""
     file = Path(sqlite_url.removeprefix("sqlite:///"))
     file.parent.mkdir()
@@ -119,7 +119,7 @@ async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("slow",)]
 
 
-async def test_what_is_acknowledged_is_committed(database: Database, database_url: str) -> None:
+async def test_an_acknowledged_row_is_committed(database: Database, database_url: str) -> None:
     """Shows that other programs see a row when its writer continues."""
 
     async def write(number: int) -> int:
@@ -132,7 +132,7 @@ async def test_what_is_acknowledged_is_committed(database: Database, database_ur
     assert await asyncio.gather(*(write(number) for number in range(40))) == [1] * 40
 
 
-async def test_a_body_that_fails_takes_back_its_own_rows_only(database: Database) -> None:
+async def test_a_failed_body_rolls_back_only_its_own_rows(database: Database) -> None:
     """Savepoints: every third writer fails, and the others of its group are unaffected."""
 
     async def write(number: int) -> None:
@@ -147,7 +147,7 @@ async def test_a_body_that_fails_takes_back_its_own_rows_only(database: Database
     assert await names_in(database) == {str(number) for number in range(12) if number % 3}
 
 
-async def test_a_row_that_cannot_be_is_its_writers_fault_alone(database: Database) -> None:
+async def test_a_constraint_violation_reaches_its_writer_only(database: Database) -> None:
     await keep(database, "taken")
     ended = await asyncio.gather(
         keep(database, "a"), keep(database, "taken"), keep(database, "b"), return_exceptions=True
@@ -156,7 +156,7 @@ async def test_a_row_that_cannot_be_is_its_writers_fault_alone(database: Databas
     assert await names_in(database) == {"taken", "a", "b"}
 
 
-async def test_cancelled_neighbours_change_nothing_for_the_others(database: Database) -> None:
+async def test_cancelled_transactions_do_not_affect_their_group(database: Database) -> None:
     """Shows that the rest of the group is committed, wherever a task is cancelled."""
 
     async def write_pair(name: str) -> None:
@@ -180,7 +180,7 @@ async def test_cancelled_neighbours_change_nothing_for_the_others(database: Data
     }
 
 
-async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(database: Database) -> None:
+async def test_a_writer_cancelled_while_waiting_leaves_no_open_group(database: Database) -> None:
     """Shows that the commit does not depend on the task that was expected to be last."""
     entered, go_on = asyncio.Event(), asyncio.Event()
 
@@ -202,7 +202,7 @@ async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(da
     assert await names_in(database) == {"slow"}
 
 
-async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -> None:
+async def test_a_timeout_inside_a_transaction_stays_a_timeout(database: Database) -> None:
     """Shows that a cancellation delayed by a statement still ends as the timeout's own."""
 
     async def write_for_ever() -> None:
@@ -217,7 +217,7 @@ async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -
     assert await names_in(database) == {"next"}
 
 
-async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Database) -> None:
+async def test_a_full_disk_fails_every_uncommitted_writer(database: Database) -> None:
     """Shows that an error which makes SQLite roll back the group reaches all of it; the next group is new."""
 
     async def write(name: str, limit: int | None = None) -> None:
@@ -241,7 +241,7 @@ async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Databas
     assert f"healed {attempt}" in await names_in(database)
 
 
-async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) -> None:
+async def test_a_failed_commit_fails_its_whole_group(database: Database) -> None:
     """Shows that no writer is acknowledged when the engine refuses the commit."""
     kept: set[str] = set()
 
@@ -267,7 +267,7 @@ async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) ->
     assert await names_in(database) == kept | {"next"}
 
 
-async def test_closing_commits_what_is_under_way(database_url: str) -> None:
+async def test_closing_commits_pending_transactions(database_url: str) -> None:
     """Shows that a transaction that ended before the database was closed is committed."""
     database = await Database.open(database_url)
     writers = [asyncio.create_task(keep(database, str(number))) for number in range(10)]

@@ -8,13 +8,13 @@ import subprocess
 from storage.sql.leases import MAX_PAUSE_SECONDS, is_surely_dead, own_name, pause
 
 
-def test_pauses_double_up_to_half_a_minute_and_spread() -> None:
+def test_backoff_doubles_up_to_half_a_minute_with_jitter() -> None:
     for tries, longest in ((0, 1), (1, 1), (2, 2), (3, 4), (5, 16), (6, MAX_PAUSE_SECONDS), (10_000, 30)):
         seen = [pause(tries).total_seconds() for _ in range(50)]
         assert longest / 2 <= min(seen) < max(seen) <= longest
 
 
-def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
+def test_an_exited_process_of_this_machine_is_dead() -> None:
     """Shows that processes of other machines are never considered dead."""
     process = subprocess.Popen(["true"])
     process.wait()

@@ -19,7 +19,7 @@ def test_the_newest_file_is_the_head() -> None:
     assert ScriptDirectory(VERSIONS.parent).get_current_head() == newest_revision()
 
 
-async def test_a_database_is_current_once_it_was_opened(tmp_path: Path) -> None:
+async def test_a_database_is_current_once_opened(tmp_path: Path) -> None:
     """Neither before, nor with a revision of another release."""
     engine = create_engine(f"sqlite:///{tmp_path / 'footnote.db'}")
     with engine.connect() as connection:
@@ -33,7 +33,7 @@ async def test_a_database_is_current_once_it_was_opened(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_a_side_process_loads_no_database() -> None:
+def test_the_compute_program_imports_no_sqlalchemy() -> None:
     """Shows that chunking does not pay for the service's imports."""
     told = "import sys, ingestion.compute_program; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ async def write(database: Database, name: str, value: str) -> None:
         fact.value = value
 
 
-async def test_steps_that_lock_rows_run_beside_each_other(database: Database) -> None:
+async def test_transactions_with_row_locks_run_concurrently(database: Database) -> None:
     """Shows that they do not wait for an exclusive transaction either."""
     await keep(database, "a")
     await keep(database, "b")
@@ -40,7 +40,9 @@ async def test_steps_that_lock_rows_run_beside_each_other(database: Database) ->
         assert (await session.get_one(FactRow, "b")).value == "changed"
 
 
-async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
+async def test_an_exclusive_transaction_locks_from_its_first_line(
+    database: Database, database_url: str
+) -> None:
     """Shows that another process waits before the first statement, and times out."""
     impatient = await Database.open(database_url, busy_seconds=0.2)
     async with database.transaction():
@@ -52,7 +54,7 @@ async def test_a_transaction_is_alone_from_its_first_line(database: Database, da
     await impatient.aclose()
 
 
-async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(database: Database) -> None:
+async def test_waiting_for_the_lock_does_not_exhaust_the_pool(database: Database) -> None:
     """Shows that a queue longer than the pool does not delay a transaction that needs only its row."""
     async with database.transaction():
         waiting = [asyncio.create_task(keep(database, str(number))) for number in range(40)]
@@ -62,7 +64,7 @@ async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(databa
     assert len(await names_in(database)) == 41
 
 
-async def test_two_that_wait_for_each_other_are_parted(database: Database) -> None:
+async def test_a_deadlock_fails_one_of_the_two(database: Database) -> None:
     """Shows that it is reported as an outage that a retry heals."""
     await keep(database, "a")
     await keep(database, "b")
@@ -79,9 +81,7 @@ async def test_two_that_wait_for_each_other_are_parted(database: Database) -> No
     assert "in the way" in str(next(one for one in ended if one))
 
 
-async def test_a_server_that_is_killed_is_an_outage_that_heals(
-    database: Database, postgres: RealPostgres
-) -> None:
+async def test_a_killed_server_is_an_outage_that_recovers(database: Database, postgres: RealPostgres) -> None:
     """Shows that after kill -9 and a restart the same database object works, with all committed rows."""
     await keep(database, "before")
 
@@ -104,9 +104,7 @@ async def test_a_server_that_is_killed_is_an_outage_that_heals(
     assert await names_in(database) == {"before", "after"}
 
 
-async def test_a_server_that_falls_silent_is_an_outage_within_seconds(
-    database: Database, postgres: RealPostgres
-) -> None:
+async def test_a_hung_server_is_an_outage_within_seconds(database: Database, postgres: RealPostgres) -> None:
     """Shows that queries time out, and that its recovery is noticed."""
     await keep(database, "before")
     assert await names_in(database) == {"before"}
@@ -133,7 +131,7 @@ async def test_a_server_that_falls_silent_is_an_outage_within_seconds(
     assert await names_in(database) == {"before", "after"}
 
 
-async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
+async def test_a_server_restart_between_transactions_is_transparent(
     database: Database, postgres: RealPostgres
 ) -> None:
     """Shows that connections closed by a restart are replaced before use."""
@@ -158,9 +156,7 @@ async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
         ("XX001", "backup"),
     ],
 )
-async def test_what_the_server_says_of_its_troubles_becomes_a_sentence(
-    database: Database, state: str, sentence: str
-) -> None:
+async def test_server_errors_become_messages(database: Database, state: str, sentence: str) -> None:
     """Shows that each class of operational errors is an outage with its cause."""
     raised = f"DO $$ BEGIN RAISE EXCEPTION 'trouble' USING ERRCODE = '{state}'; END $$"
     with pytest.raises(DatabaseUnavailable, match=sentence):
@@ -177,7 +173,7 @@ async def test_what_the_server_says_of_its_troubles_becomes_a_sentence(
         (("footnote-pg-", "footnote-gone-"), "does not answer"),
     ],
 )
-async def test_a_url_that_leads_nowhere_says_what_to_check(
+async def test_a_wrong_url_says_what_to_check(
     postgres_url: str, change: tuple[str, str], sentence: str
 ) -> None:
     """A wrong password, database or address is named without quoting the URL."""
@@ -189,9 +185,7 @@ async def test_a_url_that_leads_nowhere_says_what_to_check(
     assert "wrong-word" not in str(caught.value)
 
 
-async def test_a_server_that_takes_no_more_connections_says_so(
-    postgres: RealPostgres, postgres_url: str
-) -> None:
+async def test_a_connection_limit_is_reported(postgres: RealPostgres, postgres_url: str) -> None:
     """Shows that it is distinguished from a server that is down."""
     name = f"clerk_{postgres_url.partition('@/home_')[2][:8]}"
     postgres.say(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 0")
@@ -200,7 +194,7 @@ async def test_a_server_that_takes_no_more_connections_says_so(
     postgres.say(f"DROP ROLE {name}")
 
 
-async def test_a_server_that_takes_no_writes_says_so(postgres: RealPostgres, postgres_url: str) -> None:
+async def test_a_read_only_server_is_reported(postgres: RealPostgres, postgres_url: str) -> None:
     """Shows that a standby in place of the primary is named."""
     database = await Database.open(postgres_url)
     await database.aclose()
@@ -211,7 +205,7 @@ async def test_a_server_that_takes_no_writes_says_so(postgres: RealPostgres, pos
     await database.aclose()
 
 
-async def test_a_worker_that_falls_silent_does_not_hold_the_lock_for_ever(database: Database) -> None:
+async def test_an_idle_transaction_is_ended_by_the_server(database: Database) -> None:
     """Shows that a hung worker does not hold the lock for ever."""
     async with database.snapshot() as session:
         waits = (await session.execute(text("SHOW idle_in_transaction_session_timeout"))).scalar_one()

@@ -35,7 +35,7 @@ def schema_of(file: Path) -> list[list[str]]:
     )
 
 
-async def test_the_migrations_make_exactly_the_tables_of_the_code(
+async def test_migrations_create_exactly_the_tables_of_the_code(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
     """A migrated database and one created from the metadata have the same definitions."""
@@ -45,7 +45,7 @@ async def test_the_migrations_make_exactly_the_tables_of_the_code(
     assert schema_of(file_of(database_url)) == schema_of(tmp_path / "made.db")
 
 
-async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> None:
+async def test_planner_statistics_name_existing_indexes(database: Database) -> None:
     """Each has one number for the rows and one per column."""
     async with database.snapshot() as session:
         for table, indexes in SHAPE.items():
@@ -54,7 +54,7 @@ async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> 
                 assert len(columns) == len(rows.split()) - 1, (table, index)
 
 
-async def test_every_connection_is_durable_and_checks_its_keys(database: Database) -> None:
+async def test_every_connection_is_durable_and_checks_foreign_keys(database: Database) -> None:
     """WAL, synchronous=FULL and foreign keys are set for writers and readers."""
     for opened in (database.transaction(), database.snapshot()):
         async with opened as session:
@@ -65,7 +65,9 @@ async def test_every_connection_is_durable_and_checks_its_keys(database: Databas
             assert values == ["wal", 2, 1, 10_000]
 
 
-async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
+async def test_an_exclusive_transaction_locks_from_its_first_line(
+    database: Database, database_url: str
+) -> None:
     """No other program can write before its first statement."""
     other = sqlite3.connect(file_of(database_url), isolation_level=None, timeout=0)
     async with database.transaction():
@@ -75,7 +77,7 @@ async def test_a_transaction_is_alone_from_its_first_line(database: Database, da
     other.close()
 
 
-async def test_a_lock_that_is_not_let_go_is_an_outage(database: Database, database_url: str) -> None:
+async def test_a_lock_held_by_another_program_is_an_outage(database: Database, database_url: str) -> None:
     """Writing raises DatabaseUnavailable; reading still works."""
     impatient = await Database.open(database_url, busy_seconds=0.2)
     other = sqlite3.connect(file_of(database_url), isolation_level=None)
@@ -87,7 +89,7 @@ async def test_a_lock_that_is_not_let_go_is_an_outage(database: Database, databa
     await impatient.aclose()
 
 
-async def test_a_full_disk_is_an_outage_and_heals(database: Database) -> None:
+async def test_a_full_disk_is_an_outage_that_recovers(database: Database) -> None:
     """The write is rolled back, and succeeds once the file can grow."""
 
     async def write(limit: int) -> None:
@@ -102,7 +104,7 @@ async def test_a_full_disk_is_an_outage_and_heals(database: Database) -> None:
     assert len(await names_in(database)) == 1
 
 
-async def test_a_file_that_is_no_database_is_named(database_url: str) -> None:
+async def test_a_file_that_is_no_database_is_reported(database_url: str) -> None:
     """Reported as corrupt and not overwritten."""
     file_of(database_url).parent.mkdir()
     file_of(database_url).write_bytes(b"not a database at all, but long enough to be read as a header" * 40)
@@ -110,7 +112,7 @@ async def test_a_file_that_is_no_database_is_named(database_url: str) -> None:
         await Database.open(database_url)
 
 
-async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     """A file in place of the home is an outage whose message has the path."""
     (tmp_path / "home").write_text("in the way")
     with pytest.raises(DatabaseUnavailable, match="home"):

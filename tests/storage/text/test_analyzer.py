@@ -62,7 +62,7 @@ def test_a_code_is_one_term_in_any_case(code: str) -> None:
     assert analyze(code)[0] == analyze(code.lower())[0] == code.lower()
 
 
-def test_the_title_weighs_twice_and_the_headings_once() -> None:
+def test_the_title_counts_twice_and_the_headings_once() -> None:
     """Weight is repetition, so that one field serves both engines."""
     terms = index_terms("Backup policy", ("Scope",), "Servers").split(" ")
     assert terms == ["backup", "polici", "backup", "polici", "scope", "server"]

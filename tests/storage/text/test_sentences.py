@@ -17,7 +17,7 @@ def test_an_abbreviation_ends_no_sentence(short: str) -> None:
     assert len(split_units(f"There {LONG} of balloons. Smith came.")) == 2
 
 
-def test_a_number_alone_ends_no_sentence_but_one_at_an_end_does() -> None:
+def test_a_list_number_ends_no_sentence() -> None:
     """A number at the end of a sentence does."""
     assert len(split_units("12. The valve is closed.")) == 1
     assert len(split_units(f"There {LONG} until 12. The valve is closed.")) == 2
@@ -42,7 +42,7 @@ def test_a_list_is_quoted_with_its_lead_in() -> None:
         "6.1  Equipment  . . . . . . .  5",
     ],
 )
-def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
+def test_boilerplate_of_pages_and_forms_is_never_quoted(frame: str) -> None:
     """Covers empty form fields, running heads and tables of contents."""
     assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
 
@@ -76,7 +76,7 @@ COMMAND = "$ sudo rdiff-backup -r today  \\\n/backup/home /home/user"
         ("", ""),
     ],
 )
-def test_what_ends_in_a_colon_brings_the_short_paragraph_behind_it(behind: str, expected: str) -> None:
+def test_a_sentence_ending_in_a_colon_includes_what_follows(behind: str, expected: str) -> None:
     """Covers a command of two lines; a list and a long paragraph are not included."""
     lead = "To restore a folder, use the command line:"
     quote = with_introduced(lead + behind, Quotable(0, len(lead), lead, is_row=False))

@@ -23,9 +23,7 @@ def tokenizer() -> Tokenizer:
 
 
 @given(st.lists(st.one_of(st.text(ODD), st.text(), st.sampled_from(["[SEP]", "[MASK]"]))))
-def test_words_counted_one_by_one_make_the_same_sum_as_the_whole_text(
-    tokenizer: Tokenizer, parts: list[str]
-) -> None:
+def test_counts_of_words_add_up_to_the_count_of_the_text(tokenizer: Tokenizer, parts: list[str]) -> None:
     """Shows that caching words changes no count, whatever the text."""
     text = "".join(parts)
     assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
@@ -38,7 +36,7 @@ def test_a_real_text_and_an_endless_word_are_counted_exactly(tokenizer: Tokenize
         assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
 
 
-def test_a_counter_can_be_sent_to_another_process() -> None:
+def test_a_counter_can_be_pickled() -> None:
     """Shows that another process counts alike."""
     counter = PieceCounter(bundled(TOKENIZER))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:

@@ -26,7 +26,7 @@ def word_maps(draw: st.DrawFn) -> WordMap:
 
 
 @given(word_maps(), st.integers(-1, 62), st.integers(-1, 62))
-def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: int, end: int) -> None:
+def test_the_words_of_a_span_are_those_that_it_overlaps(words: WordMap, start: int, end: int) -> None:
     """Covers pages, lines and edges, and empty and reversed spans."""
     touched = [word for word in words if word.start < end and word.end > start]
     lines = groupby(touched, key=lambda word: (word.page, word.line))
@@ -42,7 +42,7 @@ def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: in
 
 
 @given(word_maps(), st.slices(30))
-def test_a_part_of_a_word_map_is_that_part_of_its_words(words: WordMap, part: slice) -> None:
+def test_slicing_a_word_map_slices_its_words(words: WordMap, part: slice) -> None:
     """Covers ranges, steps and negative indices."""
     assert list(words[part]) == list(words)[part]
 

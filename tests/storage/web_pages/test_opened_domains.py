@@ -43,18 +43,18 @@ def test_two_keywords_open_a_domain(question: str, keywords: tuple[str, ...]) ->
         "",
     ],
 )
-def test_fewer_hits_open_nothing(question: str) -> None:
+def test_fewer_hits_open_no_domain(question: str) -> None:
     """A repeated keyword, a part of a word or of a phrase is no second hit."""
     assert opened(question) == {}
 
 
-def test_what_the_glossary_says_counts() -> None:
+def test_glossary_synonyms_count_as_keywords() -> None:
     entry = (("caution", "money"), ("deposit",))
     assert opened("Can a landlord keep caution money?") == {}
     assert opened("Can a landlord keep caution money?", entry) == {"tenancy": ("deposit", "landlord")}
 
 
-def test_words_hit_once_however_many_keywords_say_them() -> None:
+def test_a_word_hits_once_however_many_keywords_match_it() -> None:
     """A keyword and its synonym, or a phrase and its part, are one hit."""
     domain = WebDomain("d", ("rent", "rental", "monthly rent", "lease"), ("https://x.org/",))
     question = "How high is the monthly rent?"
@@ -62,7 +62,7 @@ def test_words_hit_once_however_many_keywords_say_them() -> None:
     assert opened_domains(question, (domain,), synonyms) == ()
 
 
-def test_the_domain_with_more_hits_comes_first() -> None:
+def test_domains_are_ordered_by_hits() -> None:
     """Shows the order of two domains, and the limit of opened domains."""
     question = "Must my landlord repair the heating before I pay rent?"
     assert list(opened(question)) == ["repairs", "tenancy"]

@@ -65,7 +65,7 @@ async def embed(store: WebPageStore, url: str) -> None:
     await store.keep_vectors(page.sha256 or "", "terms", made)
 
 
-async def test_a_text_is_read_once_and_its_vectors_when_they_are_made(store: CountingStore) -> None:
+async def test_a_text_is_read_once_and_its_vectors_once_computed(store: CountingStore) -> None:
     """Shows that pages without vectors are not read and analysed for each question."""
     index = WebPageIndex(store, "terms")
     first = await find(index, store)
@@ -83,7 +83,7 @@ async def test_a_text_is_read_once_and_its_vectors_when_they_are_made(store: Cou
     assert sum(store.vectors_read) == 2  # of the two pages without vectors
 
 
-async def test_memory_is_bounded_and_what_it_holds_is_not_read_again(store: CountingStore) -> None:
+async def test_the_cache_is_bounded_and_avoids_rereading(store: CountingStore) -> None:
     """Shows that a question that needs more than the cache holds reads only the rest again."""
     index = WebPageIndex(store, "terms")
     await find(index, store)
@@ -96,7 +96,7 @@ async def test_memory_is_bounded_and_what_it_holds_is_not_read_again(store: Coun
         assert sum(store.texts_read) == read
 
 
-async def test_terms_are_counted_whole_and_as_often_as_they_stand(store: CountingStore) -> None:
+async def test_terms_are_counted_whole_and_at_every_occurrence(store: CountingStore) -> None:
     """Shows that adjacent repetitions count, and a part of a longer term does not."""
     texts = ["deposit deposit deposit", "deposit", "deposits-deposit-box42"]
     for url, text in zip(URLS, texts, strict=True):

@@ -14,7 +14,7 @@ from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 PAGE = "https://example.org/"
 
 
-async def test_nothing_to_erase_costs_no_writer_its_turn(tmp_path: Path) -> None:
+async def test_pruning_without_work_takes_no_write_lock(tmp_path: Path) -> None:
     """Unused texts are deleted."""
     database = await Database.open(make_sqlite(tmp_path))
     store = WebPageStore(database)

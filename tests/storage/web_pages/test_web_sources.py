@@ -34,7 +34,7 @@ def mistakes(data: bytes) -> list[str]:
     return [str(one) for one in caught.value.mistakes]
 
 
-def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
+def test_a_domain_allows_only_its_pages_and_channels() -> None:
     """A page is approved by its URL, or by a sitemap's site and path."""
     (domain,) = read_web_sources(TENANCY).domains
     assert domain.urls == ("https://www.example.org/renting/deposits",)
@@ -46,12 +46,12 @@ def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
     assert not domain.allows("https://www.example.org.attacker.net/renting/repairs")
 
 
-def test_a_domain_without_channels_serves_all() -> None:
+def test_a_domain_without_channels_serves_every_channel() -> None:
     sources = read_web_sources(TENANCY.replace(b'channels = ["housing"]', b""))
     assert sources.of(channel("payroll")) == sources.domains
 
 
-def test_a_redirect_brings_no_page_to_other_channels() -> None:
+def test_a_redirect_leaks_no_page_to_other_channels() -> None:
     """Shows that a page approved for another domain only is not used for this one's URL."""
     other = (
         b'[[domain]]\nname = "pay"\nkeywords = ["pay"]\nurls = ["https://x.org/pay"]\nchannels = ["pay"]\n'
@@ -64,7 +64,7 @@ def test_a_redirect_brings_no_page_to_other_channels() -> None:
     assert not sources.answers_for("https://x.org/none", "https://x.org/pay")
 
 
-def test_every_mistake_is_named_by_its_line() -> None:
+def test_every_mistake_is_reported_with_its_line() -> None:
     found = mistakes(
         b'[[domain]]\nname = "a"\nkeywords = ["!"]\nurls = ["ftp://x/"]\n'
         b'[[domain]]\nname = "b"\nkeywords = ["k"]\nurls = [{ sitemap = "https://x.org/s", under = "r" }]\n'
@@ -101,13 +101,13 @@ def test_a_source_is_a_page_or_a_sitemap(source: str, words: str) -> None:
     assert "secret" not in found
 
 
-def test_two_domains_have_two_names() -> None:
+def test_domain_names_are_unique() -> None:
     """Shows that a name identifies the domain that a question opened."""
     (found,) = mistakes(TENANCY + TENANCY)
     assert "two domains are called 'tenancy'" in found
 
 
-def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
+def test_the_number_of_approved_pages_is_limited() -> None:
     """Sitemaps count with the maximum that they may list."""
     domains = b"".join(
         b'[[domain]]\nname = "%d"\nkeywords = ["k"]\n' % one
@@ -118,7 +118,7 @@ def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
     assert "10500 pages would be approved, and 10000 may be" in found
 
 
-def test_a_domain_has_no_more_pages_than_a_question_can_compare() -> None:
+def test_the_pages_of_a_domain_are_limited() -> None:
     """Sitemap maximums count with the pages, and the message has the domain's line."""
     sitemap = b'urls = ["https://x.org/a", { sitemap = "https://x.org/s.xml", most = %d }]\n'
     domain = b'[[domain]]\nname = "b"\nkeywords = ["k"]\n' + sitemap
@@ -127,7 +127,7 @@ def test_a_domain_has_no_more_pages_than_a_question_can_compare() -> None:
     assert found.startswith("web_sources.toml:10: 501 pages would be approved for this domain, and 500 may")
 
 
-async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
+async def test_the_last_valid_file_stays_in_force(tmp_path: Path) -> None:
     """Shows that a file being edited removes no approved page, and that deleting it removes all."""
     path = tmp_path / "web_sources.toml"
     file = WebSourcesFile(tmp_path)
@@ -141,13 +141,13 @@ async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
     assert await file.current() == WebSources()
 
 
-def test_a_channel_that_nobody_has_is_named() -> None:
+def test_an_unknown_channel_is_reported() -> None:
     sources = read_web_sources(TENANCY)
     assert [one.line for one in sources.unknown([channel("payroll")])] == [9]
     assert not [*sources.unknown([channel("housing")])]
 
 
-async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
+async def test_a_library_name_covers_its_channels(tmp_path: Path) -> None:
     """A library of folders.toml is named like a channel, follows its file, and is not unknown."""
     (tmp_path / "web_sources.toml").write_bytes(TENANCY.replace(b'["housing"]', b'["homes"]'))
     library = '[library.homes]\nchannels = {}\n[[library.homes.folder]]\nlocation = "/srv"\n'
@@ -169,7 +169,7 @@ async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
     assert mistake.startswith("folders.toml:2: channels: ")
 
 
-def test_some_channels_want_web_pages_first() -> None:
+def test_channels_may_prefer_web_pages() -> None:
     """The setting may name a library; an unknown channel is reported with its line."""
     sources = read_web_sources(b'web_first = ["housing", "homes"]\n' + TENANCY)
     assert [sources.is_web_first(channel(name)) for name in ("housing", "legal")] == [True, False]
@@ -177,7 +177,7 @@ def test_some_channels_want_web_pages_first() -> None:
     assert [one.line for one in sources.unknown([channel("housing")])] == [1]
 
 
-def test_an_address_has_one_spelling() -> None:
+def test_urls_are_normalized() -> None:
     """Shows that what an admin wrote and a redirect's target can be compared."""
     assert normal_url("HTTP://Example.org") == "http://example.org/"
     assert normal_url("https://bücher.example/straße?q=ä") == normal_url(

@@ -74,7 +74,7 @@ def source_of(share: ShareInMemory, seconds: float = 60.0) -> RemoteSource:
     return RemoteSource("test://share", share.connect, seconds)
 
 
-def test_keys_that_lead_elsewhere_or_nowhere_are_passed_over_and_reported() -> None:
+def test_path_traversal_in_keys_is_skipped_and_reported() -> None:
     """Covers `..`, absolute and empty parts, NUL and excessive depth."""
     hostile: list[Parts] = [
         ("..", "up.pdf"),
@@ -94,7 +94,7 @@ def test_keys_that_lead_elsewhere_or_nowhere_are_passed_over_and_reported() -> N
     assert not any("\0" in remark for remark in seen.remarks)
 
 
-def test_a_name_of_a_thousand_letters_is_a_document_like_any_other(tmp_path: Path) -> None:
+def test_a_name_of_a_thousand_letters_is_accepted(tmp_path: Path) -> None:
     """Shows that names from a share never become local file names."""
     parts = ("x" * 1020 + ".pdf",)
     source = source_of(ShareInMemory({parts: b"x"}))
@@ -103,13 +103,13 @@ def test_a_name_of_a_thousand_letters_is_a_document_like_any_other(tmp_path: Pat
     assert (tmp_path / "copy").read_bytes() == b"x"
 
 
-def test_temporary_files_are_passed_over_at_every_level() -> None:
+def test_temporary_files_are_skipped_at_every_level() -> None:
     """Shows that flat keys are checked component by component, as on a disk."""
     names: list[Parts] = [("~$a.pdf",), (".hidden", "a.pdf"), ("a.pdf.download", "a.pdf"), ("a.part",)]
     assert source_of(ShareInMemory({parts: b"x" for parts in names})).scan().files == {}
 
 
-def test_a_file_that_is_replaced_while_it_is_copied_is_not_taken(tmp_path: Path) -> None:
+def test_a_file_replaced_during_its_copy_is_rejected(tmp_path: Path) -> None:
     """Shows that stat before and after a copy must equal the settled one."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
@@ -119,7 +119,7 @@ def test_a_file_that_is_replaced_while_it_is_copied_is_not_taken(tmp_path: Path)
         source.copy(seen, tmp_path / "copy", 100)
 
 
-def test_a_stream_that_ends_early_or_late_is_not_taken(tmp_path: Path) -> None:
+def test_a_stream_of_the_wrong_length_is_rejected(tmp_path: Path) -> None:
     for wrong in (b"on", b"one and more"):
         share = ShareInMemory({("a.pdf",): b"one"})
         source = source_of(share)
@@ -132,7 +132,7 @@ def test_a_stream_that_ends_early_or_late_is_not_taken(tmp_path: Path) -> None:
             source.copy(seen, tmp_path / "copy", 100)
 
 
-def test_a_file_that_goes_while_it_is_copied_is_no_file(tmp_path: Path) -> None:
+def test_a_file_deleted_during_its_copy_is_missing(tmp_path: Path) -> None:
     """Shows that it is distinguished from an outage."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
@@ -142,7 +142,7 @@ def test_a_file_that_goes_while_it_is_copied_is_no_file(tmp_path: Path) -> None:
         source.copy(seen, tmp_path / "copy", 100)
 
 
-def test_a_file_that_may_not_be_read_is_refused_and_looks_new_later(
+def test_a_file_without_permission_is_refused_and_retried(
     tmp_path: Path,
 ) -> None:
     """Shows that it appears as changed later, because shares do not report changed permissions."""
@@ -160,7 +160,7 @@ def test_a_file_that_may_not_be_read_is_refused_and_looks_new_later(
     assert share.connections == 1
 
 
-def test_a_full_disk_here_is_not_blamed_on_the_share(tmp_path: Path) -> None:
+def test_a_full_local_disk_is_not_blamed_on_the_share(tmp_path: Path) -> None:
     """Shows that it is an outage and closes no connection."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
@@ -171,7 +171,7 @@ def test_a_full_disk_here_is_not_blamed_on_the_share(tmp_path: Path) -> None:
     assert share.connections == 1
 
 
-def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
+def test_an_unexpected_error_is_an_outage_and_reconnects() -> None:
     """Shows that a scan never raises and leaks no secret of the error."""
     share = ShareInMemory({("a.pdf",): b"one"})
     source = source_of(share)
@@ -189,7 +189,7 @@ def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
     assert share.connections == 2
 
 
-def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
+def test_a_hanging_call_is_abandoned_and_blocks_new_ones() -> None:
     """Shows that one hung call costs one thread, and that its late result is discarded."""
     watchdog, goes_on = Watchdog(0.2), threading.Event()
     ended: list[str] = []
@@ -213,7 +213,7 @@ def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
     assert ended == ["given up"]
 
 
-def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
+def test_closing_a_hanging_source_does_not_block() -> None:
     """Shows that a share being unmapped is closed once its call returns."""
     may_go_on, is_listing, is_closed = threading.Event(), threading.Event(), threading.Event()
 
@@ -240,7 +240,7 @@ def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
     assert share.connections == 1
 
 
-def test_a_slow_call_that_moves_is_waited_for() -> None:
+def test_a_slow_call_that_makes_progress_is_waited_for() -> None:
     """Shows that only inactivity ends a call, however long it takes in total."""
     watchdog, tick = Watchdog(1.0), threading.Event()
 

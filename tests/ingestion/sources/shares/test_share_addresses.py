@@ -27,7 +27,7 @@ from storage.errors import SettingsError
         ("webdavs://cloud.example.com/remote.php/dav/files/reader", None),
     ],
 )
-def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
+def test_a_url_is_normalized(url: str, location: str | None) -> None:
     """Two spellings are one folder; no connection is made."""
     source = open_share(url, ShareSettings())
     assert source.location == (location or url)
@@ -47,7 +47,7 @@ def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
         "abfs://container@account.example.com/x?sig=hunter2",
     ],
 )
-def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+def test_a_secret_in_a_url_is_refused_and_not_quoted(url: str) -> None:
     """Shows that credentials in the folder map reach no log."""
     with pytest.raises(SettingsError) as refusal:
         open_source(url)
@@ -80,12 +80,12 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
         ("s3://büro/x", "no bucket"),
     ],
 )
-def test_what_cannot_be_a_folder_is_refused_with_what_to_do(url: str, word: str) -> None:
+def test_an_invalid_location_is_refused_with_advice(url: str, word: str) -> None:
     with pytest.raises(SettingsError, match=word):
         open_source(url)
 
 
-def test_a_password_is_never_sent_in_the_clear_over_a_network() -> None:
+def test_a_password_is_never_sent_unencrypted() -> None:
     """Shows that webdav:// with an account is accepted for this machine only."""
     settings = ShareSettings(webdav_user="reader", webdav_password="hunter2")
     with pytest.raises(SettingsError, match="webdavs"):
@@ -94,7 +94,7 @@ def test_a_password_is_never_sent_in_the_clear_over_a_network() -> None:
     open_share("webdav://cloud.example.com/dav", ShareSettings()).close()
 
 
-def test_a_server_of_its_own_account_uses_that_one_alone() -> None:
+def test_a_server_with_its_own_account_uses_only_that() -> None:
     """Shows that servers of one protocol are distinguished by host and port."""
     own: dict[str, Any] = {"nas:2222": ShareAccount(user="other", password="else")}
     settings = ShareSettings(sftp_user="reader", sftp_password="hunter2", share_accounts=own)
@@ -112,7 +112,7 @@ def test_accounts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert "hunter2" not in repr(settings)
 
 
-def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
+def test_a_path_is_a_local_folder(tmp_path: Path) -> None:
     """Anything but a URL is a path, existing or not."""
     source = open_source(str(tmp_path / "not there yet"))
     assert not source.is_remote

@@ -23,9 +23,7 @@ LIMIT = 1_000_000
 
 
 @pytest.mark.engine("sftp")
-def test_an_sftp_server_whose_key_is_unknown_or_another_is_not_talked_to(
-    sftp_server: RealSftp, tmp_path: Path
-) -> None:
+def test_an_unknown_or_changed_sftp_host_key_is_refused(sftp_server: RealSftp, tmp_path: Path) -> None:
     """Shows that no key is added automatically, and that both cases have their own message."""
     place = sftp_server.place()
     for line, word in (("", "ssh-keyscan"), (_line_with_another_key(sftp_server), "another key")):
@@ -38,13 +36,13 @@ def test_an_sftp_server_whose_key_is_unknown_or_another_is_not_talked_to(
 
 
 @pytest.mark.engine("sftp")
-def test_an_sftp_account_that_is_not_let_in_hears_which_variables_to_check(sftp_server: RealSftp) -> None:
+def test_a_refused_sftp_login_names_the_variables(sftp_server: RealSftp) -> None:
     source = sftp_server.place().source(sftp_key=sftp_server.folder / "stranger")
     assert "FOOTNOTE_SFTP_KEY" in (source.scan().problem or "")
 
 
 @pytest.mark.engine("sftp")
-def test_links_on_an_sftp_server_lead_nowhere(sftp_server: RealSftp, tmp_path: Path) -> None:
+def test_links_on_an_sftp_server_are_not_followed(sftp_server: RealSftp, tmp_path: Path) -> None:
     """Covers a link to a file, and one swapped in for a folder."""
     place, other = sftp_server.place(), sftp_server.place()
     other.put("secret.pdf", b"secret")
@@ -64,9 +62,7 @@ def test_links_on_an_sftp_server_lead_nowhere(sftp_server: RealSftp, tmp_path: P
 
 
 @pytest.mark.engine("sftp")
-def test_a_name_on_an_sftp_server_that_is_not_utf8_hides_no_other(
-    sftp_server: RealSftp, tmp_path: Path
-) -> None:
+def test_sftp_file_names_that_are_not_utf8_are_listed(sftp_server: RealSftp, tmp_path: Path) -> None:
     """Shows that they are escaped for display and can be copied."""
     place = sftp_server.place()
     place.put("plain.pdf", b"plain")
@@ -80,7 +76,7 @@ def test_a_name_on_an_sftp_server_that_is_not_utf8_hides_no_other(
 
 
 @pytest.mark.engine("smb")
-def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: RealSmb) -> None:
+def test_an_smb_file_can_be_replaced_while_we_read_it(smb_server: RealSmb) -> None:
     """Shows that reading opens files with shared access."""
     place = smb_server.place()
     place.put("a.pdf", b"x" * 100_000)
@@ -102,7 +98,7 @@ def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: Rea
 
 
 @pytest.mark.engine("smb")
-def test_a_share_that_an_smb_server_does_not_have_is_a_problem(smb_server: RealSmb) -> None:
+def test_a_missing_smb_share_is_a_problem(smb_server: RealSmb) -> None:
     """Shows that a mistyped share is distinguished from an empty folder."""
     place = smb_server.place()
     wrong = place.location.replace("/files/", "/fyles/")
@@ -114,7 +110,7 @@ def test_a_share_that_an_smb_server_does_not_have_is_a_problem(smb_server: RealS
 
 @pytest.mark.long
 @pytest.mark.engine("s3")
-def test_a_listing_of_many_pages_is_read_to_its_end(s3_server: RealS3) -> None:
+def test_a_paginated_s3_listing_is_read_to_its_end(s3_server: RealS3) -> None:
     """Shows that objects after the first thousand are seen, and folder markers are skipped."""
     place = s3_server.place()
     for number in range(1005):
@@ -132,7 +128,7 @@ def test_a_listing_of_many_pages_is_read_to_its_end(s3_server: RealS3) -> None:
 
 
 @pytest.mark.engine("s3")
-def test_a_bucket_wants_an_account(
+def test_a_bucket_requires_credentials(
     s3_server: RealS3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Shows that the message names the variables to set."""
@@ -154,7 +150,7 @@ def test_a_webdav_folder_that_is_a_file_is_a_problem(webdav_server: RealWebdav) 
     source.close()
 
 
-def test_a_folder_of_this_machine_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
+def test_a_local_folder_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(b"x")
     assert open_source(str(tmp_path / "a.pdf")).scan().problem is not None
 

@@ -43,7 +43,7 @@ async def in_another_process(folder: Path, tenant: str, publication: UUID, work:
     assert await process.wait() == 0
 
 
-async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) -> None:
+async def test_two_processes_write_at_once_without_loss(tmp_path: Path) -> None:
     """Shows that writers wait for each other, and that the other process's vectors are found."""
     index, tenant, ours, theirs = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
@@ -60,7 +60,7 @@ async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) ->
     await index.aclose()
 
 
-async def test_what_another_process_removes_leaves_our_matrix(tmp_path: Path) -> None:
+async def test_a_removal_by_another_process_updates_our_matrix(tmp_path: Path) -> None:
     """Shows that the vector matrix in memory is reloaded when the file has changed."""
     index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)

@@ -85,7 +85,7 @@ async def test_a_damaged_file_refuses_questions_until_it_is_restored(
     await index.aclose()
 
 
-async def test_any_flipped_bytes_are_refused_or_found_by_reading_through(tmp_path: Path) -> None:
+async def test_flipped_bytes_are_refused_or_found_by_the_full_check(tmp_path: Path) -> None:
     """Shows that a chunk is served as written or not at all, wherever bytes are flipped."""
     tenant, publication = await filled(tmp_path / "sound")
     sound = (tmp_path / "sound" / f"{tenant}.sqlite3").read_bytes()
@@ -111,7 +111,7 @@ async def test_any_flipped_bytes_are_refused_or_found_by_reading_through(tmp_pat
     await index.aclose()
 
 
-async def test_damage_while_running_stays_in_its_tenant(tmp_path: Path) -> None:
+async def test_damage_at_runtime_affects_its_tenant_only(tmp_path: Path) -> None:
     """Shows that other tenants still answer, and that damage is noticed at the next question."""
     index = EmbeddedIndex(tmp_path)
     (one, _), (other, _) = await filled(tmp_path), await filled(tmp_path)
@@ -125,7 +125,7 @@ async def test_damage_while_running_stays_in_its_tenant(tmp_path: Path) -> None:
     await index.aclose()
 
 
-async def test_a_new_file_takes_nothing_from_the_journal_of_an_old_one(tmp_path: Path) -> None:
+async def test_a_stale_journal_does_not_affect_a_new_file(tmp_path: Path) -> None:
     """Shows that the journal of a deleted file is not applied to its replacement."""
     tenant, _ = await filled(tmp_path)
     file = tmp_path / f"{tenant}.sqlite3"

@@ -13,7 +13,7 @@ from storage.index.base import Filters
 from storage.index.embedded.index import EmbeddedIndex
 
 
-async def test_what_another_process_wrote_or_removed_is_counted_at_once(tmp_path: Path) -> None:
+async def test_changes_by_another_process_are_counted_at_once(tmp_path: Path) -> None:
     """Shows that cached counts hold only for the state of the file they were taken from."""
     tenant, first, second = new_tenant(), uuid4(), uuid4()
     async with aclosing(EmbeddedIndex(tmp_path)) as one, aclosing(EmbeddedIndex(tmp_path)) as another:
@@ -29,7 +29,7 @@ async def test_what_another_process_wrote_or_removed_is_counted_at_once(tmp_path
         assert await one.document_frequencies(tenant, ["backup"]) == (0, {"backup": 0})
 
 
-async def test_a_term_counts_as_often_as_it_stands_there(tmp_path: Path) -> None:
+async def test_term_frequency_counts_every_occurrence(tmp_path: Path) -> None:
     """Shows that adjacent repetitions count, and words within words do not."""
     tenant, publication = new_tenant(), uuid4()
     texts = ["tape tape tape rest", "tape rest lamp other", "tapered lamp rest other"]

@@ -20,7 +20,7 @@ ALL = Filters()
 
 
 @pytest.mark.engine("weaviate")
-async def test_spaces_made_by_several_processes_at_once_are_all_there(weaviate: RealWeaviate) -> None:
+async def test_spaces_created_concurrently_all_exist(weaviate: RealWeaviate) -> None:
     """Shows that adding a named vector never loses a concurrently added one."""
     tenant = new_tenant()
     spaces = [f"made_at_once_{number}" for number in range(4)]

@@ -27,7 +27,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[list[RealWeaviate]]:
         yield servers
 
 
-async def test_a_channel_has_a_copy_on_each_node_and_outlives_the_loss_of_one(
+async def test_a_replicated_channel_survives_the_loss_of_a_node(
     nodes: list[RealWeaviate],
 ) -> None:
     """FOOTNOTE_WEAVIATE_REPLICAS=3: with one node killed, reads and writes still work.

@@ -57,7 +57,7 @@ def index_on(server: Server) -> WeaviateIndex:
     return WeaviateIndex(client, "it", 0.05)
 
 
-async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
+async def test_only_a_failed_ping_counts_as_an_outage() -> None:
     """Shows that a server that is too slow for one call but answers the ping was not down."""
     server = Server()
     index, tenant = index_on(server), new_tenant()
@@ -75,7 +75,7 @@ async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
     await index.aclose()
 
 
-async def test_a_failed_call_has_the_server_pinged_at_once() -> None:
+async def test_a_failed_call_pings_the_server_at_once() -> None:
     """Shows that an outage that ends before the next regular ping is noticed."""
     server = Server()
     index = index_on(server)
@@ -88,7 +88,7 @@ async def test_a_failed_call_has_the_server_pinged_at_once() -> None:
     await index.aclose()
 
 
-async def test_a_question_of_a_thousand_words_has_few_terms_counted_and_few_at_once() -> None:
+async def test_counting_terms_is_bounded_for_long_questions() -> None:
     """Shows that neither the number nor the concurrency of counts grows with the question."""
     server = Server()
     index, tenant = index_on(server), new_tenant()
@@ -103,7 +103,7 @@ async def test_a_question_of_a_thousand_words_has_few_terms_counted_and_few_at_o
     await index.aclose()
 
 
-def test_the_counts_asked_for_last_stay_when_there_are_too_many() -> None:
+def test_term_counts_are_evicted_least_recently_used_first() -> None:
     counts, tenant = TermCounts(size=3), new_tenant()
     counts.keep(tenant, 100, {"one": 1, "two": 2, "three": 3})
     assert counts.fresh(tenant, ["one"], 100) == {"one": 1}

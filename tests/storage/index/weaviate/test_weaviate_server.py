@@ -131,7 +131,7 @@ def environment_of(pid: int | None) -> str:
 
 @needs_weaviate
 @pytest.mark.asyncio(loop_scope="module")
-async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
+async def test_every_port_requires_credentials(server: WeaviateServer) -> None:
     """REST and gRPC refuse calls without the key, the cluster's data port without its password."""
     tenant, ports = new_tenant(), server.identity.ports
     async with connected(server) as index:
@@ -150,7 +150,7 @@ async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
 
 
 @needs_weaviate
-def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
+def test_ports_are_bound_to_loopback_where_possible(server: WeaviateServer) -> None:
     """REST, gossip and Raft listen on 127.0.0.1; gRPC and cluster data can only bind to all interfaces."""
     ports = server.identity.ports
     for port in (ports.rest, ports.gossip, ports.raft, ports.raft_rpc):
@@ -159,7 +159,7 @@ def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
 
 
 @needs_weaviate
-def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, home: Path) -> None:
+def test_the_state_file_is_readable_by_this_user_only(server: WeaviateServer, home: Path) -> None:
     """Key, port and pid are stored with mode 0600 in a folder with mode 0700."""
     folder = home / "weaviate"
     assert (folder / "server.json").stat().st_mode & 0o777 == 0o600
@@ -169,7 +169,7 @@ def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, home: Pat
 
 
 @needs_weaviate
-def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
+def test_the_child_inherits_no_secrets(server: WeaviateServer) -> None:
     """Shows that it does not inherit our environment."""
     environment = environment_of(server.pid)
     assert "a-secret-of-ours" not in environment
@@ -177,7 +177,7 @@ def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
 
 
 @needs_weaviate
-async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_path: Path) -> None:
+async def test_one_server_is_shared_and_survives_its_killed_owner(tmp_path: Path) -> None:
     """Shows that commands attach, and that ``kill -9`` of the owner ends the server.
 
     An attached command restarts it on the same ports, with the same key and data; stopping is final.
@@ -207,7 +207,7 @@ async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_
 
 @pytest.mark.long
 @needs_weaviate
-async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_path: Path) -> None:
+async def test_an_orphan_is_ended_and_a_dead_child_is_restarted(tmp_path: Path) -> None:
     """Shows that a server without an owner does not block the next start.
 
     The new one takes over its data, ports and key. A killed server is reported and restarted, and its
@@ -240,7 +240,7 @@ async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_
     await server.stop()
 
 
-async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
+async def test_an_unrelated_process_with_a_reused_pid_is_not_killed() -> None:
     """Shows that a pid alone, which the system may have reused, is not enough."""
     stranger = await asyncio.create_subprocess_exec("sleep", "60")
     ours = new_identity().of_process(stranger.pid)
@@ -250,14 +250,14 @@ async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
     assert await stranger.wait() == -signal.SIGTERM
 
 
-async def test_a_missing_binary_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_missing_binary_names_the_setting(tmp_path: Path) -> None:
     """Shows that no lock is left behind."""
     for _ in range(2):
         with pytest.raises(EngineStartError, match="FOOTNOTE_WEAVIATE_BINARY"):
             await WeaviateServer.start_or_attach(tmp_path, tmp_path / "nowhere")
 
 
-async def test_a_binary_that_ends_at_once_says_so_at_once(tmp_path: Path) -> None:
+async def test_a_binary_that_exits_at_once_fails_at_once(tmp_path: Path) -> None:
     """Shows that the error names its log."""
     started = time.monotonic()
     with pytest.raises(EngineStartError, match=r"ended with status 1 .* log"):

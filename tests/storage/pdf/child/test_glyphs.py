@@ -68,7 +68,7 @@ def lines(page: pymupdf.Page) -> list[str]:
 
 
 @pytest.mark.parametrize("code", [b"00AD", b"2011", b"0002", b"FEFF", b"F02D", b"FFFD"])
-def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
+def test_a_glyph_drawn_as_a_dash_is_one_whatever_its_code(code: bytes) -> None:
     """Numbers keep their hyphens, and hyphenated words are joined, whatever character the font declares."""
     page = printed(
         "Take 5-10 ml at -20 C until 2026-11-30, part SS-25-M, docu-", "mentation of 2019-", "2020.", step=13
@@ -82,7 +82,7 @@ def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
     ]
 
 
-def test_a_soft_hyphen_without_ink_is_none() -> None:
+def test_a_soft_hyphen_without_ink_is_dropped() -> None:
     """A soft hyphen printed as a blank does not split its word."""
     page = printed("Over~time pay")
     hyphen = b"1 beginbfchar <7E> <00AD> endbfchar"
@@ -90,13 +90,13 @@ def test_a_soft_hyphen_without_ink_is_none() -> None:
     assert lines(renamed(page, LETTERS, hyphen)) == ["Overtime pay"]
 
 
-def test_a_word_cut_at_a_line_end_is_whole_however_wide_the_lines_are_spaced() -> None:
+def test_hyphenated_words_are_joined_at_any_line_spacing() -> None:
     page = printed("See the docu-", "mentation of SOP-IT-", "04 before.", step=30)
     assert lines(page) == ["See the documentation of SOP-IT-04 before."]
 
 
 @pytest.mark.parametrize("below", [72, 250])
-def test_a_word_cut_in_a_cell_goes_on_below_it(below: float) -> None:
+def test_a_word_hyphenated_in_a_cell_continues_below_it(below: float) -> None:
     """Below the start of its cell, or of the row if wide spaces in a narrow column look like cells."""
     page = empty_page()
     for x, text in ((72, "Lyme disease"), (250, "Tick check in suspected re-")):
@@ -106,7 +106,7 @@ def test_a_word_cut_in_a_cell_goes_on_below_it(below: float) -> None:
     assert lines(page) == ["Lyme disease  Tick check in suspected regions, insect  repellent"]
 
 
-def test_a_word_cut_in_the_right_column_does_not_go_on_in_the_left_one() -> None:
+def test_a_hyphenated_word_does_not_continue_in_another_column() -> None:
     page = empty_page()
     for y, left, right in ((72, "Walk in the", "Check for suspected re-"), (86, "open.", "gions.")):
         page.insert_text((72, y), left)
@@ -115,7 +115,7 @@ def test_a_word_cut_in_the_right_column_does_not_go_on_in_the_left_one() -> None
 
 
 @pytest.mark.parametrize("up", [4, 5])
-def test_raised_and_lowered_digits_stay_what_they_are(up: float) -> None:
+def test_superscript_and_subscript_digits_are_preserved(up: float) -> None:
     """Footnote marks, exponents and indices are not joined to the number before them."""
     fee = ("The fee is 500", 0, 11), ("2", up, 7), (" EUR after 14", 0, 11), ("1", up, 6), (" days", 0, 11)
     amount = (" for 10", 0, 11), ("-", up, 7), ("5", up, 7.5), (" m", 0, 11), ("3", up, 7)
@@ -123,7 +123,7 @@ def test_raised_and_lowered_digits_stay_what_they_are(up: float) -> None:
     assert lines(page) == ["The fee is 500² EUR after 14¹ days for 10⁻⁵ m³ of H₂O."]
 
 
-def test_a_digit_beside_a_large_initial_is_not_raised() -> None:
+def test_a_digit_after_a_drop_cap_is_no_superscript() -> None:
     page = put(empty_page(), 100, ("T", 0, 36), ("12 items", 18, 11))
     assert "12 items" in read(page).text
 
@@ -135,7 +135,7 @@ def test_superscripts_and_fractions_are_kept_as_printed() -> None:
     assert lines(page) == ["2½ hours, 10⁵ cells, 320¹ EUR, 20 m²"]
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_struck_out_text_is_omitted_and_counted() -> None:
     """Struck by a line, thin rectangle or annotation, even in part of a word; table rules strike nothing."""
     page = printed(
         "at least eight fourteen", "the fine is 4050 EUR", "old sentence", "noted words", "A 10", step=12
@@ -153,7 +153,7 @@ def test_what_is_struck_out_is_left_out_and_counted() -> None:
     assert text.struck == 5
 
 
-def test_drawings_of_a_plan_are_not_looked_at() -> None:
+def test_pages_with_too_many_drawings_are_read_without_them() -> None:
     """A path takes a kilobyte of memory: above the limit, drawings and strikethroughs are ignored."""
     page = printed("at least eight fourteen")
     x0, y0, x1, y1 = page.search_for("eight")[0]
@@ -163,7 +163,7 @@ def test_drawings_of_a_plan_are_not_looked_at() -> None:
     assert lines(page) == ["at least eight fourteen"]
 
 
-def test_struck_words_are_found_in_text_that_runs_upwards() -> None:
+def test_struck_words_are_found_in_upward_text() -> None:
     page = empty_page()
     page.insert_text((172, 300), "sideways gone kept", fontsize=11, rotate=90)
     x0, y0, x1, y1 = page.search_for("gone")[0]
@@ -186,13 +186,13 @@ def note_black(page: pymupdf.Page, box: pymupdf.Rect) -> None:
 
 
 @pytest.mark.parametrize("cover", [black_out, paint_white, note_black])
-def test_what_lies_under_a_bar_is_not_read(cover: Callable[[pymupdf.Page, pymupdf.Rect], None]) -> None:
+def test_text_under_a_redaction_bar_is_not_read(cover: Callable[[pymupdf.Page, pymupdf.Rect], None]) -> None:
     page = printed("Born 1980, salary 84,000 EUR", "Visible")
     cover(page, page.search_for("84,000")[0])
     assert lines(page) == ["Born 1980, salary EUR", "Visible"]
 
 
-def test_text_on_a_coloured_ground_and_under_a_marker_is_read() -> None:
+def test_text_on_coloured_ground_and_highlighted_text_is_read() -> None:
     page = printed("Highlighted later")
     page.draw_rect((70, 60, 170, 78), fill=(1, 1, 0), fill_opacity=0.4, color=None)
     for y, color in ((100, (0, 0, 0)), (140, (1, 1, 1))):
@@ -210,7 +210,7 @@ def fill_in(page: pymupdf.Page, fields: Sequence[tuple[object, tuple[float, floa
         page.add_widget(field)
 
 
-def test_values_of_a_form_stand_beside_their_labels() -> None:
+def test_form_values_are_read_next_to_their_labels() -> None:
     """After or below their labels; a ticked box precedes its label, as a tick and not as a 4."""
     page = printed("Policy number:", "Telephone:", "First name            Last name", "", "I agree")
     fill_in(page, [
@@ -237,7 +237,7 @@ def test_values_of_a_form_stand_beside_their_labels() -> None:
         ((("Price", 0, 30), (" net 30", 9, 18)), "Price net 30", "Price net 30"),
     ],
 )
-def test_digits_that_stand_above_a_scanned_line_are_raised(
+def test_digits_above_a_scanned_line_become_superscripts(
     parts: Sequence[tuple[str, float, float]], read_as: str, meant: str
 ) -> None:
     """OCR models read them as digits of the preceding number; smaller words are no superscripts."""
@@ -251,7 +251,7 @@ def test_digits_that_stand_above_a_scanned_line_are_raised(
     assert " ".join(with_raised_digits(read_as.split(), list(pairwise(sides)), ink)) == meant
 
 
-def test_a_value_that_lies_across_its_line_is_not_struck_out() -> None:
+def test_a_form_value_across_a_line_is_not_struck_out() -> None:
     page = printed("Name:")
     page.add_freetext_annot((115, 60, 210, 80), "Ada Lovelace")
     (value,) = page.search_for("Ada Lovelace")
@@ -259,13 +259,13 @@ def test_a_value_that_lies_across_its_line_is_not_struck_out() -> None:
     assert lines(page) == ["Name:  Ada Lovelace"]
 
 
-def test_words_in_pieces_around_ligatures_are_whole() -> None:
+def test_words_split_around_ligatures_are_joined() -> None:
     pieces = "The con fi guration fi le of the sta ff and the o ffi ce is certi fi ed".split()
     page = put(empty_page(), 72, *((piece, 0, 11) for piece in pieces), gap=3)
     assert lines(page) == ["The configuration file of the staff and the office is certified"]
 
 
-def test_words_set_letter_by_letter_are_whole_and_choices_are_not() -> None:
+def test_letter_spaced_words_are_joined_and_choices_are_not() -> None:
     page = empty_page()
     for number, text in enumerate(("DELIVERY TERMS", "in nine days.", "ABCDEF", "MTWTFSS")):
         put(page, 80 + 40 * number, *((letter, 0, 11) for letter in text), gap=5)
@@ -273,14 +273,14 @@ def test_words_set_letter_by_letter_are_whole_and_choices_are_not() -> None:
     assert lines(page) == ["DELIVERY TERMS", "in nine days.", "A B C D E F", "M T W T F S S", "PAYMENT TERMS"]
 
 
-def test_lam_stands_before_alef() -> None:
+def test_lam_precedes_alef() -> None:
     """The letters of an Arabic ligature keep their order when text is reversed from right to left."""
     page = printed("waL")  # drawn from left to right; L is the ligature
     names = b"3 beginbfchar <77> <0648> <61> <0627> <4C> <06440623> endbfchar"
     assert lines(renamed(page, names)) == ["\u0644\u0623\u0627\u0648"]
 
 
-def test_upright_japanese_is_read_by_columns() -> None:
+def test_vertical_japanese_is_read_by_columns() -> None:
     page = empty_page()
     for column, text in enumerate(("本規則は従業員に", "適用する。休暇は")):
         for number, char in enumerate(text):
@@ -288,7 +288,7 @@ def test_upright_japanese_is_read_by_columns() -> None:
     assert lines(page) == ["本規則は従業員に", "適用する。休暇は"]
 
 
-def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
+def test_single_character_columns_of_a_table_stay_rows() -> None:
     page = empty_page()
     for row in range(5):
         for column, sign in enumerate("是否有"):
@@ -297,7 +297,7 @@ def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
 
 
 @pytest.mark.parametrize("code", ["−", "℃", "\u2126", "⇒", "\uf0b7", "क", "ệ", "한", "ジ"])
-def test_a_printed_gap_is_a_space_whatever_stands_before_it(code: str) -> None:
+def test_a_printed_gap_is_a_space_after_any_character(code: str) -> None:
     """MuPDF detects none after symbols and many scripts, so that a list's dash became a minus sign."""
     page = empty_page()
     put(page, 72, ("~", 0, 11), ("12 apart", 0, 11), gap=3)
@@ -308,12 +308,12 @@ def test_a_printed_gap_is_a_space_whatever_stands_before_it(code: str) -> None:
 
 
 @pytest.mark.parametrize(("gap", "meant"), [(3.5, "CHAPTER 4"), (0.5, "CHAPTER4")])
-def test_a_gap_is_measured_by_the_smaller_print(gap: float, meant: str) -> None:
+def test_a_gap_is_measured_by_the_smaller_font(gap: float, meant: str) -> None:
     page = put(empty_page(), 72, ("CHAPTER", 0, 14), ("4", 0, 25), gap=gap)
     assert lines(page) == [meant]
 
 
-def test_a_point_without_width_parts_no_number() -> None:
+def test_a_point_without_width_splits_no_number() -> None:
     """MuPDF takes a point for a gap if the font gives it no width."""
     page = printed("Sum")
     for y, gap in ((90, 0.0), (108, 5.0)):
@@ -333,7 +333,7 @@ def test_a_slash_through_a_sign_negates_it(text: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["=/", "/="])
-def test_an_equals_sign_that_a_slash_is_printed_over_is_unequal(order: str) -> None:
+def test_an_equals_sign_with_an_overprinted_slash_is_unequal(order: str) -> None:
     page = printed("x /= 5")
     for char in order:
         page.insert_text((74 if char == "/" else 72, 90), char, fontsize=11)
@@ -341,7 +341,7 @@ def test_an_equals_sign_that_a_slash_is_printed_over_is_unequal(order: str) -> N
     assert lines(page) == ["x /= 5", "≠ 0"]
 
 
-def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() -> None:
+def test_an_accent_combines_with_the_letter_below_it() -> None:
     """TeX writes it before its letter and prints it over it; elsewhere it is a minute or a foot sign."""
     page = printed("Depth 5´, Algal¯DNA¯v03")
     for number, (accent, letter) in enumerate(("¨o", "´e", "`a")):
@@ -351,7 +351,7 @@ def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() 
     assert lines(page) == ["Depth 5´, Algal¯DNA¯v03", "Schögl", "Schégl", "Schàgl"]
 
 
-def test_small_pale_digits_under_a_veil_are_read() -> None:
+def test_small_pale_digits_under_a_translucent_bar_are_read() -> None:
     """A low-resolution rendering does not show them; a translucent bar redacts nothing."""
     page = empty_page()
     x = 72.0

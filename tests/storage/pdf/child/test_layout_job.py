@@ -36,7 +36,7 @@ def save_table(path: Path, rotate: int, page_rotation: int) -> None:
 
 
 @pytest.mark.parametrize(("rotate", "page_rotation", "turn"), [(90, 0, 1), (270, 0, 3), (90, 90, 0)])
-async def test_a_table_on_its_side_is_read_upright(
+async def test_a_rotated_table_is_read_upright(
     tmp_path: Path, rotate: int, page_rotation: int, turn: int
 ) -> None:
     """Rows are in order, and word boxes are those of the page as displayed."""

@@ -132,12 +132,12 @@ def corners(numbers: list[int]) -> Quad:
 @pytest.mark.parametrize(
     "name", [SCANS[0], *(pytest.param(one, marks=pytest.mark.long) for one in SCANS[1:])]
 )
-def test_a_scan_is_read_however_it_lies(seen: Seen, truth: dict[str, list[Word]], name: str) -> None:
+def test_a_scan_is_read_in_any_orientation(seen: Seen, truth: dict[str, list[Word]], name: str) -> None:
     """Straight, skewed, rotated, upside down and in columns: every word is in its place."""
     assert faults(seen.pages[name], truth[name]) == []
 
 
-def test_what_was_seen_is_put_in_order_however_it_lies(truth: dict[str, list[Word]]) -> None:
+def test_recorded_lines_are_put_in_reading_order(truth: dict[str, list[Word]]) -> None:
     assert {name: found for name in SCANS if (found := faults(recorded(name), truth[name]))} == {}
 
 
@@ -167,7 +167,7 @@ def faults(page: OcrPage, truth: list[Word]) -> list[str]:
 
 
 @pytest.mark.long
-def test_what_was_recorded_is_what_is_seen(scans: Path, tmp_path: Path) -> None:
+def test_the_recorded_lines_are_up_to_date(scans: Path, tmp_path: Path) -> None:
     """``record_scans.py`` gives the same lines; one in a hundred may differ between processors."""
     place = tmp_path / "scans.json"
     subprocess.run(
@@ -195,7 +195,7 @@ def area(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
-def test_lines_hold_their_words_and_headings_are_larger() -> None:
+def test_ocr_lines_contain_their_words_and_headings_are_larger() -> None:
     """A page read by OCR is built like any other: words in their lines, cells of a row in one line."""
     page = recorded("straight")
     for word in page.words:
@@ -215,7 +215,7 @@ def test_a_blank_page_has_no_words(seen: Seen) -> None:
     assert (seen.pages["blank"].text, seen.pages["blank"].score) == ("", 0)
 
 
-def test_the_program_has_one_thread_no_network_and_no_files(seen: Seen) -> None:
+def test_ocr_children_have_one_thread_no_network_and_no_files(seen: Seen) -> None:
     """The models run at the lowest priority in children that may start nothing."""
     assert seen.status["Threads"] == "1"
     assert not seen.has_network
@@ -230,14 +230,14 @@ def test_a_page_and_a_bomb_stay_within_a_gigabyte(seen: Seen) -> None:
 
 
 @pytest.mark.long
-async def test_neither_a_page_of_five_metres_nor_a_picture_of_a_gigabyte_counts(scans: Path) -> None:
+async def test_huge_pages_and_images_are_rendered_small(scans: Path) -> None:
     """Read as empty, within the default memory limit."""
     process = LastingPdf(StorageSettings(ocr_seconds=600))
     page = protocol.ocr_page(await process.fetch_ocr(scans / "huge.pdf", 1))
     assert page.text == ""
 
 
-async def test_a_page_that_does_not_exist_and_a_file_that_is_none(scans: Path) -> None:
+async def test_a_missing_page_and_a_file_that_is_no_pdf_are_refused(scans: Path) -> None:
     process = LastingPdf(StorageSettings())
     with pytest.raises(NoPages, match="2 pages and no page 3"):
         await process.fetch_ocr(scans / "blank.pdf", 3)
@@ -249,7 +249,7 @@ async def read(path: Path) -> ReadPdf:
     return await LastingPdf(StorageSettings()).read(path)
 
 
-async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_not(scans: Path) -> None:
+async def test_ocr_is_used_for_scanned_and_garbled_pages_only(scans: Path) -> None:
     """Covers stamped pages; an empty page and intact text need no OCR."""
     needs = {
         name: pages_for_ocr(await read(scans / f"{name}.pdf")) for name in ("straight", "stamped", "garbled")
@@ -259,7 +259,7 @@ async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_
 
 
 @pytest.mark.parametrize("name", ["side", pytest.param("straight", marks=pytest.mark.long)])
-async def test_a_part_of_a_page_is_read_alone_and_keeps_its_place(scans: Path, name: str) -> None:
+async def test_a_part_of_a_page_keeps_its_place(scans: Path, name: str) -> None:
     """Upright or rotated: the words of the upper half, at their position on the page, and no others."""
     process, clip = LastingPdf(StorageSettings(ocr_seconds=60)), Box(0, 0, 1, 0.5)
     part = protocol.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))

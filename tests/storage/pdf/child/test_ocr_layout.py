@@ -76,7 +76,7 @@ FAULTS, CURES = FAULTS[:3] * 2 + FAULTS[3:], CURES[:3] * 2 + CURES[3:]
 
 
 @pytest.mark.parametrize("degrees", [0, -5, 30, 90, 180])
-def test_columns_between_full_width_parts_are_read_one_after_the_other(degrees: float) -> None:
+def test_columns_between_full_width_lines_are_read_in_order(degrees: float) -> None:
     """Shows that columns are searched between full-width lines, at any page rotation."""
     printed = [
         *column(100, 100, WIDE),
@@ -95,7 +95,7 @@ def test_the_long_cells_of_a_table_stay_in_their_rows() -> None:
     assert text_of(*seen(printed)) == "\n".join(rows)
 
 
-def test_lines_that_are_not_level_are_columns_whatever_they_say() -> None:
+def test_lines_that_are_not_level_are_columns() -> None:
     """Shows that lists next to each other which form no rows are read one after the other."""
     printed = [*column(100, 250, FAULTS), *column(420, 260, CURES, step=21)]
     assert text_of(*seen(printed)) == "\n".join(FAULTS) + "\n\n" + "\n".join(CURES)
@@ -117,14 +117,14 @@ TABLE = [
 @pytest.mark.parametrize(
     ("x", "degrees", "height"), [(950, 90, 40), (30, -90, 40), (500, -40, 60)], ids=["down", "up", "stamp"]
 )
-def test_print_along_an_edge_or_a_stamp_moves_no_row(x: float, degrees: float, height: float) -> None:
+def test_text_along_an_edge_or_a_stamp_does_not_affect_rows(x: float, degrees: float, height: float) -> None:
     """Shows that large text at another angle neither tilts the page nor gets into a row."""
     edge = quad(x, 500, 700, height, degrees)
     rows = "\n".join("  ".join(row) for row in PARTS)
     assert text_of(SeenLine((("REGISTER", edge),), edge, 0.99), *seen(TABLE)) == f"{rows}\n\nREGISTER"
 
 
-def test_a_table_on_its_side_is_read_in_its_own_rows() -> None:
+def test_a_rotated_table_is_read_in_rows() -> None:
     """Shows that text in another direction is ordered separately."""
     upright = column(100, 600, WIDE)
     rows = "\n".join("  ".join(row) for row in PARTS)
@@ -141,7 +141,7 @@ def page_with(box: pymupdf.Rect, pixels: int) -> pymupdf.Document:
 
 
 @pytest.mark.parametrize("turn", [0, 90])
-def test_a_picture_is_drawn_at_its_own_resolution_and_without_the_paper_around_it(turn: int) -> None:
+def test_an_image_is_rendered_cropped_at_its_own_resolution(turn: int) -> None:
     """Shows that a receipt on a large sheet is rendered as it was scanned."""
     document = page_with(pymupdf.Rect(400, 100, 500, 200), 1000)
     document[0].set_rotation(turn)
@@ -153,7 +153,7 @@ def test_a_picture_is_drawn_at_its_own_resolution_and_without_the_paper_around_i
     assert part[:2] == pytest.approx((left / 600 * SCALE, top / 600 * SCALE), abs=SCALE / 200)
 
 
-def test_no_picture_is_drawn_coarser_or_much_larger_than_models_need() -> None:
+def test_the_resolution_for_ocr_is_bounded() -> None:
     """Low-resolution images are rendered at the minimum, large ones within a limit of pixels."""
     whole = pymupdf.Rect(0, 0, 600, 600)
     assert draw(page_with(whole, 100), 1, WHOLE)[1] == MIN_DPI

@@ -106,7 +106,7 @@ def read(raw: dict[str, Any], *, has_words: bool = True) -> PageText:
 
 
 @given(PAGES)
-def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
+def test_every_word_is_at_its_offsets(raw: dict[str, Any]) -> None:
     """Words are in order, without white space, cover the whole text and have boxes on the page."""
     page = read(raw)
     position = 0
@@ -123,7 +123,7 @@ def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
 
 
 @given(PAGES)
-def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
+def test_text_has_no_characters_that_break_storage_or_display(raw: dict[str, Any]) -> None:
     """No NUL, lone surrogate or direction override: every text can be encoded."""
     text = read(raw).text
     text.encode()
@@ -131,7 +131,7 @@ def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
 
 
 @given(PAGES)
-def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
+def test_hidden_text_is_always_omitted(raw: dict[str, Any]) -> None:
     """Tiny, transparent and white-on-white text yields no words."""
     for block in raw["blocks"]:
         for line in block["lines"]:
@@ -141,7 +141,7 @@ def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
 
 
 @given(PAGES)
-def test_words_and_characters_say_the_same(raw: dict[str, Any]) -> None:
+def test_words_and_characters_give_the_same_page(raw: dict[str, Any]) -> None:
     """Reading by words gives the same text, boxes and lines as reading by characters."""
     by_words, by_characters = read(raw), read(raw, has_words=False)
     assert by_words.text == by_characters.text

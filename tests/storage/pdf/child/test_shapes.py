@@ -53,7 +53,7 @@ def test_a_bar_may_be_a_polygon() -> None:
     assert count_shapes(bars, FIGURE).bars == 3
 
 
-def test_a_line_goes_on_from_one_side_to_the_other() -> None:
+def test_a_chart_line_runs_from_one_side_to_the_other() -> None:
     """In one path or one path per segment; an axis, a frame, a circle and a short arrow are no lines."""
     points = [(10.0 + 40 * at, 100.0 + 30 * (at % 2)) for at in range(7)]
     steps = [stroked(*pair) for pair in pairwise(points)]
@@ -71,7 +71,7 @@ def test_slices_meet_in_one_point() -> None:
     assert count_shapes(pie[:1], FIGURE).slices == 1
 
 
-def test_what_stands_beside_a_figure_does_not_count() -> None:
+def test_shapes_outside_the_figure_do_not_count() -> None:
     """Another chart of the same page is another figure."""
     bars = [filled(310 + 30 * at, 180 - 20 * (at + 1), 330 + 30 * at, 180) for at in range(4)]
     assert count_shapes(bars, FIGURE) == NO_SHAPES
