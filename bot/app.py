@@ -78,7 +78,6 @@ class Service:
     """A running ``footnote serve``."""
 
     stores: Stores
-    # Startup banner, line by line.
     greeting: tuple[str, str, str]
 
 

@@ -574,11 +574,7 @@ def build_ingestion(
 
 
 def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
-    """Return the endpoint of the model that describes figures, None if unset.
-
-    Raises:
-        SettingsError: the endpoint is set without a model.
-    """
+    """Return the endpoint that describes figures, None if unset; ``SettingsError`` if it lacks a model."""
     if settings.vision_url is None:
         return None
     if settings.vision_model is None:

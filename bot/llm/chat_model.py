@@ -81,7 +81,7 @@ async def in_time(seconds: float) -> AsyncIterator[None]:
 
 
 class ChatModel:
-    """One model at one endpoint; learns which request features it supports."""
+    """Model at an endpoint; learns which request features it supports."""
 
     def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
         self._client = client

@@ -49,7 +49,7 @@ def is_token(text: str) -> bool:
 
 
 class LinkKey(NamedTuple):
-    """One signing key; its id (0-255) is part of every token that it signed."""
+    """Signing key; its id (0-255) is part of every token that it signed."""
 
     id: int
     secret: bytes

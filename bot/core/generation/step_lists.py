@@ -25,7 +25,7 @@ _STEP = re.compile(r"^[ \t]*\(?(?:step[ \t]+)?(\d{1,2}(?:\.\d{1,2})*)[.):]?[ \t]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One numbered paragraph: ``7.2 Press Start.``"""
+    """Numbered paragraph: ``7.2 Press Start.``"""
 
     number: tuple[int, ...]
     item: Evidence

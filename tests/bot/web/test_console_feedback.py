@@ -70,7 +70,7 @@ async def test_only_our_own_page_gives_feedback_on_local_answers(
     ):
         response = await client.post(path, json=body, headers=headers)
         assert response.status == status
-    assert "no longer kept" in await response.text()
+    assert "on record any more" in await response.text()
     bad = await client.post("/console/feedback", json=said | {"verdict": "best"}, headers=OWN)
     assert bad.status == 400
     assert await FeedbackStore(house.database).all() == []

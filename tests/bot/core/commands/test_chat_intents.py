@@ -1,4 +1,4 @@
-"""What people say to the bot is told from what they ask of the documents, in every language of replies."""
+"""Small talk, help and commands, told apart from questions to the documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ QUESTION = "question"
         for text in texts
     ],
 )
-def test_messages_to_the_bot_are_distinguished_from_questions(language: Language, intent: str, text: str) -> None:
+def test_messages_to_the_bot_are_distinguished_from_questions(
+    language: Language, intent: str, text: str
+) -> None:
     """Shows each message's intent and language; a possible question is at most an uncertain command."""
     command = recognize(text, language_of(text) or language)
     if intent == QUESTION:
@@ -58,7 +60,7 @@ def test_the_commands_that_help_names_are_recognised(language: Language) -> None
 
 
 def test_no_question_of_the_evaluation_is_a_command() -> None:
-    """Shows it with every labelled question, and that the short ones ask why, or for sources, at most."""
+    """No labelled or short question in any language is mistaken for a command."""
     lines = [line for file in LABELLED.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
     asked = [json.loads(line)["question"] for line in lines]
     assert len(asked) > 500
@@ -67,8 +69,7 @@ def test_no_question_of_the_evaluation_is_a_command() -> None:
         text for texts in short.values() for text in texts if text.strip(" ?").casefold() not in {"", "ok"}
     ]
     commands = {text: recognize(text, language_of(text) or Language.ENGLISH) for text in asked}
-    assert {one.intent for one in commands.values() if one} == {ChatIntent.WHY, ChatIntent.SOURCES}
-    assert [text for text, one in commands.items() if one and len(text.split()) > 4] == []
+    assert [text for text, one in commands.items() if one] == []
 
 
 @for_each(
