@@ -62,7 +62,7 @@ from storage.index.embedded.index import EmbeddedIndex
 from storage.index.embedded.tenant_check import TenantCheck
 from storage.models import Platform
 from storage.queues.local_copies import TICK_SECONDS, LocalCopies
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process, verify_blob_store
 from storage.task_group import cancel_and_wait
 
 # Time that questions and messages in progress get at shutdown.
@@ -92,12 +92,12 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
         phrases = asyncio.create_task(asyncio.to_thread(load_phrases))
         stores = await stack.enter_async_context(open_home(settings))
-        await open_store(stores, patiently=True)
+        await verify_blob_store(stores, wait_until_ready=True)
         pdf = await stack.enter_async_context(
             open_pdf_process(stores, readers=settings.ingestion.read_workers)
         )
         embedder = await stack.enter_async_context(open_embedder(settings.storage, embedding_key(settings)))
-        index = await stack.enter_async_context(open_index(stores, patiently=True))
+        index = await stack.enter_async_context(open_index(stores, wait_until_ready=True))
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
         links = await open_links(settings, stores.database)
@@ -170,7 +170,7 @@ async def _start_reading(
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         return
     copies = LocalCopies(stores.database, stores.blobs, stores.files)
-    await stack.enter_async_context(repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
+    await stack.enter_async_context(repeating(copies.evict_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:

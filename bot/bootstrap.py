@@ -76,18 +76,18 @@ from storage.chat.notification_events import Outages, record_digests
 from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
-from storage.embeddings.cosine_scale import CosineScale
+from storage.embeddings.cosine_scale import CosineCalibration
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.installations.slack_installations import SlackInstallations
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
+from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
 from storage.sql.changes import PollGate
-from storage.sql.leases import own_name
+from storage.sql.leases import process_name
 from storage.sql.tables import InboxRow, NoticeRow, OutboxRow
 from storage.stores import (
     Stores,
@@ -95,8 +95,8 @@ from storage.stores import (
     open_embedder,
     open_index,
     open_pdf_process,
-    open_store,
     open_stores,
+    verify_blob_store,
 )
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
@@ -199,7 +199,7 @@ def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuer
 
 
 async def _open_reranker(
-    settings: BotSettings, readings: RepairingReadings, stack: AsyncExitStack
+    settings: BotSettings, readings: SelfHealingReadings, stack: AsyncExitStack
 ) -> Reranker:
     reranker: CrossEncoder | ApiReranker | LlmReranker
     if settings.reranker == "folder":
@@ -284,7 +284,7 @@ async def build_answering(
     query_embedder = QueryEmbedder(embedder, kept.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
     citations = CitationService(stores.citations, links, stores.catalog)
-    scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)
+    scale = CosineCalibration(None if kept.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
         models = open_models(bot, stack)
         retriever = open_retriever(bot, stores, search, query_embedder, sentences)
@@ -300,7 +300,7 @@ async def build_answering(
             readings=stores.readings,
             catalog=stores.catalog,
             folders=ChannelFolders(stores.folders, settings.inbox),
-            notes=SearchNotes(None if models else stores.records, stops_at=Rung(settings.ingestion.stop_at)),
+            notes=SearchNotes(None if models else stores.records, last_rung=Rung(settings.ingestion.stop_at)),
             citations=citations,
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
@@ -387,7 +387,7 @@ def build_conversation(
         limits=QuestionLimits(*limits),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
-        may_have_work=PollGate(stores.database.changes, InboxRow).opens,
+        may_have_work=PollGate(stores.database.changes, InboxRow).should_poll,
     )
 
 
@@ -522,7 +522,7 @@ async def build_notifier(
         else announcers,
         digest=digest,
         uploads=Uploads(stores.database),
-        may_have_work=PollGate(stores.database.changes, NoticeRow).opens,
+        may_have_work=PollGate(stores.database.changes, NoticeRow).should_poll,
     )
 
 
@@ -530,7 +530,7 @@ async def build_outage_watch(settings: Settings, stores: Stores, readiness: Read
     """Return the watch that notifies the admin channel, if set, of lasting outages; nothing runs yet."""
     admin = settings.bot.admin_channel
     channel = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
-    keep = Outages(stores.database, channel.id, own_name()).keep if channel else None
+    keep = Outages(stores.database, channel.id, process_name()).report if channel else None
     return OutageWatch(readiness, keep)
 
 
@@ -544,7 +544,7 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
         citations=stores.citations,
         locator=PassageLocator(stores.readings),
         links=links,
-        may_have_work=PollGate(stores.database.changes, OutboxRow).opens,
+        may_have_work=PollGate(stores.database.changes, OutboxRow).should_poll,
     )
 
 
@@ -593,5 +593,5 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Inge
         open_index(stores) as index,
         open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
-        await open_store(stores)
+        await verify_blob_store(stores)
         yield stores, build_ingestion(settings, stores, embedder, index, pdf)

@@ -53,9 +53,9 @@ from storage.queues.planner import GapFinder, Generations, set_current_generatio
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
-from storage.sql.changes import FOREIGN_SECONDS, PollGate
+from storage.sql.changes import POLL_SECONDS, PollGate
 from storage.sql.database import Database
-from storage.sql.leases import MAX_PAUSE_SECONDS, Leases, own_name
+from storage.sql.leases import MAX_BACKOFF_SECONDS, Leases, process_name
 from storage.sql.tables import PublicationRow, ReadingRow
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
@@ -132,7 +132,7 @@ class Ingestion:
         compute_pool: ComputePool | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: Callable[..., Worker[Any]] = Worker,
-        max_pause_seconds: float = MAX_PAUSE_SECONDS,
+        max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
     ) -> None:
         """Wire the parts together; nothing runs before ``start`` or ``ingest``.
 
@@ -146,13 +146,13 @@ class Ingestion:
             vision: describes figures; None: figures get no description.
             compute_pool: side processes, closed with this object; default: a new pool.
             make_schedule, make_worker: factories; tests replace them to run steps one by one.
-            max_pause_seconds: longest backoff before a failed step is retried.
+            max_backoff_seconds: longest backoff before a failed step is retried.
         """
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
         self._leases = leases = Leases(
-            database, own_name(), settings.lease_seconds, max_pause_seconds=max_pause_seconds
+            database, process_name(), settings.lease_seconds, max_backoff_seconds=max_backoff_seconds
         )
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
@@ -367,11 +367,11 @@ class Ingestion:
             self._database.changes,
             ReadingRow,
             PublicationRow,
-            seconds=min(FOREIGN_SECONDS, self._leases.seconds),
+            seconds=min(POLL_SECONDS, self._leases.seconds),
         )
 
         async def wake() -> None:
-            if gate.opens():
+            if gate.should_poll():
                 worker.wake()
 
         worker.start()
@@ -415,7 +415,9 @@ class Ingestion:
 
     async def _erase_left(self) -> None:
         """Erase the channels that the bot left more than ``left_days`` ago."""
-        await self._eraser.erase_left(self._channels, utc_now() - timedelta(days=self._settings.left_days))
+        await self._eraser.erase_left_channels(
+            self._channels, utc_now() - timedelta(days=self._settings.left_days)
+        )
 
     async def purge(self) -> None:
         """Purge deleted contents past their grace period, old readings, stray copies and unused vectors."""
@@ -424,5 +426,5 @@ class Ingestion:
         for reading in dropped:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
-        await self._copies.drop_unknown()
+        await self._copies.evict_unknown()
         await self._vectors.prune()

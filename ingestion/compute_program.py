@@ -24,9 +24,9 @@ from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
 from ingestion.layout.reading_order import arrange
 from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.files.reading_files import ReadingFiles
-from storage.models import KEY, Box, Figure, kept_of
+from storage.models import METADATA_KEY, Box, Figure, dump_metadata
 from storage.pdf import protocol, sandbox
-from storage.pdf.models import Layout, OcrPage, ReadPdf
+from storage.pdf.models import Layout, OcrPage, PdfText
 from storage.pdf.protocol import READY
 from storage.text.analyzer import index_terms
 from storage.text.token_counts import PieceCounter, count_tokens
@@ -69,7 +69,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
         "chunks": len(document.chunks),
         "figures": len(figures),
         "details": {
-            KEY: kept_of(read_metadata(pdf).values()),
+            METADATA_KEY: dump_metadata(read_metadata(pdf).values()),
             "struck_words": pdf.struck_words,
             "is_repaired": pdf.is_repaired,
             "is_locked": pdf.is_locked,
@@ -82,14 +82,14 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     }
 
 
-def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
+def _read(job: dict[str, Any], data: bytes) -> tuple[PdfText, Layout, list[OcrPage]]:
     """Return the PDF including OCR pages, its layout, and the OCR of its figures."""
     ocr_start = len(data) - job["ocr"]
     text_end = ocr_start - job["layout"]
-    read = [protocol.ocr_page(line) for line in data[ocr_start:].splitlines()]
-    pdf = with_ocr(protocol.reading(data[:text_end]), (one for one in read if one.clip is None))
+    read = [protocol.parse_ocr_page(line) for line in data[ocr_start:].splitlines()]
+    pdf = with_ocr(protocol.parse_reading(data[:text_end]), (one for one in read if one.clip is None))
     crops = [one for one in read if one.clip is not None]
-    return pdf, protocol.layout(data[text_end:ocr_start]), crops
+    return pdf, protocol.parse_layout(data[text_end:ocr_start]), crops
 
 
 def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     Raises:
         DocumentError: the file is at fault.
     """
-    pdf = protocol.reading(data)
+    pdf = protocol.parse_reading(data)
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(pdf, limit=job["limit"], pieces=pieces, window=job["window"])
     if not document.chunks:
@@ -147,7 +147,7 @@ def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
     return crops_for_ocr(arrange(pdf, layout))
 
 
-def _why_silent(pdf: ReadPdf, pictures: str) -> str:
+def _why_silent(pdf: PdfText, pictures: str) -> str:
     """Return a message that says why a PDF has no text, and what to do."""
     if pdf.is_repaired:
         return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."

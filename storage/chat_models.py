@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from storage.models import Platform, Shown, TenantName
+from storage.models import CitedPlace, Platform, TenantName
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ class PostedAnswer:
 
 
 # Address key: the file sent with the question or instead of one, in the platform's own terms.
-UPLOAD = "upload"
+UPLOAD_KEY = "upload"
 # Address key of an upload to a library: id of the direct chat that gets the receipt.
-CHAT = "chat"
+CHAT_KEY = "chat"
 # Message key: the message is being streamed and does not name its question until complete.
-STREAM = "is_stream"
+STREAM_KEY = "is_stream"
 # Address keys that hold personal data: a question's or button's text, its file, and the asker.
-WORDS = {"asked", "asker", "user", UPLOAD}
+PERSONAL_KEYS = {"asked", "asker", "user", UPLOAD_KEY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +138,23 @@ class NewUpload:
 
 
 # Caps an installation: anybody may install the app, create any number of channels and fill each.
-FULL_CHANNELS = 20
+CHANNELS_PER_INSTALLATION_QUOTA = 20
 
 
 @dataclass(frozen=True, slots=True)
 class UploadQuota:
-    """Upload limits of one channel; an installation gets ``FULL_CHANNELS`` times as much."""
+    """Upload limits of one channel; times CHANNELS_PER_INSTALLATION_QUOTA per installation."""
 
     files: int
     # Bytes.
     size: int
 
     @property
-    def of_installation(self) -> UploadQuota:
+    def per_installation(self) -> UploadQuota:
         """Limits of all channels of one Slack workspace, organisation or Teams tenant together."""
-        return UploadQuota(self.files * FULL_CHANNELS, self.size * FULL_CHANNELS)
+        return UploadQuota(
+            self.files * CHANNELS_PER_INSTALLATION_QUOTA, self.size * CHANNELS_PER_INSTALLATION_QUOTA
+        )
 
 
 class UploadRefusal(StrEnum):
@@ -171,7 +173,7 @@ class Subscription:
 
     id: int
     # The place in the version that the thread was last notified of.
-    shown: Shown
+    shown: CitedPlace
     language: str
     # Platform's name of the page's channel, in a direct chat that searches several; else ''.
     channel_name: str

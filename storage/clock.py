@@ -16,13 +16,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC) + _ahead
 
 
-def steady_seconds() -> float:
+def monotonic_seconds() -> float:
     """Return monotonic seconds from an arbitrary origin, for timeouts, TTLs and backoff."""
     return time.monotonic() + _passed
 
 
 @contextmanager
-def clock_ahead(by: timedelta) -> Iterator[None]:
+def shift_wall_clock(by: timedelta) -> Iterator[None]:
     """Shift this process's wall clock, to test that clock jumps do no harm."""
     global _ahead  # noqa: PLW0603 - a process has one clock
     before, _ahead = _ahead, _ahead + by
@@ -33,12 +33,12 @@ def clock_ahead(by: timedelta) -> Iterator[None]:
 
 
 @contextmanager
-def time_passed(by: timedelta) -> Iterator[None]:
+def advance_clocks(by: timedelta) -> Iterator[None]:
     """Advance both clocks of this process, to test what happens after a wait."""
     global _passed  # noqa: PLW0603 - a process has one clock
     before, _passed = _passed, _passed + by.total_seconds()
     try:
-        with clock_ahead(by):
+        with shift_wall_clock(by):
             yield
     finally:
         _passed = before

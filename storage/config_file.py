@@ -28,7 +28,7 @@ MAP_NAME = "folders.toml"
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _FENCES = ('"""', "'''")
-_SENTENCES = {"extra_forbidden": "is not known here; check its spelling", "missing": "is missing"}
+_SENTENCES = {"extra_forbidden": "is not a known key; check the spelling", "missing": "is missing"}
 # Pydantic's marker for an invalid key, as opposed to an invalid value.
 _KEY_MARK = "[key]"
 _Stamp = tuple[int, int, int, int]
@@ -66,7 +66,7 @@ def default_sentence(error: ErrorDetails) -> str:
 
 def read_file(
     name: str, data: bytes, model: type[M], sentence: Callable[[ErrorDetails], str] = default_sentence
-) -> tuple[M, Lines]:
+) -> tuple[M, LineIndex]:
     """Return the parsed file and the line numbers of its values.
 
     Args:
@@ -80,7 +80,7 @@ def read_file(
     """
     try:
         text = data.decode("utf-8")
-        values, lines = tomllib.loads(text), Lines(text)
+        values, lines = tomllib.loads(text), LineIndex(text)
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InvalidFile([Mistake(line, "this is not UTF-8", name)]) from None
@@ -92,7 +92,7 @@ def read_file(
         return model.model_validate(values), lines
     except ValidationError as error:
         raise InvalidFile(
-            Mistake(lines.of(one["loc"]), sentence(one), name) for one in error.errors()
+            Mistake(lines.line_of(one["loc"]), sentence(one), name) for one in error.errors()
         ) from None
 
 
@@ -105,7 +105,7 @@ class AdminFile(Generic[T]):
         read: Callable[[bytes], T],
         *,
         what: str,
-        named_by: str,
+        check_command: str,
         equal_scans: int = 1,
     ) -> None:
         """Watch the file at ``path``, which need not exist.
@@ -121,18 +121,18 @@ class AdminFile(Generic[T]):
         self._path = path
         self._read = read
         self._what = what
-        self._named_by = named_by
+        self._check_command = check_command
         self._equal_scans = equal_scans
         self._lock = threading.Lock()
         # Stat of the file at the last scan, and for how many scans in a row it was the same.
         self._last: tuple[_Stamp | None, int] = (None, 0)
         self._followed: _Stamp | None = None
         # Last valid content; None if there was none.
-        self.in_force: T | None = None
+        self.current: T | None = None
         # Mistakes of the current content; empty if it is in force.
         self.mistakes: list[Mistake] = []
 
-    def follow(self) -> T | None:
+    def reload_if_changed(self) -> T | None:
         """Return the content if it changed and is valid, else None.
 
         A file with mistakes is read at every call, because the cause may lie outside it.
@@ -146,19 +146,19 @@ class AdminFile(Generic[T]):
                 data = b"" if stamp == _MISSING else self._path.read_bytes()
                 if self._equal_scans > 1 and self._stamp() != stamp:
                     return None  # saved during the read
-                self.in_force = self._read(data)
+                self.current = self._read(data)
             except InvalidFile as invalid:
-                self._complain(invalid.mistakes)
+                self._report(invalid.mistakes)
                 return None
             except OSError as error:
                 sentence = f"the file cannot be read: {error.strerror}"
-                self._complain([Mistake(1, sentence, self._path.name)])
+                self._report([Mistake(1, sentence, self._path.name)])
                 return None
             self._followed, self.mistakes = stamp, []
-            return self.in_force
+            return self.current
 
-    def follow_again(self) -> None:
-        """Make the next ``follow`` return the content even if it is unchanged: it could not be applied."""
+    def invalidate(self) -> None:
+        """Make the next reload return the content even if it is unchanged: it could not be applied."""
         self._followed = None
 
     def _stamp(self) -> _Stamp:
@@ -169,20 +169,20 @@ class AdminFile(Generic[T]):
             return _MISSING
         return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
-    def _complain(self, mistakes: list[Mistake]) -> None:
+    def _report(self, mistakes: list[Mistake]) -> None:
         """Log mistakes once, without quoting the file."""
         self._followed = None
         if mistakes != self.mistakes:
             _log.warning(
-                "%s has mistakes (line %s): what it said before stays in force; `%s` names them",
+                "%s has mistakes (line %s); still using the last valid content; run `%s` for details",
                 self._what,
                 ", ".join(str(one.line) for one in mistakes),
-                self._named_by,
+                self._check_command,
             )
         self.mistakes = mistakes
 
 
-class Lines:
+class LineIndex:
     """Line numbers of the values of a TOML file."""
 
     def __init__(self, text: str) -> None:
@@ -200,7 +200,7 @@ class Lines:
             elif key := _KEY.match(line):
                 self._numbers.setdefault((*table, *_names(key[1])), number)
 
-    def of(self, path: KeyPath) -> int:
+    def line_of(self, path: KeyPath) -> int:
         """Return the line of a value, else of the nearest enclosing table, else 1."""
         while path and path not in self._numbers:
             path = path[:-1]

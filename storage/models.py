@@ -21,9 +21,9 @@ from storage.errors import InvalidTenant
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
 # Key of the metadata fields in ``Reading.details``.
-KEY = "metadata"
+METADATA_KEY = "metadata"
 
-FIELDS = (
+METADATA_FIELDS = (
     "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
     "document_type", "language",
 )  # fmt: skip
@@ -151,7 +151,7 @@ class Rung(StrEnum):
     FULL = "full"
 
 
-class PlacedWord(NamedTuple):
+class WordBox(NamedTuple):
     """Location of one word: text[start:end] is printed in ``box`` on ``page``."""
 
     start: int
@@ -173,7 +173,7 @@ class Page:
     # Displayed size in points.
     height: float
     text: str
-    words: Sequence[PlacedWord]
+    words: Sequence[WordBox]
 
 
 # (offset, headings) of each section of a text, in order.
@@ -196,7 +196,7 @@ class Chunk:
     # Headings above the beginning of ``text``; indexed with it.
     heading_path: tuple[str, ...]
     # Location of each word of ``text``.
-    words: Sequence[PlacedWord]
+    words: Sequence[WordBox]
     # (offset, page) where each page begins in ``text``; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
     # (offset, headings) of each section of ``text``; by default ``heading_path`` covers all of it.
@@ -288,7 +288,7 @@ class LivePublication:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CitedPlace:
     """A place in a version that an answer shows."""
 
     version_id: int
@@ -324,9 +324,9 @@ class CitationRecord:
     revoked_at: datetime | None = None
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> CitedPlace:
         """The place that it shows."""
-        return Shown(self.version_id, self.page, self.quote, self.boxes, self.number, self.id)
+        return CitedPlace(self.version_id, self.page, self.quote, self.boxes, self.number, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ class Figure:
     description: str = ""
 
     @property
-    def said(self) -> str:
+    def embedding_text(self) -> str:
         """Caption, description, context and text, one per line: the input of the embedder."""
         return "\n".join(filter(None, (self.caption, self.description, self.context, self.text)))
 
@@ -432,28 +432,28 @@ class MetadataField:
     day: str | None = None
 
 
-def self_description(metadata: Mapping[str, MetadataField]) -> str:
+def metadata_line(metadata: Mapping[str, MetadataField]) -> str:
     """Return a document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
     shown = {name: one.day or one.value for name, one in metadata.items()}
     return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
 
 
-def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
-    """Return the fields in the form that is stored under ``KEY``."""
+def dump_metadata(fields: Iterable[MetadataField]) -> dict[str, Any]:
+    """Return the fields in the form that is stored under ``METADATA_KEY``."""
     return {one.name: [one.value, one.page, [list(box) for box in one.boxes], one.day] for one in fields}
 
 
-def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
+def load_metadata(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
     """Return the metadata by field name: a reading's values, overridden by an admin's corrections."""
     printed = {
         name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
-        for name, (value, page, boxes, day) in details.get(KEY, {}).items()
+        for name, (value, page, boxes, day) in details.get(METADATA_KEY, {}).items()
     }
     said = {name: MetadataField(name, value, None, ()) for name, value in corrected.items()}
     return {name: one for name, one in (printed | said).items() if one.value}
 
 
-def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
+def matches_metadata(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
     """True if a document's metadata has all these values: as printed, ignoring case, or as an ISO date."""
     return all(name in metadata and _is_value(metadata[name], value) for name, value in wanted.items())
 

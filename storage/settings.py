@@ -32,12 +32,12 @@ DEFAULT_HOME = Path(".footnote")
 OPENAI = "https://api.openai.com/v1"
 
 
-def fault_of(reference: str) -> str | None:
+def reference_error(reference: str) -> str | None:
     """Return the error of a malformed secret reference, without repeating it; None if it is valid."""
     if not _FORM.fullmatch(reference):
         return (
-            "write where the password is found and not the password: env:NAME (a variable of the service's "
-            "environment, or of .env) or file:/absolute/path"
+            "write a reference instead of the password: env:NAME (a variable of the service's environment, "
+            "or of .env) or file:/absolute/path"
         )
     kind, _, name = reference.partition(":")
     if kind == "env" and _OURS.match(name):
@@ -52,8 +52,7 @@ def _without_credentials(address: str) -> str:
     """
     if "@" in address:
         raise ValueError(
-            "holds an @, and so a name or a password: keep the key in the setting beside it, not in the "
-            "address, and write %40 for an @ in a path"
+            "contains credentials (@): put the key into its own setting; write %40 for an @ in a path"
         )
     return address
 
@@ -62,7 +61,7 @@ def _without_credentials(address: str) -> str:
 Address = Annotated[str, AfterValidator(_without_credentials)]
 
 
-def home_of() -> Path:
+def resolve_home() -> Path:
     """Return the data directory."""
     home = os.environ.get("FOOTNOTE_HOME") or read_dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
     return Path(home).expanduser().absolute()
@@ -79,7 +78,7 @@ def read_toml() -> dict[str, Any]:
     Raises:
         SettingsError: the file is not TOML.
     """
-    path = home_of() / "footnote.toml"
+    path = resolve_home() / "footnote.toml"
     if not path.exists():
         return {}
     try:
@@ -102,17 +101,17 @@ class FootnoteSettings(BaseSettings):
     )
 
     # Secrets that may hold any character, unlike API keys.
-    spoken: ClassVar[frozenset[str]] = frozenset({"blobs", "database_url", "pdf_passwords"})
+    free_text_secrets: ClassVar[frozenset[str]] = frozenset({"blobs", "database_url", "pdf_passwords"})
 
     @model_validator(mode="after")
     def _refuse_damaged_keys(self) -> Self:
         """Refuse an API key with a character that no HTTP header allows, often from copy and paste."""
         for variable, name in self.variables().items():
             value = getattr(self, name)
-            if name in self.spoken or not isinstance(value, SecretStr):
+            if name in self.free_text_secrets or not isinstance(value, SecretStr):
                 continue
             if not re.fullmatch(r"[!-~]+", value.get_secret_value()):
-                raise ValueError(f"{variable} holds a blank or a letter that no key has: copy it again")
+                raise ValueError(f"{variable} contains an invalid character; copy the key again")
         return self
 
     @classmethod
@@ -143,16 +142,16 @@ class FootnoteSettings(BaseSettings):
 S = TypeVar("S", bound=FootnoteSettings)
 
 
-def load(room: type[S], **overrides: Any) -> S:
+def load(settings_class: type[S], **overrides: Any) -> S:
     """Read one package's settings.
 
     Raises:
         SettingsError: a value is missing or out of bounds; the message names the variable.
     """
     try:
-        return room(**{key: value for key, value in overrides.items() if value is not None})
+        return settings_class(**{key: value for key, value in overrides.items() if value is not None})
     except ValidationError as error:
-        names = {field: variable for variable, field in room.variables().items()}
+        names = {field: variable for variable, field in settings_class.variables().items()}
         faults = [
             ": ".join([*(names.get(str(one), str(one)) for one in fault["loc"][:1]), fault["msg"]])
             for fault in error.errors()
@@ -160,13 +159,15 @@ def load(room: type[S], **overrides: Any) -> S:
         raise SettingsError("; ".join(faults)) from None
 
 
-def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
+def refuse_unknown(settings_classes: Iterable[type[FootnoteSettings]]) -> None:
     """Refuse a mistyped setting instead of ignoring it.
 
     Raises:
         SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no package knows.
     """
-    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME"}
+    known = {variable for settings_class in settings_classes for variable in settings_class.variables()} | {
+        "FOOTNOTE_HOME"
+    }
     given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
     if unknown:
@@ -195,7 +196,7 @@ class AwsSettings(FootnoteSettings):
 class StorageSettings(FootnoteSettings):
     """Storage locations and engines."""
 
-    home: Path = Field(DEFAULT_HOME, description="Folder that everything the program keeps lies under.")
+    home: Path = Field(DEFAULT_HOME, description="Data directory.")
     database_url: SecretStr | None = Field(
         None,
         validation_alias="DATABASE_URL",
@@ -216,8 +217,8 @@ class StorageSettings(FootnoteSettings):
         None,
         ge=1,
         le=99,
-        description="Copies of each channel that its collection in a Weaviate cluster is made with: 3 for "
-        "three nodes or more; unset: as many as the server says, mostly 1.",
+        description="Replication factor of a new Weaviate collection: 3 for clusters of three or more "
+        "nodes; unset: server default, mostly 1.",
     )
     weaviate_binary: Path | None = Field(
         None,
@@ -232,8 +233,7 @@ class StorageSettings(FootnoteSettings):
         2048,
         ge=64,
         le=16_777_216,
-        description="Most MB of PDFs, and as many of readings, that this machine keeps copies of, where "
-        "FOOTNOTE_BLOBS is set.",
+        description="Local cache limit in MB for PDFs, and the same for readings, if FOOTNOTE_BLOBS is set.",
     )
     index_timeout: float = Field(
         10.0, gt=0, le=120, description="Seconds after which a call to the index counts as failed."
@@ -244,7 +244,7 @@ class StorageSettings(FootnoteSettings):
     embed_model: str | None = Field(
         None,
         min_length=1,
-        description="Model that makes vectors at an OpenAI-compatible endpoint; unset: FOOTNOTE_EMBEDDER.",
+        description="Embedding model at an OpenAI-compatible endpoint; unset: FOOTNOTE_EMBEDDER.",
     )
     embed_base_url: Address | None = Field(
         None, pattern="^https?://", description="Endpoint of FOOTNOTE_EMBED_MODEL; unset: OpenAI's own."
@@ -254,16 +254,14 @@ class StorageSettings(FootnoteSettings):
         description="Its key; unset: OPENAI_API_KEY, if it is OpenAI's own endpoint or OPENAI_BASE_URL.",
     )
     embed_dimensions: int | None = Field(
-        None, ge=1, le=16_384, description="Length of its vectors; known for OpenAI's own models."
+        None, ge=1, le=16_384, description="Vector dimension; known for OpenAI's own models."
     )
-    embed_window: int = Field(
-        512, ge=32, le=65_536, description="Most tokens (cl100k_base) of a text that it takes."
-    )
-    embed_batch_items: int = Field(64, ge=1, le=2048, description="Most texts that it takes at once.")
+    embed_window: int = Field(512, ge=32, le=65_536, description="Context window in tokens (cl100k_base).")
+    embed_batch_items: int = Field(64, ge=1, le=2048, description="Max texts per request.")
     embed_batch_tokens: int = Field(
-        32_768, ge=32, le=1_000_000, description="Most tokens (cl100k_base) that it takes at once."
+        32_768, ge=32, le=1_000_000, description="Max tokens (cl100k_base) per request."
     )
-    embed_seconds: float = Field(60, gt=0, le=600, description="Seconds it may take for one batch.")
+    embed_seconds: float = Field(60, gt=0, le=600, description="Timeout per batch in seconds.")
     embed_question_seconds: float = Field(
         10, gt=0, le=120, description="Seconds the embedder may take for one question."
     )
@@ -282,8 +280,8 @@ class StorageSettings(FootnoteSettings):
     confinement: str = Field(
         "preferred",
         pattern="^(preferred|required)$",
-        description="What the programs that open PDFs and web pages must give up: network, files and most "
-        "system calls as far as the kernel lets them, with a warning, or all of it, else nothing starts.",
+        description="Sandboxing of processes that open PDFs and web pages (no network, no files, few system "
+        "calls): 'preferred' warns if the kernel supports only part of it, 'required' refuses to start.",
     )
     pdf_passwords: SecretStr | None = Field(
         None,
@@ -314,8 +312,8 @@ class StorageSettings(FootnoteSettings):
         30,
         ge=1,
         le=3650,
-        description="Days a chat's question, its answer and what people were told of files are kept; "
-        "neither what threads remember nor records are kept longer.",
+        description="Retention in days for questions, answers and notices; upper bound for "
+        "FOOTNOTE_MEMORY_DAYS and FOOTNOTE_RECORD_DAYS.",
     )
     citation_days: float = Field(
         30,
@@ -327,7 +325,7 @@ class StorageSettings(FootnoteSettings):
         365,
         ge=1,
         le=3650,
-        description="Days it is kept who did what only some may do, or what cannot be undone.",
+        description="Audit log retention in days.",
     )
 
     web_cache_days: float = Field(
@@ -344,8 +342,8 @@ class StorageSettings(FootnoteSettings):
             if days > self.message_days:
                 kept = f"{PREFIX}{variable} ({days:g}) is longer than {PREFIX}MESSAGE_DAYS"
                 raise ValueError(
-                    f"{kept} ({self.message_days:g}): beyond that nobody knows whose words they are, and "
-                    "erasing a person would miss them"
+                    f"{kept} ({self.message_days:g}): after that their author is unknown, and "
+                    "erasure on request would miss them"
                 )
         return self
 
@@ -368,7 +366,7 @@ class StorageSettings(FootnoteSettings):
     @classmethod
     def _refuse_plain(cls, value: SecretStr | None) -> SecretStr | None:
         for reference in _split(value):
-            if fault := fault_of(reference):
+            if fault := reference_error(reference):
                 raise ValueError(fault)
         return value
 

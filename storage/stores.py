@@ -35,14 +35,14 @@ from storage.files.blobs import Blobs
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
-from storage.files.store_owner import keep_store_key, require_own_store
+from storage.files.store_owner import ensure_store_key, require_own_store
 from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.settings import AwsSettings, StorageSettings, load
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
 
 # Longest backoff between attempts to reach an engine.
-MAX_REST_SECONDS = 30.0
+MAX_BACKOFF_SECONDS = 30.0
 _INDEX = "index"
 _ADDRESS = "index address"
 # Facts that bind a home to its index; no other home may adopt them.
@@ -91,7 +91,7 @@ async def require_same_index(database: Database, index: NamedIndex, address: str
         ChangedIndex: it is at another address, or holds another home's documents.
         IndexUnavailable: it does not answer.
     """
-    held = await _keep_facts(database, {_INDEX: index.identity, _ADDRESS: address})
+    held = await _get_or_insert_facts(database, {_INDEX: index.identity, _ADDRESS: address})
     if held[_INDEX] == index.identity:
         return
     if held[_ADDRESS] != address or await index.tenants():
@@ -101,7 +101,7 @@ async def require_same_index(database: Database, index: NamedIndex, address: str
         await session.merge(FactRow(name=_INDEX, value=index.identity))
 
 
-async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
+async def _get_or_insert_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
     """Return the stored values of facts; values that are not stored yet are inserted."""
     query = select(FactRow).where(col(FactRow.name).in_(values))
     async with database.snapshot() as session:
@@ -137,7 +137,7 @@ class Stores:
     store: ObjectStore | None
     blobs: Blobs
     files: ReadingFiles
-    readings: RepairingReadings
+    readings: SelfHealingReadings
     folders: Folders
     passwords: FolderPasswords
     glossary: GlossaryFile
@@ -160,7 +160,7 @@ def open_blob_store(settings: StorageSettings, key: bytes | None = None) -> Obje
         return None
     account = load(AwsSettings)
     return ObjectStore(
-        settings.blobs_url, BlobsUnavailable, "the blob store", account, is_impatient=True, key=key
+        settings.blobs_url, BlobsUnavailable, "the blob store", account, is_interactive=True, key=key
     )
 
 
@@ -179,7 +179,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = await Database.open(_database_url(settings))
     async with contextlib.aclosing(database):
-        key = await keep_store_key(database, token_bytes()) if settings.blobs_url else None
+        key = await ensure_store_key(database, token_bytes()) if settings.blobs_url else None
         store, cache_bytes = open_blob_store(settings, key), settings.blob_cache_mb * 1024 * 1024
         archive = ReadingArchive(store, home / "readings", cache_bytes) if store else None
         files = ReadingFiles(home / "readings", archive)
@@ -203,7 +203,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
                 lock=database.content_lock if store else None,
             ),
             files,
-            RepairingReadings(files, database),
+            SelfHealingReadings(files, database),
             Folders(database),
             FolderPasswords(database, settings.password_references),
             GlossaryFile(home / GLOSSARY_NAME),
@@ -213,12 +213,12 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
         )
 
 
-async def open_store(stores: Stores, *, patiently: bool = False) -> None:
+async def verify_blob_store(stores: Stores, *, wait_until_ready: bool = False) -> None:
     """Verify that the blob store belongs to this home.
 
     Args:
         stores: of the home.
-        patiently: retry with backoff until the store answers, instead of failing.
+        wait_until_ready: retry with backoff until the store answers, instead of failing.
 
     Raises:
         BlobsUnavailable: the store does not answer.
@@ -229,11 +229,11 @@ async def open_store(stores: Stores, *, patiently: bool = False) -> None:
         try:
             return await require_own_store(stores.database, stores.store)
         except BlobsUnavailable as error:
-            if not patiently:
+            if not wait_until_ready:
                 raise
             _log.warning("%s; trying again in %g s", error, rest)
         await asyncio.sleep(rest)
-        rest = min(2 * rest, MAX_REST_SECONDS)
+        rest = min(2 * rest, MAX_BACKOFF_SECONDS)
 
 
 def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
@@ -275,11 +275,11 @@ def _load_embedder(settings: StorageSettings, key: str | None) -> Embedder:
 
 
 @asynccontextmanager
-async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterator[Index]:
+async def open_index(stores: Stores, *, wait_until_ready: bool = False) -> AsyncIterator[Index]:
     """Open the index that WEAVIATE_URL selects and bind the home to it; never falls back to another one.
 
     Args:
-        patiently: retry with backoff until the server answers, instead of failing.
+        wait_until_ready: retry with backoff until the server answers, instead of failing.
 
     Raises:
         IndexUnavailable: the server does not answer.
@@ -287,7 +287,7 @@ async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterato
         ChangedIndex: the home's documents are in another index.
     """
     async with AsyncExitStack() as stack:
-        index = await _connect(stores.settings, stack, patiently)
+        index = await _connect(stores.settings, stack, wait_until_ready)
         await stack.enter_async_context(contextlib.aclosing(index))
         address = stores.settings.weaviate_url or "in the home"
         await require_same_index(stores.database, index, address)
@@ -295,7 +295,7 @@ async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterato
 
 
 async def _connect(
-    settings: StorageSettings, stack: AsyncExitStack, patiently: bool
+    settings: StorageSettings, stack: AsyncExitStack, wait_until_ready: bool
 ) -> EmbeddedIndex | WeaviateIndex:
     if settings.weaviate_url is None:
         return EmbeddedIndex(settings.home_path / "index", settings.index_timeout)
@@ -308,7 +308,7 @@ async def _connect(
         server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
         stack.push_async_callback(server.stop)
         index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
-        server.on_return, index.is_ours_alone = index.note_outage, True
+        server.on_restart, index.is_exclusive = index.note_outage, True
         return index
     secret, replicas = key.get_secret_value() if key else None, settings.weaviate_replicas
     rest = 1.0
@@ -316,15 +316,15 @@ async def _connect(
         try:
             return await WeaviateIndex.connect(url, secret, port, timeout, replicas=replicas)
         except IndexUnavailable as error:
-            if not patiently:
+            if not wait_until_ready:
                 raise
             _log.warning("%s; trying again in %g s", error, rest)
         await asyncio.sleep(rest)
-        rest = min(2 * rest, MAX_REST_SECONDS)
+        rest = min(2 * rest, MAX_BACKOFF_SECONDS)
 
 
 @asynccontextmanager
-async def attach_database(settings: StorageSettings) -> AsyncIterator[Database]:
+async def open_database_read_only(settings: StorageSettings) -> AsyncIterator[Database]:
     """Yield the database for a read-only caller: neither home nor tables are created or migrated.
 
     Raises:
@@ -358,7 +358,7 @@ def weaviate_address(settings: StorageSettings) -> WeaviateAddress | None:
 
 
 @asynccontextmanager
-async def attach_index(settings: StorageSettings, database: Database) -> AsyncIterator[Index | None]:
+async def open_index_read_only(settings: StorageSettings, database: Database) -> AsyncIterator[Index | None]:
     """Yield the index for a read-only caller; None if it is a Weaviate child process that is not running.
 
     Raises:

@@ -88,7 +88,7 @@ class DeadlineCalls:
 
 def _log_failure(task: asyncio.Task[Any]) -> None:
     if not task.cancelled() and (error := task.exception()):
-        _log.error("what nobody waited for any more failed: %s", raised_at(error))
+        _log.error("background call failed after its caller's timeout: %s", raised_at(error))
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:

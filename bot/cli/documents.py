@@ -26,7 +26,7 @@ from bot.terminal import one_line
 from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders.folder_status import DeletedDocument
-from storage.models import FIELDS, DocumentStatus, self_description
+from storage.models import METADATA_FIELDS, DocumentStatus, metadata_line
 from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 
@@ -110,7 +110,7 @@ def _document_row(document: DocumentStatus) -> str:
     reason = document.reason or ""
     counted = document_day(document.metadata, document.arrived_at)
     undated = f"No date found; added {counted.day}" if counted and counted.is_arrival else ""
-    said = (self_description(document.metadata), undated, reason[:1].upper() + reason[1:])
+    said = (metadata_line(document.metadata), undated, reason[:1].upper() + reason[1:])
     notes = [note for note in said if note]
     return "\n".join(map(one_line, [row, *(f"{'':<14} {'':>8}  {note}" for note in notes)]))
 
@@ -132,7 +132,7 @@ async def show_metadata(options: argparse.Namespace) -> int:
     if not found:
         raise SettingsError(f"the channel has no file {options.file}; see footnote documents")
     print(f"{found[0].file}: {found[0].title}")
-    for name in FIELDS:
+    for name in METADATA_FIELDS:
         row = f"  {name:<14} "
         if one := found[0].metadata.get(name):
             row += f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"

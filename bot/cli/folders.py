@@ -174,7 +174,7 @@ async def list_folders(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     async with open_existing_home(settings) as stores:
-        folders, loose = await stores.folders.status(), await stores.folders.strangers()
+        folders, loose = await stores.folders.status(), await stores.folders.unsupported_files()
         library, channels = await stores.channels.direct_library(), await stores.channels.all()
         installed = await SlackInstallations(stores.database).all()
     if not folders:
@@ -201,17 +201,19 @@ async def approve(options: argparse.Namespace) -> int:
         if folder is None:
             print(f"footnote: there is no folder {options.id}; see footnote folders", file=sys.stderr)
             return 2
-        if not folder.asked:
+        if not folder.pending_deletions:
             print("Nothing in this folder waits for a word.", file=sys.stderr)
             return 0
         print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
-        vanished = _first_lines("  ", [file for _, file in folder.asked], MAX_FILES_NAMED)
+        vanished = _first_lines("  ", [file for _, file in folder.pending_deletions], MAX_FILES_NAMED)
         print(*vanished, *filter(None, [folder.problem]), sep="\n", file=sys.stderr)
         if not options.yes and not await is_confirmed("Delete them? Nothing else is deleted. [y/N] "):
             print("Nothing is deleted.", file=sys.stderr)
             return 1
         action = AuditedAction(LOCAL_ASKER, "approve", folder.channel, str(folder.id))
-        allowed = await stores.folders.approve(folder.id, [document for document, _ in folder.asked], action)
+        allowed = await stores.folders.approve(
+            folder.id, [document for document, _ in folder.pending_deletions], action
+        )
     print(f"{allowed} documents go with the next scan, unless their files are back by then.", file=sys.stderr)
     return 0
 
@@ -240,7 +242,7 @@ def _row(folder: FolderStatus) -> str:
     ]
     if folder.problem:
         lines.append(f"{'':<6}{folder.problem}")
-    lines += _strangers(folder.strangers)
+    lines += _strangers(folder.unsupported_files)
     if folder.deleted:
         lines.append(
             f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {quote(option)}"
@@ -259,7 +261,7 @@ def state_of(folder: FolderStatus) -> str:
 
     Unwatched folders were ingested by hand, or are no longer mapped.
     """
-    if folder.asked:
+    if folder.pending_deletions:
         return "asking"
     if folder.problem:
         return "problem"

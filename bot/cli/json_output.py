@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.core.models import Answer, AnswerFigure, Citation, Passage
 from storage.folders.folder_status import DeletedDocument, FolderStatus
-from storage.models import FIELDS, Box, Channel, DocumentStatus
+from storage.models import METADATA_FIELDS, Box, Channel, DocumentStatus
 from storage.web_pages.page_store import WebPage
 
 
@@ -91,7 +91,8 @@ def document_line(document: DocumentStatus) -> dict[str, Any]:
         "rung": document.rung.value if document.rung else None,
         "reason": document.reason,
         "metadata": {
-            key: metadata[key].day or metadata[key].value if key in metadata else None for key in FIELDS
+            key: metadata[key].day or metadata[key].value if key in metadata else None
+            for key in METADATA_FIELDS
         },
     }
 
@@ -121,8 +122,8 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
         "documents": folder.documents,
         "deleted": folder.deleted,
         "problem": folder.problem,
-        "asked": [file for _, file in folder.asked],
-        "strangers": dict(folder.strangers),
+        "asked": [file for _, file in folder.pending_deletions],
+        "strangers": dict(folder.unsupported_files),
     }
 
 

@@ -84,7 +84,7 @@ async def _report_progress(service: Service) -> None:
     changes, tables = service.stores.database.changes, (DocumentRow, ReadingRow, PublicationRow)
     gate = PollGate(changes, *tables, seconds=FOREIGN_PROGRESS_SECONDS)
     while True:
-        if gate.opens():
+        if gate.should_poll():
             with contextlib.suppress(DatabaseUnavailable):
                 progress = await service.stores.catalog.progress()
                 if progress_log.is_watched and progress.quarantined > quarantined:

@@ -139,7 +139,7 @@ async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
 
 async def _domains(stores: Stores, channel: str | None) -> Sequence[WebDomain]:
     sources = await stores.web_sources.current()
-    return sources.of(await chosen_channel(stores, channel)) if channel else sources.domains
+    return sources.domains_for(await chosen_channel(stores, channel)) if channel else sources.domains
 
 
 def _named(domain: WebDomain) -> Iterable[str]:

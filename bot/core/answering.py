@@ -42,7 +42,7 @@ from bot.core.understanding.question_terms import spoken_language
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.task_group import gather_or_cancel
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Answering:
         writing: AnswerWriter,
         follow_ups: FollowUps,
         judge: Judge,
-        readings: RepairingReadings,
+        readings: SelfHealingReadings,
         catalog: Catalog,
         citations: CitationService,
         passages_read: int = 8,

@@ -16,9 +16,9 @@ from storage.models import (
     Channel,
     Figure,
     LivePublication,
-    PlacedWord,
     Sections,
     TenantName,
+    WordBox,
     section_at,
 )
 
@@ -321,7 +321,7 @@ class Evidence:
     # (offset, page) of each page start in the passage's text; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
     # Bounding boxes by text offset: for citations only, never part of a prompt.
-    words: Sequence[PlacedWord] = ()
+    words: Sequence[WordBox] = ()
     # (offset, headings) of each section, as in a chunk.
     sections: Sections = ()
 

@@ -64,7 +64,7 @@ async def check_folders(
     told = [one for one in folders if one.problem and not faults.get(one.location)]
     for one in told[:MAX_NAMED]:
         found.append(fail(f"{one.location}: {one.problem}", "see `footnote folders`", page))
-    asking = sum(bool(one.asked) for one in folders)
+    asking = sum(bool(one.pending_deletions) for one in folders)
     if asking:
         mend = "look at them with `footnote folders`, then `footnote folders approve ID`"
         found.append(warn(f"{asking} folders ask whether vanished files may go", mend, page))
@@ -118,7 +118,7 @@ async def _compare(
 ) -> tuple[dict[TenantName, int], int, int]:
     """Return (tenant -> missing publications, publications unknown to SQL, tenants compared)."""
     inventory, until = Inventory(database), time.monotonic() + COMPARE_SECONDS
-    channels, damaged = await inventory.tenants(), await index.damaged()
+    channels, damaged = await inventory.tenants(), await index.corrupt_tenants()
     lost: dict[TenantName, int] = {}
     strays = compared = 0
     for tenant in tenants:

@@ -54,7 +54,7 @@ async def check_blobs(installation: Installation) -> Finding:
     store = open_blob_store(settings)
     try:
         if store is not None:
-            await run_in_thread(store.try_out)
+            await run_in_thread(store.verify_access)
         if (database := await installation.database_for("whose PDFs the blob store holds")) is not None:
             if fault := await store_fault(database, store):
                 return fail(fault, "do what the sentence says", page)

@@ -11,7 +11,7 @@ from bot.settings import Settings
 from storage.errors import StorageError
 from storage.index.base import Index
 from storage.sql.database import Database
-from storage.stores import attach_database, attach_index
+from storage.stores import open_database_read_only, open_index_read_only
 from storage.task_group import cancel_and_wait
 
 
@@ -54,7 +54,7 @@ class Installation:
         if settings.is_empty_home:
             raise NothingYet(f"there is nothing in {settings.home_path} yet")
         if self._database is None:
-            opening = self._stack.enter_async_context(attach_database(settings))
+            opening = self._stack.enter_async_context(open_database_read_only(settings))
             self._database = asyncio.create_task(opening, name="doctor-database")
         return await asyncio.shield(self._database)
 
@@ -78,7 +78,7 @@ class Installation:
             StorageError: it is unreachable, or is not the index the documents are in.
         """
         if self._index is None:
-            opening = self._stack.enter_async_context(attach_index(self.settings.storage, database))
+            opening = self._stack.enter_async_context(open_index_read_only(self.settings.storage, database))
             self._index = asyncio.create_task(opening, name="doctor-index")
         return await asyncio.shield(self._index)
 

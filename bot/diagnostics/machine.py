@@ -114,7 +114,7 @@ async def check_pdf_process(settings: StorageSettings) -> Finding:
     """
     async with aclosing(PdfProcess(settings)) as pdf:
         await pdf.start()
-        lacking = pdf.lacking_confinement()
+        lacking = pdf.confinement_gaps()
     page = f"{PAGES}#pdfs-are-opened-without-confinement"
     if lacking:
         return warn(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 
 # Seconds before a refused feature is tried again.
 REST_SECONDS = 3600.0
@@ -41,7 +41,7 @@ class Capabilities:
 
     def takes(self, feature: Feature) -> bool:
         """True if the feature may be requested."""
-        return steady_seconds() >= self._refused_until.get(feature, 0.0)
+        return monotonic_seconds() >= self._refused_until.get(feature, 0.0)
 
     def note_success(self, feature: Feature) -> None:
         """Record that the model honoured the feature; resets its count of failures."""
@@ -51,7 +51,7 @@ class Capabilities:
         """Record that it did not: a refusal disables the feature at once, other failures may be chance."""
         failures = self._failures.get(feature, 0) + 1
         if is_refusal or failures >= MAX_FAILURES:
-            self._refused_until[feature] = steady_seconds() + REST_SECONDS
+            self._refused_until[feature] = monotonic_seconds() + REST_SECONDS
             failures = 0
         self._failures[feature] = failures
 

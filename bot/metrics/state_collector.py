@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.documents.workload import WorkCount, read_workload
 from storage.errors import DatabaseUnavailable
 from storage.sql.database import Database
@@ -77,11 +77,11 @@ class StateCollector(Collector):
     async def render(self) -> bytes:
         """Return the page that Prometheus scrapes."""
         async with self._lock:
-            if self._read_at is None or steady_seconds() - self._read_at >= KEPT_SECONDS:
+            if self._read_at is None or monotonic_seconds() - self._read_at >= KEPT_SECONDS:
                 self._work, self._not_ready = await asyncio.gather(
                     self._read_work(), self._sources.not_ready()
                 )
-                self._read_at = steady_seconds()
+                self._read_at = monotonic_seconds()
         return generate_latest(self._registry)
 
     async def _read_work(self) -> Sequence[WorkCount] | None:

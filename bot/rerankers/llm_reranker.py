@@ -12,7 +12,7 @@ from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import gather_evidence
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 from storage.errors import InfrastructureError
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 
 # Average token budget of a passage; the lowest-ranked ones are left out when it is exceeded.
 PASSAGE_TOKENS = 400
@@ -32,7 +32,7 @@ class LlmReranker:
     def __init__(
         self,
         calls: ModelCalls,
-        readings: RepairingReadings,
+        readings: SelfHealingReadings,
         *,
         fence: Callable[[], str] = lambda: secrets.token_hex(8),
     ) -> None:

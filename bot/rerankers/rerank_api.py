@@ -13,7 +13,7 @@ import aiohttp
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import reranker_text
-from storage.text.token_counts import cut_tokens
+from storage.text.token_counts import truncate_tokens
 
 # Statuses with which an endpoint may refuse an unknown format.
 OTHER_FORM = (400, 415, 422)
@@ -57,7 +57,7 @@ class ApiReranker:
         Raises:
             RerankerError: it is down, too slow or refusing, or sent no valid scores.
         """
-        texts = [cut_tokens(reranker_text(passage), self._tokens) or " " for passage in passages]
+        texts = [truncate_tokens(reranker_text(passage), self._tokens) or " " for passage in passages]
         try:
             reply = await self._ask(question.text, texts)
         except aiohttp.ClientResponseError as error:

@@ -24,9 +24,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.blocks import render_sentences
 from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import STREAM, UPLOAD
-from storage.clock import steady_seconds
-from storage.recent_items import RecentItems
+from storage.chat_models import STREAM_KEY, UPLOAD_KEY
+from storage.clock import monotonic_seconds
+from storage.lru_cache import LRUCache
 
 Json = dict[str, Any]
 
@@ -47,7 +47,7 @@ class AnswerStreams:
         """Stream only if ``is_wanted``: a model writes the answers, so there is text to stream."""
         self._is_wanted = is_wanted
         # Per installation, because another workspace may accept streams; monotonic seconds.
-        self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
+        self._quiet_until: LRUCache[str, float] = LRUCache(MAX_QUIET)
         # Text chunks sent, by ts, for streams that this process began; None: the stream has ended.
         self._shown: dict[str, list[str] | None] = {}
 
@@ -56,7 +56,7 @@ class AnswerStreams:
         return (
             not address["channel"].startswith("D")
             and "asked" not in address
-            and UPLOAD not in address
+            and UPLOAD_KEY not in address
             and all(address.get(name) for name in ("thread", "user", "team", "bot"))
         )
 
@@ -68,7 +68,7 @@ class AnswerStreams:
             ChannelClosed: we may not post there.
         """
         installation = str(address["key"]).partition(":")[0]
-        is_quiet = steady_seconds() < self._quiet_until.get(installation, 0.0)
+        is_quiet = monotonic_seconds() < self._quiet_until.get(installation, 0.0)
         if not self._is_wanted or not self.may_hold(address) or is_quiet:
             return None
         try:
@@ -84,11 +84,11 @@ class AnswerStreams:
         except (DeliveryUnclear, ChannelClosed):
             raise
         except DeliveryError as error:
-            self._quiet_until[installation] = steady_seconds() + QUIET_SECONDS
+            self._quiet_until[installation] = monotonic_seconds() + QUIET_SECONDS
             log.info("answers are not streamed for a while: %s", error)
             return None
         self._shown[reply["ts"]] = []
-        return {"channel": reply["channel"], "ts": reply["ts"], STREAM: True}
+        return {"channel": reply["channel"], "ts": reply["ts"], STREAM_KEY: True}
 
     async def grow(self, client: AsyncWebClient, message: Json, text: str) -> bool:
         """Append the part of ``text`` not streamed yet; False if the message is not a stream open for it.
@@ -137,7 +137,7 @@ class AnswerStreams:
         Raises:
             DeliveryError: Slack rate-limited us, or the outcome is unclear.
         """
-        if STREAM not in message:
+        if STREAM_KEY not in message:
             return False
         has_ended = self._shown.pop(message["ts"], []) is None
         if not is_last:

@@ -20,7 +20,7 @@ from bot.core.models import AnswerFigure
 from bot.core.plaintext import shorten
 from bot.core.ports import DrawFigure
 from storage.errors import StorageError
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class FigureUploads:
     def __init__(self, draw: DrawFigure) -> None:
         self._draw = draw
         # Picture URL -> Slack file id, so that a redelivered answer reuses the upload.
-        self._files: RecentItems[str, str] = RecentItems(UPLOADS_REMEMBERED)
+        self._files: LRUCache[str, str] = LRUCache(UPLOADS_REMEMBERED)
 
     async def upload(self, client: AsyncWebClient, figures: Sequence[AnswerFigure]) -> dict[int, str]:
         """Upload figures; return index in ``figures`` -> Slack file id, without those that failed."""

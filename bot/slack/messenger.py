@@ -38,7 +38,7 @@ from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, q
 from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_to_us_alone, thread_of
 from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of, find_message
 from bot.slack.workspace.memberships import Memberships
-from storage.chat_models import STREAM, UPLOAD, WithdrawnItem
+from storage.chat_models import STREAM_KEY, UPLOAD_KEY, WithdrawnItem
 from storage.models import Channel, ChannelKey
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class SlackMessenger:
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
             await self._sessions.name(client, address, asked)
             return stream
-        working = said.fetching if UPLOAD in address else said.searching
+        working = said.fetching if UPLOAD_KEY in address else said.searching
         reply = await call(
             client.chat_postMessage,
             1,
@@ -129,7 +129,7 @@ class SlackMessenger:
         if ts is None and self._streams.may_hold(address):
             taken = {str(one.get("ts")) for one in others}
             ts = await find_message(read, partial(is_unfinished, address, taken), **where)
-            return {"channel": address["channel"], "ts": ts, STREAM: True} if ts else None
+            return {"channel": address["channel"], "ts": ts, STREAM_KEY: True} if ts else None
         in_session = _in_session(is_opened=is_typed_to_us_alone(address))
         return {"channel": address["channel"], "ts": ts} | in_session if ts else None
 
@@ -298,7 +298,7 @@ class SlackMessenger:
         if not withdrawn.is_posting:
             return None
         message = await self.find_placeholder(withdrawn.address, withdrawn.others)
-        if message and STREAM in message and not await take(message):
+        if message and STREAM_KEY in message and not await take(message):
             raise DeliveryUnclear("another question has that stream")
         return message
 

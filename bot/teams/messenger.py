@@ -39,7 +39,7 @@ from bot.teams.connector import (
 )
 from bot.teams.feedback_actions import links_row, reply_card, takes_feedback, why_row
 from bot.teams.question_actions import question_rows, shown_questions
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 from storage.crash_points import reach
 from storage.models import Channel
 
@@ -78,13 +78,13 @@ class TeamsMessenger:
         if is_private(address):
             return dict(PRIVATE)
         said = reply_words(language)
-        working = said.fetching if UPLOAD in address else said.searching
+        working = said.fetching if UPLOAD_KEY in address else said.searching
         text = queued or working
         # A queued question, or one about a file, may wait longer than a stream lives.
         if (
             address.get("is_personal")
             and not queued
-            and UPLOAD not in address
+            and UPLOAD_KEY not in address
             and (stream := await self._begin_stream(address, text))
         ):
             return {"id": stream, "is_stream": True}

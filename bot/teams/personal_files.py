@@ -22,7 +22,7 @@ from bot.file_download import open_download, read_chunks
 from bot.loopback import is_loopback_host
 from bot.teams.activities import part, place_of, read_activity
 from bot.teams.connector import ServiceUrlCheck
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 
 Json = Mapping[str, Any]
 
@@ -93,7 +93,7 @@ class TeamsFiles:
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Download a file from the short-lived URL in its message; raises as ``FileHost.open``."""
-        upload: Json = address[UPLOAD]
+        upload: Json = address[UPLOAD_KEY]
         if not self._is_trusted(upload["url"]):
             raise FileUnavailable("it does not lie on one of SharePoint's hosts")
         async with open_download(upload["url"], "SharePoint") as response:

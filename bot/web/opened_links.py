@@ -19,10 +19,10 @@ from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
 from storage.chat.citations import ShownIn
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import InfrastructureError, UnknownChannel, raised_at
+from storage.lru_cache import LRUCache
 from storage.models import CitationRecord, Platform, TenantName, VersionSource
-from storage.recent_items import RecentItems
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 from storage.task_group import cancel_and_wait
@@ -69,13 +69,13 @@ class LinkAudit:
         self._audit = audit
         self._waiting: asyncio.Queue[OpenLink] = asyncio.Queue(MAX_WAITING)
         # Citation id -> monotonic seconds of its last entry.
-        self._noted: RecentItems[int, float] = RecentItems(MAX_NOTED)
+        self._noted: LRUCache[int, float] = LRUCache(MAX_NOTED)
 
     def note(self, request: web.Request, link: OpenLink) -> None:
         """Queue an entry for an opened link; range requests belong to the same opening."""
         if request.method != "GET" or "Range" in request.headers:
             return
-        now, citation = steady_seconds(), link.claims.citation_id
+        now, citation = monotonic_seconds(), link.claims.citation_id
         noted = self._noted.get(citation)
         if noted is not None and now - noted < ENTRY_SECONDS:
             return
@@ -106,7 +106,7 @@ class LinkAudit:
     async def _keep(self, link: OpenLink) -> None:
         citation = link.claims.citation_id
         try:
-            await self._audit.keep(AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {citation}"))
+            await self._audit.record(AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {citation}"))
         except InfrastructureError as error:
             self._noted.pop(citation, None)
             _log.warning("an opened link is not in the audit: %s", raised_at(error))
@@ -125,7 +125,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
         claims = links.read(token, purpose)
     except LinkEnded as ended:
         raise await _ended(ended, stores) from None
-    source = await stores.catalog.source(claims.version_id)
+    source = await stores.catalog.version_source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:
         channel = await stores.channels.get(claims.channel_id)
@@ -236,7 +236,7 @@ async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) ->
     records = await stores.citations.of_answer(link.citation)
     sources = {link.claims.version_id: link.source}
     for version in {one.version_id for one in records} - sources.keys():
-        source = await stores.catalog.source(version)
+        source = await stores.catalog.version_source(version)
         if source and not source.is_deleted and source.channel_id == link.claims.channel_id:
             sources[version] = source
     return [

@@ -79,7 +79,7 @@ class PageImages:
         if cached := await self._hit(name):
             return cached
         if await self._blobs.copy_image(name) and (copied := await self._hit(name)):
-            await asyncio.to_thread(self._blobs.images.make_room, self._limit)
+            await asyncio.to_thread(self._blobs.images.evict_lru, self._limit)
             return copied
         blob = await self._blobs.fetch(sha256)
         # Take the turn before the lock: a task that waits for the lock then waits for a rendering under way.
@@ -98,8 +98,8 @@ class PageImages:
         return image
 
     def _keep(self, name: str, image: PageImage) -> Path:
-        file = self._blobs.images.keep(name, image)
-        self._blobs.images.make_room(self._limit)
+        file = self._blobs.images.write(name, image)
+        self._blobs.images.evict_lru(self._limit)
         return file
 
     def _share(self, image: Path) -> None:
@@ -111,4 +111,4 @@ class PageImages:
 
     async def _send(self, image: Path) -> None:
         with suppress(BlobsUnavailable):  # other machines render it themselves
-            await run_in_thread(lambda: self._blobs.send_image(image))
+            await run_in_thread(lambda: self._blobs.upload_image(image))

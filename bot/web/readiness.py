@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from storage.chat_models import Outage
-from storage.clock import steady_seconds, utc_now
+from storage.clock import monotonic_seconds, utc_now
 from storage.errors import DatabaseUnavailable, raised_at
 from storage.task_group import cancel_and_wait
 
@@ -108,7 +108,7 @@ class OutageWatch:
         Raises:
             DatabaseUnavailable: they could not be stored; the next tick stores them with later ones.
         """
-        reasons, moment, now = await self._readiness.reasons(), steady_seconds(), utc_now()
+        reasons, moment, now = await self._readiness.reasons(), monotonic_seconds(), utc_now()
         for part, reason in reasons.items():
             begun, outage = self._begun.get(part) or (moment, Outage(part, reason, now))
             self._begun[part] = begun, replace(outage, reason=reason)

@@ -15,7 +15,7 @@ from ingestion.chunking.segments import PageSpan, sentences
 from ingestion.chunking.structure import ChunkUnit, Structure, units_of
 from ingestion.layout.reading_order import Block
 from storage.models import Chunk, Page, Sections
-from storage.pdf.models import ReadPdf
+from storage.pdf.models import PdfText
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
 
@@ -38,7 +38,7 @@ class ChunkedDocument:
 
 
 def chunk_document(
-    pdf: ReadPdf,
+    pdf: PdfText,
     *,
     limit: int,
     pieces: Callable[[str], int],
@@ -197,7 +197,7 @@ class _Chunker:
         bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
         path = bodies[0] if bodies else units[-1].path
         tokens, sections = self.measure.tokens(text), _sections(units, offsets)
-        return Chunk(ordinal, text, tokens, path, WordMap.joined(words), tuple(page_starts), sections)
+        return Chunk(ordinal, text, tokens, path, WordMap.concat(words), tuple(page_starts), sections)
 
     def _text(self, spans: Sequence[PageSpan]) -> tuple[str, list[int]]:
         """Return the joined text of spans and the offset of each; the page's white space stays in between."""
@@ -216,8 +216,8 @@ class _Chunker:
     def _words(self, span: PageSpan, shift: int = 0) -> WordMap:
         """Return the words in a span; a word that the span cuts is clipped."""
         if span.page not in self.maps:
-            self.maps[span.page] = WordMap.of(self.pages[span.page].words)
-        return self.maps[span.page].within(span.start, span.end, shift)
+            self.maps[span.page] = WordMap.pack(self.pages[span.page].words)
+        return self.maps[span.page].clip(span.start, span.end, shift)
 
 
 def _middle(run: list[ChunkUnit], parts: int) -> int:

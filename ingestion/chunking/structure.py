@@ -16,8 +16,8 @@ from ingestion.layout.headings import MAX_HEADING_LINES, HeadingDetector, Rank
 from ingestion.layout.reading_order import Block
 from ingestion.layout.titles import choose_title
 from storage.models import Page
-from storage.pdf.models import BlockKind, Line, ReadPdf
-from storage.text.sentences import ListLeads, is_box
+from storage.pdf.models import BlockKind, Line, PdfText
+from storage.text.sentences import ListStack, is_callout
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
@@ -33,7 +33,7 @@ _ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE, BlockKind.RU
 class Structure:
     """Title and segments of a document."""
 
-    def __init__(self, pdf: ReadPdf, blocks: Sequence[Sequence[Block]] = ()) -> None:
+    def __init__(self, pdf: PdfText, blocks: Sequence[Sequence[Block]] = ()) -> None:
         """Use layout ``blocks``, by page, from ``reading_order.py``; without them, fonts only."""
         self._pdf = pdf
         self._blocks = blocks or [()] * len(pdf.pages)
@@ -123,7 +123,9 @@ def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | N
     if _WARNING.match(text, after.start) and not piece.rank:
         return True
     said = text[piece.start : piece.end]
-    opens = _WARNING.match(said) is not None and (before is None or before.rank is not None or is_box(said))
+    opens = _WARNING.match(said) is not None and (
+        before is None or before.rank is not None or is_callout(said)
+    )
     return opens or (said.endswith(":") and not piece.is_row and not piece.rank)
 
 
@@ -146,15 +148,15 @@ class ChunkUnit:
     tokens: int = 0
 
 
-def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
+def units_of(pdf: PdfText, structure: Structure, title: str) -> list[ChunkUnit]:
     """Return a document's units in reading order; a sentence over a page break is one unit."""
     return _joined(_headed(pdf, structure, title), pdf.pages)
 
 
-def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
+def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUnit]:
     """Yield the document's segments with their heading paths; the title is not part of a path."""
     open_headings: list[tuple[Rank, str]] = []
-    leads: ListLeads[PageSpan] = ListLeads()
+    leads: ListStack[PageSpan] = ListStack()
     for number, page in enumerate(pdf.pages):
         for piece in structure.pieces(number):
             text = " ".join(page.text[piece.start : piece.end].split())
@@ -175,13 +177,13 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
             )
 
 
-def _introduced(leads: ListLeads[PageSpan], text: str, page: int, piece: Segment) -> tuple[PageSpan, ...]:
+def _introduced(leads: ListStack[PageSpan], text: str, page: int, piece: Segment) -> tuple[PageSpan, ...]:
     """Return the lead-ins of a list item; () for other segments. Must see all segments in reading order."""
     is_body = not piece.rank and not piece.is_row
     marker = list_marker(text, piece.start) if is_body else ""
     if piece.is_aside or (is_body and not marker and text[piece.start].islower()):
         return ()
-    found = leads.of(marker)
+    found = leads.close_to(marker)
     if is_body and text[piece.start : piece.end].endswith(":") and piece.end - piece.start <= MAX_LEAD_CHARS:
         leads.open(marker, PageSpan(page, piece.start, piece.end))
     return found

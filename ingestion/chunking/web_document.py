@@ -10,8 +10,8 @@ from typing import Any
 
 from ingestion.chunking.chunker import chunk_document
 from ingestion.layout.reading_order import Block
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import BlockKind, Line, ReadPdf
+from storage.models import Box, Page, WordBox
+from storage.pdf.models import BlockKind, Line, PdfText
 
 WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
 # Bounding box of all words: a web page has no paper.
@@ -79,12 +79,12 @@ def _sections(
             above = [*(one for one in above if one.level < heading.level), heading]
 
 
-def placed_words(text: str) -> list[PlacedWord]:
+def placed_words(text: str) -> list[WordBox]:
     """Return the words of a text without a page layout, all on page 1."""
-    return [PlacedWord(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
+    return [WordBox(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
 
 
-def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
+def _document(blocks: Sequence[WebBlock]) -> tuple[PdfText, list[Block]]:
     """Return a one-page document with a line per block; consecutive rows become a Markdown table."""
     text = ""
     lines: list[Line] = []
@@ -110,7 +110,7 @@ def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
         else:
             found += _single(parts, lines, begin)
     page = Page(1, "", WIDTH, HEIGHT, text, placed_words(text))
-    return ReadPdf("", (page,), (tuple(lines),), 0, False), found
+    return PdfText("", (page,), (tuple(lines),), 0, False), found
 
 
 def _columns(row: WebBlock) -> int:

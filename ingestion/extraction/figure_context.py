@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ingestion.chunking.segments import sentences
 from ingestion.layout.layout_fixes import is_middle_in
-from storage.models import Box, Chunk, PlacedWord
+from storage.models import Box, Chunk, WordBox
 from storage.text.word_boxes import WordMap
 
 CONTEXT_WORDS = 60
@@ -38,7 +38,7 @@ class FigureContext:
         self._chunks = chunks
         # Cached for the latest page only: figures come page by page, and all words of a long document fill
         # memory.
-        self._latest: tuple[int, list[tuple[Chunk, PlacedWord]]] = (0, [])
+        self._latest: tuple[int, list[tuple[Chunk, WordBox]]] = (0, [])
 
     def chunk_of(self, page: int, figure: Box, caption: Box | None) -> Chunk | None:
         """Return the chunk with most of a figure's caption, else most of its words, else the nearest words.
@@ -53,7 +53,7 @@ class FigureContext:
         nearest = min(words, key=lambda one: _distance(one[1].box, figure), default=None)
         return nearest[0] if nearest else None
 
-    def _on(self, page: int) -> list[tuple[Chunk, PlacedWord]]:
+    def _on(self, page: int) -> list[tuple[Chunk, WordBox]]:
         if page != self._latest[0]:
             words = [
                 (chunk, word)
@@ -92,10 +92,10 @@ def _joined(sentences: Sequence[_Sentence]) -> str:
 
 def _sentences(chunk: Chunk, page: int, own: Sequence[Box]) -> Iterator[_Sentence]:
     """Yield the sentences of a chunk outside the figure, without table rows."""
-    words = WordMap.of(chunk.words)
+    words = WordMap.pack(chunk.words)
     for paragraph in _PARAGRAPH.finditer(chunk.text):
         for start, end in sentences(chunk.text, *paragraph.span()):
-            first = next(iter(words.within(start, end)), None)
+            first = next(iter(words.clip(start, end)), None)
             text = " ".join(chunk.text[start:end].split())
             if first is None or text.startswith("|"):
                 continue

@@ -16,7 +16,7 @@ from itertools import product
 from ingestion.extraction.figure_context import FigureContext
 from ingestion.layout.layout_fixes import is_middle_in
 from ingestion.layout.reading_order import ArrangedPdf, Block
-from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
+from storage.models import Box, Chunk, Figure, FigureKind, Page, WordBox
 from storage.pdf.models import BlockKind, Line, OcrPage, Region, Shapes
 
 # Fewer rectangles or sectors are no evidence of a chart.
@@ -108,7 +108,7 @@ class FigureOutline:
     shapes: Shapes
     caption: Caption | None
 
-    def words(self) -> list[PlacedWord]:
+    def words(self) -> list[WordBox]:
         """Return the words inside the figure in reading order, without its caption."""
         skipped = self.caption.box if self.caption else None
         inside = (word for word in self.page.words if is_middle_in(word.box, self.box))
@@ -147,7 +147,7 @@ def find_figures(
     context = FigureContext(chunks)
     read = {(crop.number, crop.clip): crop.text for crop in crops}
     found = (_figure(one, context, read) for one in outlines(arranged))
-    return tuple(figure for figure in found if figure.said)
+    return tuple(figure for figure in found if figure.embedding_text)
 
 
 def _figure(
@@ -175,7 +175,7 @@ def _figure(
     )
 
 
-def _printed(page: Page, words: Sequence[PlacedWord]) -> str:
+def _printed(page: Page, words: Sequence[WordBox]) -> str:
     """Return words as text, line by line; the halves of a hyphenated word stay together."""
     parts: list[str] = []
     for before, word in zip([None, *words], words, strict=False):

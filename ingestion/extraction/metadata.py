@@ -26,8 +26,8 @@ from ingestion.extraction.metadata_patterns import Labelled, labelled, name_of
 from ingestion.layout.running_lines import is_at_edge
 from ingestion.layout.titles import is_organisation, looks_like_title
 from storage.models import MetadataField
-from storage.pdf.models import Line, ReadPdf
-from storage.text.word_boxes import rectangles
+from storage.pdf.models import Line, PdfText
+from storage.text.word_boxes import bounding_boxes
 
 # A page with fewer words may hold only names and numbers.
 MIN_WORDS = 20
@@ -49,7 +49,7 @@ _SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECAS
 _CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
-def read_language(pdf: ReadPdf) -> MetadataField | None:
+def read_language(pdf: PdfText) -> MetadataField | None:
     """Return the ISO 639-1 code of the first page with enough words; None if uncertain."""
     page = next((one for one in pdf.pages if len(one.words) >= MIN_WORDS), None)
     if page is None:
@@ -153,7 +153,7 @@ def _key(value: str) -> str:
     return metadata_patterns.one_kind_of_hyphen(value).casefold()
 
 
-def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
+def read_metadata(pdf: PdfText) -> dict[str, MetadataField]:
     """Return the metadata of a document by field; fields that it does not print are left out.
 
     All values are verbatim quotes except the language, which is detected.
@@ -186,13 +186,13 @@ class _Row(NamedTuple):
         ]
 
 
-def _rows(pdf: ReadPdf, page: int) -> Iterator[_Row]:
+def _rows(pdf: PdfText, page: int) -> Iterator[_Row]:
     text = pdf.pages[page].text
     for line in pdf.lines[page]:
         yield _Row(page, line, text[line.start : line.end])
 
 
-def _head(pdf: ReadPdf) -> list[_Row]:
+def _head(pdf: PdfText) -> list[_Row]:
     """Return the lines of the first page above its first section."""
     head: list[_Row] = []
     for row in _rows(pdf, 0) if pdf.pages else ():
@@ -236,7 +236,7 @@ def _beside(row: _Row) -> Iterator[MetadataCandidate]:
             yield MetadataCandidate(name, text, row.page, start, end, LABEL_WEIGHT)
 
 
-def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
+def _running(pdf: PdfText) -> Iterator[MetadataCandidate]:
     """Return labelled values from the headers and footers of most pages after the first."""
     found: dict[tuple[str, str], list[MetadataCandidate]] = {}
     for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
@@ -304,10 +304,10 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> li
     return []
 
 
-def _field(pdf: ReadPdf, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
+def _field(pdf: PdfText, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
     """Return the candidate as a field with its boxes, and with its day if it is a date."""
     page = pdf.pages[one.page]
-    boxes = rectangles(page.words, one.start, one.end).get(page.number, [])
+    boxes = bounding_boxes(page.words, one.start, one.end).get(page.number, [])
     printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None
     day = printed.day.isoformat() if printed and printed.day else None
     return MetadataField(one.name, one.value, page.number, tuple(boxes), day)

@@ -22,7 +22,7 @@ from storage.chat.channels import is_folder_name, library_channel
 from storage.config_file import MAP_NAME, InvalidFile, KeyPath, Mistake, read_file
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
-from storage.settings import fault_of
+from storage.settings import reference_error
 
 _CHAT = ("sl_", "ms_")
 
@@ -91,7 +91,7 @@ def faults(
         if entry.key in roots:
             continue
         # Once each, and without the value, which may be a password.
-        for fault in filter(None, dict.fromkeys(map(fault_of, entry.passwords))):
+        for fault in filter(None, dict.fromkeys(map(reference_error, entry.passwords))):
             yield (*entry.key, "passwords"), f"passwords: {fault}"
         if (sentence := _location_fault(entry.location)) is not None:
             yield (*entry.key, "location"), sentence
@@ -275,7 +275,7 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
     asked, lines = read_file(MAP_NAME, data, _Map)
     entries = list(_entries(asked, home))
     found = [
-        Mistake(lines.of(key), sentence, MAP_NAME)
+        Mistake(lines.line_of(key), sentence, MAP_NAME)
         for key, sentence in (*faults(entries, asked.names, home, inbox), *_library_faults(asked))
     ]
     if found:

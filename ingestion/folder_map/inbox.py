@@ -11,7 +11,7 @@ from ingestion.settings import REMEMBERED_SECONDS
 from ingestion.sources.local import first_level, loose_files
 from ingestion.sources.watchdog import ShareTimeout, Watchdog
 from storage.chat.channels import Channels
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import UnknownChannel
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
@@ -41,7 +41,7 @@ class WatchedInbox:
         self._strangers: dict[str, str] | None = None
         self._is_well = True
         self._watchdog = Watchdog(TIMEOUT_SECONDS)
-        self._asked_at = steady_seconds()
+        self._asked_at = monotonic_seconds()
 
     async def known(self) -> list[Folder]:
         """Return the folders watched before; a missing one counts as an outage, not as a deletion.
@@ -57,7 +57,7 @@ class WatchedInbox:
         before = Path(folder.location)
         if before.parent == self._root:
             return folder
-        if not await self._leases.take(folder.location):
+        if not await self._leases.acquire(folder.location):
             return None  # a live process watches another inbox of this home
         moved = await self._folders.move_to(folder.id, str(self._root / before.name))
         if moved is None:
@@ -93,7 +93,7 @@ class WatchedInbox:
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)
         if strangers != self._strangers:
-            await self._folders.keep_strangers(None, strangers)
+            await self._folders.record_unsupported_files(None, strangers)
             self._strangers = strangers
         forgotten = await self._forget_with_others()
         found = [await self._watch(name) for name in names if name not in self._known]
@@ -102,9 +102,9 @@ class WatchedInbox:
 
     async def _forget_with_others(self) -> set[int]:
         """Drop folders that another process has dropped; checked rarely. A folder that returns is new."""
-        if steady_seconds() - self._asked_at < REMEMBERED_SECONDS:
+        if monotonic_seconds() - self._asked_at < REMEMBERED_SECONDS:
             return set()
-        self._asked_at = steady_seconds()
+        self._asked_at = monotonic_seconds()
         watched = {folder.id for folder in await self._folders.watched()}
         forgotten = {id for id in self._known.values() if id is not None and id not in watched}
         self._known = {name: id for name, id in self._known.items() if id not in forgotten}
@@ -112,7 +112,7 @@ class WatchedInbox:
 
     async def _forget_without(self, names: Collection[str]) -> set[int]:
         missing = {id: name for name, id in self._known.items() if id is not None and name not in names}
-        forgotten = await self._folders.forget_empty(missing) if missing else set()
+        forgotten = await self._folders.unwatch_empty(missing) if missing else set()
         for folder in forgotten:
             del self._known[missing[folder]]
             _log.info("folder=%d was removed from the inbox and is forgotten", folder)

@@ -51,7 +51,7 @@ class FolderMap:
             path,
             self._saved,
             what="the folder map",
-            named_by="footnote folders --check",
+            check_command="footnote folders --check",
             equal_scans=2,
         )
         # Targets of the map in force.
@@ -65,9 +65,9 @@ class FolderMap:
         """
         known = await self._folders.watched(origin="map")
         self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
-        await run_in_thread(self._file.follow)
+        await run_in_thread(self._file.reload_if_changed)
         if not await self.follow():  # restores pauses, scan intervals and shares, too
-            kept = (await self._folders.kept_map() or "").encode()
+            kept = (await self._folders.stored_map() or "").encode()
             with suppress(InvalidFile):
                 await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
 
@@ -77,14 +77,14 @@ class FolderMap:
         Raises:
             DatabaseUnavailable: the database does not work; the next call retries.
         """
-        saved = await run_in_thread(self._file.follow)
+        saved = await run_in_thread(self._file.reload_if_changed)
         if saved is None:
             return False
         try:
-            await self._folders.keep_map(saved.text)
+            await self._folders.store_map(saved.text)
             await self._put_in_force(saved.entries)
         except StorageError:
-            self._file.follow_again()
+            self._file.invalidate()
             raise
         return True
 
@@ -109,7 +109,7 @@ class FolderMap:
                 channel.id, entry.location, watched=True, origin="map", passwords=entry.passwords
             )
             targets.append(WatchTarget(folder, entry))
-        await self._channels.keep_direct_library(direct_library)
+        await self._channels.set_direct_library(direct_library)
         before = {one.id for one in await self._folders.watched(origin="map")}
         known = {one.folder.id for one in self.targets}
         self.targets = targets

@@ -110,7 +110,7 @@ async def _ask(
                 await process.stdin.drain()
     line = await process.stdout.readline()
     if not line:
-        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+        raise ReaderKilled("the reader was killed, probably out of memory; free some memory")
     reply: dict[str, Any] = json.loads(line)
     return reply
 

@@ -9,8 +9,8 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ingestion.layout.running_lines import RunningLines
-from storage.pdf.models import Line, ReadPdf
-from storage.text.sentences import BULLETS, opens_box
+from storage.pdf.models import Line, PdfText
+from storage.text.sentences import BULLETS, opens_callout
 
 # A line this much larger than the body text is a heading.
 MIN_SIZE_RATIO = 1.15
@@ -40,7 +40,7 @@ class Rank(NamedTuple):
 class HeadingDetector:
     """Ranks lines by the fonts and positions in their document."""
 
-    def __init__(self, pdf: ReadPdf) -> None:
+    def __init__(self, pdf: PdfText) -> None:
         self._pdf = pdf
         self._body = _body_size(pdf)
         self._running = RunningLines(pdf, self._body * MIN_SIZE_RATIO)
@@ -102,7 +102,7 @@ class HeadingDetector:
 
 
 def _rank_by_text(text: str, line: Line) -> Rank | None:
-    if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS or opens_box(text):
+    if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS or opens_callout(text):
         return None
     if is_row(text) or _LEADER.search(text) or _PAGE_NUMBER.match(text) or _ADDRESS.fullmatch(text):
         return None
@@ -121,7 +121,7 @@ def is_row(text: str) -> bool:
     return "  " in text[label.end() if label else 0 :]
 
 
-def _body_size(pdf: ReadPdf) -> float:
+def _body_size(pdf: PdfText) -> float:
     """Return the font size of most characters of the document, in points."""
     sizes: Counter[float] = Counter()
     for lines in pdf.lines:
@@ -130,7 +130,7 @@ def _body_size(pdf: ReadPdf) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def _prose_sizes(pdf: ReadPdf) -> set[float]:
+def _prose_sizes(pdf: PdfText) -> set[float]:
     """Return the non-bold font sizes in which some paragraph has more lines than a heading."""
     found: set[float] = set()
     for lines in pdf.lines:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 
-from storage.pdf.models import OcrPage, ReadPdf
+from storage.pdf.models import OcrPage, PdfText
 
 # Unmapped characters that a readable page may have: bullets, arrows and signs of symbol fonts.
 MIN_GLYPHS = 30
@@ -32,7 +32,7 @@ _PAIRS = frozenset(
 _LATIN = re.compile(r"[a-z]{3,}")
 
 
-def pages_for_ocr(pdf: ReadPdf) -> tuple[int, ...]:
+def pages_for_ocr(pdf: PdfText) -> tuple[int, ...]:
     """Return the pages that have ink but no text, or unusable text, in order."""
     unmapped = pdf.unmapped or (0,) * len(pdf.pages)
     return tuple(
@@ -60,7 +60,7 @@ def is_garbled(text: str, unmapped: int) -> bool:
     return sum(pair in _PAIRS for pair in pairs) < MIN_COMMON_SHARE * len(pairs)
 
 
-def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
+def with_ocr(pdf: PdfText, read: Iterable[OcrPage]) -> PdfText:
     """Return the PDF with OCR text, whose pages are listed in ``ocr_pages``.
 
     A page keeps its own text if OCR found no word, or hardly more than the page has.

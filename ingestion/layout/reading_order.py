@@ -14,8 +14,8 @@ from itertools import groupby, pairwise
 from ingestion.layout.layout_fixes import corrected, is_middle_in, repeated_figures
 from ingestion.layout.row_labels import ABOVE
 from ingestion.layout.tables import Grid, Table
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
+from storage.models import Box, Page, WordBox
+from storage.pdf.models import BlockKind, Layout, Line, PdfText, Region
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import WordMap
 
@@ -48,7 +48,7 @@ class Block:
 class ArrangedPdf:
     """A read PDF with its pages' text in reading order."""
 
-    pdf: ReadPdf
+    pdf: PdfText
     # By page; empty where the layout is unknown.
     blocks: tuple[tuple[Block, ...], ...]
     # Page (1-based) -> its figures, without decoration.
@@ -60,7 +60,7 @@ class ArrangedPdf:
         return sum(block.kind is BlockKind.TABLE for page in self.blocks for block in page)
 
 
-def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
+def arrange(pdf: PdfText, layout: Layout) -> ArrangedPdf:
     """Return the PDF with the same words per page, in the order and blocks of the layout."""
     pages: list[Page] = []
     lines: list[tuple[Line, ...]] = []
@@ -100,7 +100,7 @@ def _turned_page(page: Page, lines: Sequence[Line], quarters: int) -> tuple[Page
     """Return a page and its lines after ``quarters`` quarter turns; the text does not change."""
     if not quarters % 4:
         return page, lines
-    words = WordMap.of([word._replace(box=_turned(word.box, quarters)) for word in page.words])
+    words = WordMap.pack([word._replace(box=_turned(word.box, quarters)) for word in page.words])
     width, height = (page.height, page.width) if quarters % 2 else (page.width, page.height)
     upright = replace(page, width=width, height=height, words=words)
     return upright, [replace(line, box=_turned(line.box, quarters)) for line in lines]
@@ -111,7 +111,7 @@ class _Owned:
     """A region with its words in file order; None: words outside of all regions."""
 
     region: Region | None
-    words: list[PlacedWord] = field(default_factory=list)
+    words: list[WordBox] = field(default_factory=list)
 
 
 def _owned(page: Page, regions: Sequence[Region]) -> list[_Owned]:
@@ -133,7 +133,7 @@ def _owned(page: Page, regions: Sequence[Region]) -> list[_Owned]:
     return [owned for owned in found if owned.words]
 
 
-def _owners(words: Sequence[PlacedWord], regions: Sequence[Region]) -> list[int | None]:
+def _owners(words: Sequence[WordBox], regions: Sequence[Region]) -> list[int | None]:
     """Return each word's region index: the smallest around its centre, else that of its line neighbour."""
     owners = [_around(word, regions) for word in words]
     for back, (before, word) in enumerate(pairwise(words)):
@@ -146,7 +146,7 @@ def _owners(words: Sequence[PlacedWord], regions: Sequence[Region]) -> list[int 
     return owners
 
 
-def _around(word: PlacedWord, regions: Sequence[Region]) -> int | None:
+def _around(word: WordBox, regions: Sequence[Region]) -> int | None:
     around = [index for index, region in enumerate(regions) if is_middle_in(word.box, region.box)]
     return min(around, key=lambda index: _area(regions[index].box), default=None)
 
@@ -155,7 +155,7 @@ def _area(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
-def _down_the_page(words: Sequence[PlacedWord]) -> Sequence[PlacedWord]:
+def _down_the_page(words: Sequence[WordBox]) -> Sequence[WordBox]:
     """Return a block's words in file order; sorted by line if that order jumps up within a column."""
     lines = [list(group) for _, group in groupby(words, key=lambda word: word.line)]
     if not any(_jumps_up(before, line) for before, line in pairwise(lines)):
@@ -163,7 +163,7 @@ def _down_the_page(words: Sequence[PlacedWord]) -> Sequence[PlacedWord]:
     return [word for line in sorted(lines, key=lambda line: line[0].box.y0) for word in line]
 
 
-def _jumps_up(before: Sequence[PlacedWord], line: Sequence[PlacedWord]) -> bool:
+def _jumps_up(before: Sequence[WordBox], line: Sequence[WordBox]) -> bool:
     is_above = line[0].box.y1 <= before[0].box.y0
     is_beside = line[0].box.x0 >= before[-1].box.x1 or line[-1].box.x1 <= before[0].box.x0
     return is_above and not is_beside
@@ -177,7 +177,7 @@ class _Writer:
         self._old_lines = lines
         self._parts: list[str] = []
         self._length = 0
-        self._words: list[PlacedWord] = []
+        self._words: list[WordBox] = []
         self.lines: list[Line] = []
         self.blocks: list[Block] = []
 
@@ -195,7 +195,7 @@ class _Writer:
         is_seen = owned.region is not None
         self.blocks.append(Block(kind, first_line, len(self.lines), start, self._length, is_seen=is_seen))
 
-    def _continues_list(self, kind: BlockKind, words: Sequence[PlacedWord]) -> bool:
+    def _continues_list(self, kind: BlockKind, words: Sequence[WordBox]) -> bool:
         """True for a list item without a marker, which stays with the list's lead-in sentence."""
         is_item = kind is BlockKind.ITEM and bool(self.blocks) and self.blocks[-1].kind is kind
         return is_item and not _MARKER.match(self._page.text, words[0].start)
@@ -237,9 +237,9 @@ class _Writer:
                 self._put("\n|" + " --- |" * len(cells))
             yield start, self._length
 
-    def _run(self, words: Sequence[PlacedWord], between_lines: str) -> None:
+    def _run(self, words: Sequence[WordBox], between_lines: str) -> None:
         """Write consecutive words; each old line stays a line."""
-        before: PlacedWord | None = None
+        before: WordBox | None = None
         for old_line, group in groupby(words, key=lambda word: word.line):
             first = len(self._words)
             for word in group:
@@ -251,14 +251,14 @@ class _Writer:
                 before = word
             self._close_line(self._old_lines[old_line], self._words[first:])
 
-    def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
+    def _gap(self, before: WordBox, word: WordBox, between_lines: str) -> str:
         """Return the page's own space between neighbouring words; nothing inside a joined word."""
         gap = self._page.text[before.end : word.start] if before.end <= word.start else between_lines
         if before.line != word.line:
             return gap and between_lines
         return gap if gap.isspace() and between_lines == "\n" else gap and " "
 
-    def _close_line(self, old: Line, words: Sequence[PlacedWord]) -> None:
+    def _close_line(self, old: Line, words: Sequence[WordBox]) -> None:
         lefts, tops, rights, bottoms = zip(*(word.box for word in words), strict=True)
         box = Box(min(lefts), min(tops), max(rights), max(bottoms))
         self.lines.append(replace(old, start=words[0].start, end=words[-1].end, box=box))
@@ -269,4 +269,4 @@ class _Writer:
 
     def page(self) -> Page:
         """Return the page with its new text."""
-        return replace(self._page, text="".join(self._parts), words=WordMap.of(self._words))
+        return replace(self._page, text="".join(self._parts), words=WordMap.pack(self._words))

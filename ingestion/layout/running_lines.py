@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from storage.pdf.models import Line, ReadPdf
+from storage.pdf.models import Line, PdfText
 
 # Height of the header and footer areas, as a fraction of the page.
 EDGE = 0.12
@@ -43,7 +43,7 @@ class _EdgeLine(NamedTuple):
 class RunningLines:
     """Running lines of a document; pages are 0-based."""
 
-    def __init__(self, pdf: ReadPdf, large: float) -> None:
+    def __init__(self, pdf: PdfText, large: float) -> None:
         """Find the running lines; from font size ``large``, in points, a line stands out from the body."""
         self._large = large
         self._seen: dict[str, dict[int, _EdgeLine]] = {}
@@ -71,7 +71,7 @@ class RunningLines:
         earlier = (pages[one].numbers for one in range(page - PAGES_BACK, page) if one in pages)
         return line.size < self._large and pages[page].numbers in earlier
 
-    def _look_at(self, pdf: ReadPdf, page: int) -> None:
+    def _look_at(self, pdf: PdfText, page: int) -> None:
         """Record the lines at a page's edges; those that a browser printed are running lines at once."""
         text = pdf.pages[page].text
         edge = [(line, text[line.start : line.end]) for line in pdf.lines[page] if is_at_edge(line)]

@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 
 from ingestion.layout.row_labels import find_groups, find_repeats
 from ingestion.layout.table_headers import find_headers
-from storage.models import Box, Page, PlacedWord
+from storage.models import Box, Page, WordBox
 from storage.pdf.models import BlockKind, Line, Region
 
 # Gaps as multiples of the word height: seldom, and never, between words of one cell.
@@ -32,7 +32,7 @@ MAX_DOTS_SHARE = 0.25
 # Maximum words before the colon of a label.
 MAX_LABEL_WORDS = 6
 
-Cell = list[PlacedWord]
+Cell = list[WordBox]
 Rows = list[list[Cell]]
 Gap = tuple[float, float]
 
@@ -61,7 +61,7 @@ class Grid:
     page: Page
 
     @classmethod
-    def of(cls, region: Region, words: Sequence[PlacedWord], page: Page) -> Grid | None:
+    def of(cls, region: Region, words: Sequence[WordBox], page: Page) -> Grid | None:
         """Return the cells of a table region; None if it is no table, with a single row or column."""
         has_cells = any(cell for row in region.cells for cell in row)
         if region.kind is not BlockKind.TABLE or not has_cells:
@@ -94,13 +94,13 @@ class Grid:
             yield Table(self.rows[first:end], has_header, groups, repeats)
 
 
-def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:
+def _is_contents(words: Sequence[WordBox], page: Page) -> bool:
     """True for a table of contents, with dots before its page numbers."""
     dots = sum(not page.text[word.start : word.end].strip(".…·") for word in words)
     return dots > MAX_DOTS_SHARE * len(words)
 
 
-def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], aspect: float) -> Rows:
+def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[WordBox], aspect: float) -> Rows:
     """Return the words in their nearest cells; words close to the previous one stay in its cell."""
     width = max(map(len, cells))
     rows: Rows = [[[] for _ in range(width)] for _ in cells]
@@ -110,7 +110,7 @@ def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], 
         for column, box in enumerate(own)
         if box is not None
     ]
-    before: PlacedWord | None = None
+    before: WordBox | None = None
     row = column = 0
     for word in words:
         if before is None or not _goes_on(before, word, aspect):
@@ -120,7 +120,7 @@ def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], 
     return rows
 
 
-def _goes_on(before: PlacedWord, word: PlacedWord, aspect: float) -> bool:
+def _goes_on(before: WordBox, word: WordBox, aspect: float) -> bool:
     gap = (word.box.x0 - before.box.x1) * aspect
     return before.line == word.line and gap < NO_GAP * (before.box.y1 - before.box.y0)
 

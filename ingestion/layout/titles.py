@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from storage.text.months import MONTHS
-from storage.text.sentences import is_box
+from storage.text.sentences import is_callout
 
 MAX_TITLE_CHARS = 200
 MAX_TITLE_LINES = 5
@@ -117,7 +117,7 @@ def looks_like_title(text: str) -> bool:
         return False
     if len(words) == 1 and (re.search(r"[\d_]", text) or text.islower()):
         return False
-    if _NUMBERED.match(text) or is_box(text):
+    if _NUMBERED.match(text) or is_callout(text):
         return False
     is_sentence = len(words) >= SENTENCE_WORDS and (text[0].islower() or text.endswith((".", ";", ":")))
     return not (is_sentence or _is_date(text) or _ADDRESS.search(text) or _DANGLING.search(text))

@@ -39,7 +39,7 @@ class Publisher:
         compute_pool: ComputePool,
         locked_pdfs: LockedPdfs,
     ) -> None:
-        self._queue, self._pause = queue, queue.leases.pause
+        self._queue, self._pause = queue, queue.leases.backoff
         self._purge = purge
         self._files = files
         self._index = index
@@ -71,10 +71,10 @@ class Publisher:
             first = await self._analysed(claim, 0)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
         except LostReading as error:
-            await self._queue.wait_for_reading(claim, str(error))
+            await self._queue.requeue_reading(claim, str(error))
             return _log_postponed(claim, error)
         except InfrastructureError as error:
-            await self._queue.give_back(
+            await self._queue.release(
                 claim, _WAITS.format(type(error).__name__), self._pause(claim.lease.fence)
             )
             return _log_postponed(claim, error)
@@ -124,18 +124,20 @@ class Publisher:
             reach("after-batch")
         count = 0 if vectors is None else len(vectors)
         reach("before-seal")
-        await self._index.seal(claim.tenant, claim.id, chunks=claim.objects, vectors=count, space=claim.space)
+        await self._index.commit_publication(
+            claim.tenant, claim.id, chunks=claim.objects, vectors=count, space=claim.space
+        )
         reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """Retry under a new id after an error: what the index holds under this one is unknown."""
         reason = _WAITS.format(type(error).__name__)
-        await self._queue.publish_anew(claim, reason, self._pause(claim.lease.fence))
+        await self._queue.retry_under_new_id(claim, reason, self._pause(claim.lease.fence))
         _log_postponed(claim, error)
 
     async def let_go(self, claim: PublicationClaim) -> None:
         """Release an unfinished publication at shutdown; another worker may start it under a new id."""
-        await self._queue.publish_anew(claim, None, None)
+        await self._queue.retry_under_new_id(claim, None, None)
 
     async def remove(self, claim: PublicationClaim) -> None:
         """Remove a retired publication from the index.
@@ -153,7 +155,7 @@ class Publisher:
 
     async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """Release a removal that failed or was interrupted; the publication stays hidden."""
-        await self._queue.give_back(claim, None, self._pause(claim.lease.fence) if error else None)
+        await self._queue.release(claim, None, self._pause(claim.lease.fence) if error else None)
 
 
 def _indexed(

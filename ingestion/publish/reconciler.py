@@ -20,7 +20,7 @@ from functools import partial
 from uuid import UUID
 
 from ingestion.jobs.worker import running_beside
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
 from storage.files.blobs import Blobs
@@ -52,7 +52,7 @@ class Verifier:
         self._queue = queue
         self._index = index
         self._outages = 0
-        self._due_at = self._rests_until = steady_seconds()
+        self._due_at = self._rests_until = monotonic_seconds()
 
     async def tick(self) -> None:
         """Verify at the first tick, after each outage, and after ``MAX_INTERVAL_SECONDS``.
@@ -64,15 +64,15 @@ class Verifier:
             InfrastructureError: the index or the database is unavailable; a later tick starts again.
         """
         await self._index.ping()
-        outages, now = self._index.outages, steady_seconds()
+        outages, now = self._index.outages, monotonic_seconds()
         if now < self._rests_until or (outages == self._outages and now < self._due_at):
             return
         try:
             for publication in await self._queue.newest_live(RECENT):
                 await self.verify(publication)
         finally:
-            self._rests_until = steady_seconds() + max(REST_SECONDS, steady_seconds() - now)
-        self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
+            self._rests_until = monotonic_seconds() + max(REST_SECONDS, monotonic_seconds() - now)
+        self._outages, self._due_at = outages, monotonic_seconds() + MAX_INTERVAL_SECONDS
 
     async def verify(self, one: ExpectedPublication) -> bool:
         """Count one publication; return True if it was incomplete and is published again.
@@ -81,7 +81,7 @@ class Verifier:
             InfrastructureError: the index or the database is unavailable.
         """
         try:
-            await self._index.seal(
+            await self._index.commit_publication(
                 one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
             )
         except (IncompletePublication, UnknownTenant):
@@ -201,14 +201,14 @@ class Reconciler:
         channels = await self._sql.tenants()
         for tenant, channel_id in channels.items():
             try:
-                await self._index.examine(tenant)
+                await self._index.verify(tenant)
                 await self._compare_tenant(tenant, channel_id, repairs)
             except IndexUnavailable as error:
                 await self._index.ping()  # if the ping works, only this tenant is unavailable
                 _log.warning("tenant=%s outcome=not-compared cause=%s", tenant, error)
             if repairs:
                 reach("amid-reconcile")
-        if self._index.is_ours_alone:
+        if self._index.is_exclusive:
             for tenant in held - channels.keys():
                 await self._index.drop_tenant(tenant)
                 repairs.tenants_dropped += 1
@@ -241,7 +241,7 @@ class Reconciler:
         Raises:
             InfrastructureError: an engine is unavailable; the next call continues.
         """
-        damaged, rebuilds = await self._index.damaged(), await self._sql.rebuilds.running()
+        damaged, rebuilds = await self._index.corrupt_tenants(), await self._sql.rebuilds.running()
         channels = await self._sql.tenants() if damaged or rebuilds else {}
         lacking = {one: id for one, id in channels.items() if one in damaged or id in rebuilds}
         for tenant, channel_id in lacking.items():
@@ -249,7 +249,7 @@ class Reconciler:
             if not await self._renew(tenant, channel_id, level):
                 continue
             if tenant in damaged:
-                await self._index.restore(tenant)
+                await self._index.mark_rebuilt(tenant)
             if channel_id in rebuilds:
                 await self._sql.rebuilds.end(channel_id, rebuilds[channel_id])
             _log.log(level, "tenant=%s outcome=restored: it answers again", tenant)
@@ -277,10 +277,10 @@ class Reconciler:
         wanted = await self._sql.wanted_blobs(shards)
         held = await run_in_thread(partial(self._blobs.listed, shards))
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
-            if await run_in_thread(partial(self._blobs.send_again, sha256)):
+            if await run_in_thread(partial(self._blobs.reupload, sha256)):
                 repairs.sent_again += 1
                 continue
-            repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs)
+            repairs.copied_again += await self._sql.recopy_blob(sha256, self._blobs)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
             repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs)
@@ -301,7 +301,7 @@ class Reconciler:
                 has_sentences=one.has_sentences,
             )
             if not is_whole:
-                repairs.read_again += await self._sql.read_again(one.id)
+                repairs.read_again += await self._sql.requeue_reading(one.id)
         names = {str(one) for one in known}
         for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
             await self._files.remove_entry(name)

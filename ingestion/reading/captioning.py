@@ -16,7 +16,7 @@ import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import DocumentError
 from storage.files.blobs import Blobs
 from storage.models import Figure
@@ -101,7 +101,7 @@ class FigureDescriber:
         self._renderer = renderer
         self._model = model
         self._failures = 0
-        self._rests_until = steady_seconds()
+        self._rests_until = monotonic_seconds()
 
     async def describe(self, sha256: str, figures: Sequence[Figure], wait_until_idle: Wait) -> list[Figure]:
         """Return the figures with descriptions where the model gave one; existing ones are kept.
@@ -111,7 +111,7 @@ class FigureDescriber:
         """
         described = list(figures)
         for number, figure in enumerate(figures[:MAX_FIGURES]):
-            if figure.description or steady_seconds() < self._rests_until:
+            if figure.description or monotonic_seconds() < self._rests_until:
                 continue
             await wait_until_idle()
             described[number] = replace(figure, description=await self._ask(sha256, figure))
@@ -126,6 +126,6 @@ class FigureDescriber:
         said = await self._model.describe(picture, figure.caption)
         self._failures = 0 if said else self._failures + 1
         if self._failures == MAX_FAILURES:
-            self._failures, self._rests_until = 0, steady_seconds() + REST_SECONDS
+            self._failures, self._rests_until = 0, monotonic_seconds() + REST_SECONDS
             _log.warning("the vision endpoint is left alone for %d s", REST_SECONDS)
         return " ".join((said or "").split())[:MAX_DESCRIPTION_CHARS]

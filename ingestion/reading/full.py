@@ -18,7 +18,7 @@ import numpy as np
 from ingestion.reading.captioning import Describe
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.sentence_embedder import SentenceEmbedder
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.embeddings.base import Embedder, Vectors
 from storage.embeddings.vector_cache import VectorCache
@@ -34,7 +34,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.models import Box, Figure, Reading, Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
-from storage.sql.leases import pause
+from storage.sql.leases import backoff
 
 _log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class LayoutChunker:
     async def _read_layout(self, sha256: str, first: int, last: int, pace: ReadingPacer) -> bytes | None:
         await pace.wait()
         with _page_skipped():
-            return await self._viewer.lay_out(await self._blobs.fetch(sha256), first, last)
+            return await self._viewer.fetch_layout(await self._blobs.fetch(sha256), first, last)
         return None
 
 
@@ -178,11 +178,11 @@ class FullReader:
         self._embedder = embedder
         self._vectors = vectors
         self._failures = 0
-        self._rests_until = steady_seconds()
+        self._rests_until = monotonic_seconds()
 
     async def claim(self) -> ReadingClaim | None:
         """Claim the next full reading, unless the embedder is in backoff."""
-        if steady_seconds() < self._rests_until:
+        if monotonic_seconds() < self._rests_until:
             return None
         return await self._queue.claim(Rung.FULL)
 
@@ -204,11 +204,15 @@ class FullReader:
             base = await self._cut(claim, quick, wait_until_idle)
             figures = await self._figures(base, wait_until_idle)
             texts = await self._files.texts(base.id)
-            vectors = await self._embed([*texts, *(figure.said for figure in figures)], wait_until_idle)
+            vectors = await self._embed(
+                [*texts, *(figure.embedding_text for figure in figures)], wait_until_idle
+            )
             sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
-            return await self._queue.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
+            return await self._queue.requeue_base(
+                claim, quick.id if base.id == claim.id else base.id, str(error)
+            )
         except EmbedderUnavailable as error:
             self._rest(error)
             raise
@@ -233,8 +237,8 @@ class FullReader:
         Raises:
             DocumentError: there is no text, neither in the file nor in its pictures; or the file is locked.
         """
-        if claim.alike:
-            return claim.alike
+        if claim.same_chunks:
+            return claim.same_chunks
         try:
             pace = ReadingPacer(wait_until_idle, partial(self._queue.note_pages, claim))
             made = await self._layout_chunker.cut(claim, quick, pace)
@@ -258,8 +262,8 @@ class FullReader:
     def _rest(self, error: EmbedderUnavailable) -> None:
         """Back off for all documents after an embedder error, as thousands would fail in the same way."""
         self._failures += 1
-        seconds = max(pause(self._failures).total_seconds(), error.retry_after)
-        self._rests_until = max(self._rests_until, steady_seconds() + seconds)
+        seconds = max(backoff(self._failures).total_seconds(), error.retry_after)
+        self._rests_until = max(self._rests_until, monotonic_seconds() + seconds)
 
     async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
         """Return vectors, made in batches so that documents share the embedder, urgent work first."""

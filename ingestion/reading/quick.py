@@ -37,7 +37,7 @@ class QuickReader:
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
-        self._queue, self._pause = queue, queue.leases.pause
+        self._queue, self._pause = queue, queue.leases.backoff
         self._blobs = blobs
         self._files = files
         self._pdf = pdf
@@ -60,7 +60,7 @@ class QuickReader:
         pages = await self._pdf.fetch(await self._blobs.fetch(claim.sha256))
         reach("after-parse")
         made = await self._chunking_client.cut(claim.id, pages)
-        await self._files.send(claim.id)
+        await self._files.upload(claim.id)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
         await self._queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
@@ -73,7 +73,7 @@ class QuickReader:
             reason, rest = "a stored file cannot be opened", self._pause(claim.lease.fence)
             if isinstance(error, InfrastructureError):
                 reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
-            await self._queue.give_back(claim, reason, rest)
+            await self._queue.release(claim, reason, rest)
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(type(error).__name__)
@@ -95,4 +95,4 @@ class QuickReader:
 
     async def let_go(self, claim: ReadingClaim) -> None:
         """Release an unfinished step at shutdown; another worker may start it at once."""
-        await self._queue.give_back(claim, None, None)
+        await self._queue.release(claim, None, None)

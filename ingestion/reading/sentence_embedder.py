@@ -55,7 +55,7 @@ class SentenceEmbedder:
             start = 0
             for one in portion:
                 some = vectors[start : start + len(one.spans)]
-                found.append(ChunkSentenceVectors.of(self._embedder.space, one.text, one.spans, some))
+                found.append(ChunkSentenceVectors.create(self._embedder.space, one.text, one.spans, some))
                 start += len(one.spans)
         return found
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from ingestion.sources.base import Scan
 from ingestion.watch.known_files import KnownFolder
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.folders.folders import Folders
 
 # How long a disappearance that is still going on is observed before it is judged.
@@ -53,7 +53,7 @@ class DeletionPolicy:
         known: KnownFolder,
         folders: Folders,
         ask_from_share: float,
-        clock: Callable[[], float] = steady_seconds,
+        clock: Callable[[], float] = monotonic_seconds,
         *,
         away_seconds: float,
     ) -> None:

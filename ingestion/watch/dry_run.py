@@ -162,7 +162,7 @@ def _asked(
     """Return vanished files whose deletion needs approval, already or by this scan."""
     vanished = {known[file].document: file for file in preview.vanished}
     documents = {one.document for one in known.values()}
-    asked = open_question({document for document, _ in folder.asked}, documents, vanished.keys())
+    asked = open_question({document for document, _ in folder.pending_deletions}, documents, vanished.keys())
     waiting = asked & vanished.keys() & answered
     lost = (vanished.keys() & answered) - waiting
     of_folder = (documents & answered) - waiting

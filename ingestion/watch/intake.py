@@ -251,7 +251,7 @@ class Intake:
         """Copy a file, unless the blob store has the content that it had with this stat."""
         for file_stat, sha256 in known:
             if FileStat(**file_stat) == seen.stat and await run_in_thread(
-                partial(self._blobs.is_kept, sha256)
+                partial(self._blobs.exists, sha256)
             ):
                 return FetchedFile(seen, temporary, sha256)
         try:
@@ -259,7 +259,7 @@ class Intake:
             sha256 = await run_for(source, lambda: source.copy(seen, temporary, self._max_bytes))
             reach("after-copy")
             await run_in_thread(
-                lambda: self._blobs.send(temporary, sha256)
+                lambda: self._blobs.upload(temporary, sha256)
             )  # uploaded now, so that nothing has to wait for it later
         except FileRefused as refusal:
             return FetchedFile(seen, temporary, refusal=str(refusal))
@@ -311,7 +311,7 @@ class Intake:
         """
         if one.temporary.exists():
             self._blobs.adopt(one.temporary, one.sha256)
-        elif not self._blobs.is_kept(one.sha256):
+        elif not self._blobs.exists(one.sha256):
             raise BlobsUnavailable("a content was purged while it came back")
 
 

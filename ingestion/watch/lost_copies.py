@@ -48,13 +48,13 @@ class LostCopies:
         Raises:
             InfrastructureError: the database or the store's disk fails.
         """
-        lost = await self._inventory.lost_copies()
+        lost = await self._inventory.files_to_recopy()
         total, tried = sum(len(files) for _, files in lost), 0
         for folder, files in lost:
             await self._copy(folder, files)
             tried += len(files)
             on_progress(tried, total)
-        left = sum(len(files) for _, files in await self._inventory.lost_copies())
+        left = sum(len(files) for _, files in await self._inventory.files_to_recopy())
         return max(0, total - left), left
 
     async def _copy(self, folder: Folder, files: Collection[str]) -> None:

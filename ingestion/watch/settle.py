@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, ScannedFile, Source
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 
 # PDF readers look for ``%%EOF`` in the last 1,024 bytes; some writers append a little more.
 TAIL_BYTES = 2048
@@ -35,7 +35,7 @@ class StabilityCheck:
         rest_seconds: float,
         *,
         trusts_age: bool = False,
-        clock: Callable[[], float] = steady_seconds,
+        clock: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Track the files of a source.
 

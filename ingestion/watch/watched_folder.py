@@ -15,7 +15,7 @@ from ingestion.watch.deletions import DeletionPolicy
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.settle import stability_check_of
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.folders.folders import Folder, Folders
 
 # How long to wait for a scan after its source was closed; scans of shares end at their next step.
@@ -76,13 +76,13 @@ class WatchedFolder:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        await self._folders.keep_strangers(self.known.folder.id, strangers)
+        await self._folders.record_unsupported_files(self.known.folder.id, strangers)
 
 
 class StrangerCheck:
     """Unsupported files that have stayed in a location for a while."""
 
-    def __init__(self, rest_seconds: float, clock: Callable[[], float] = steady_seconds) -> None:
+    def __init__(self, rest_seconds: float, clock: Callable[[], float] = monotonic_seconds) -> None:
         """Wait ``rest_seconds`` for files newer than the first scan: they may yet be renamed."""
         self._rest_seconds = rest_seconds
         self._clock = clock
@@ -134,7 +134,7 @@ class PlaceScanner:
         """Invalidate all caches: the next scan asks SQL."""
         self._settled_as = self._strangers = None
         self._invalidations += 1
-        self._loaded_at = steady_seconds()
+        self._loaded_at = monotonic_seconds()
         for folder in self._folders:
             folder.known.forget()
 
@@ -146,7 +146,7 @@ class PlaceScanner:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        if steady_seconds() - self._loaded_at > REMEMBERED_SECONDS:
+        if monotonic_seconds() - self._loaded_at > REMEMBERED_SECONDS:
             self.invalidate()
         begun = time.monotonic()
         self._scanning = asyncio.ensure_future(run_for(self._source, self._source.scan))

@@ -20,13 +20,13 @@ from ingestion.sources.watchdog import real_path
 from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.chat.channels import Channels
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import DatabaseUnavailable
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.changes import PollGate
 from storage.sql.database import Database
-from storage.sql.leases import is_surely_dead
+from storage.sql.leases import is_process_dead
 from storage.sql.tables import FolderRow
 from storage.threads import run_in_thread
 
@@ -114,7 +114,7 @@ class WatchedPlace:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        if steady_seconds() < self._not_before:
+        if monotonic_seconds() < self._not_before:
             return False
         if (held := await self._paused.current()) != self._held:
             self._held = held
@@ -128,7 +128,7 @@ class WatchedPlace:
             )
             self._scanner = PlaceScanner(source, self._intake, self._settings)
             self._scanner.feed(self._active())
-        begun = steady_seconds()
+        begun = monotonic_seconds()
         try:
             return await self._scanner.tick()
         finally:
@@ -200,7 +200,7 @@ class WatchedPlaces:
             if await place.close():
                 await self._leases.release(location)
             else:
-                self._leases.abandon(location)
+                self._leases.stop_renewing(location)
         for location, fed in by_location.items():
             known = self._places.get(location)
             name, place = known or (f"folder {fed[0].folder.id}", self._make_place(location))
@@ -221,7 +221,7 @@ class WatchedPlaces:
         have_ended = await asyncio.gather(*(place.close() for place in places))
         for place, has_ended in zip(places, have_ended, strict=True):
             if not has_ended:
-                self._leases.abandon(place.location)
+                self._leases.stop_renewing(place.location)
         with suppress(DatabaseUnavailable):
             await self._leases.release()
 
@@ -230,7 +230,7 @@ class WatchedPlaces:
         if place.is_paused:
             return
         if not self._leases.holds(place.location):
-            if not await self._leases.take(place.location):
+            if not await self._leases.acquire(place.location):
                 return
             place.invalidate()
         if await place.tick():
@@ -251,7 +251,7 @@ class Watcher:
         self._channels = channels
         self._folders = Folders(database, owner)
         gate = PollGate(database.changes, FolderRow, seconds=PAUSED_SECONDS)
-        self._paused = PausedFolders(self._folders, gate.opens)
+        self._paused = PausedFolders(self._folders, gate.should_poll)
         self._intake = intake
         self._owner = owner
         self._places: WatchedPlaces | None = None
@@ -268,7 +268,7 @@ class Watcher:
         root = Path(await run_in_thread(lambda: real_path(str(inbox))))
         mapped = FolderMap(folder_map, root, self._channels, self._folders) if folder_map else None
         seconds = self._settings.lease_seconds
-        leases = FolderLeases(self._database, self._owner, seconds, is_dead=is_surely_dead)
+        leases = FolderLeases(self._database, self._owner, seconds, is_dead=is_process_dead)
         watch_list = WatchList(WatchedInbox(root, self._channels, self._folders, leases), mapped)
         targets = await watch_list.begin()
         self._places = places = WatchedPlaces(self._make_place, schedule, leases, on_taken)

@@ -208,7 +208,7 @@ class WebPageRenewal:
                 texts = [chunk.text for chunk in text.chunks]
                 batches = [texts[at : at + embedder.batch] for at in range(0, len(texts), embedder.batch)]
                 made = [await embedder.aembed(batch) for batch in batches]
-                await self._store.keep_vectors(sha256, embedder.space, np.concatenate(made))
+                await self._store.store_vectors(sha256, embedder.space, np.concatenate(made))
 
     async def _approve(self, sources: WebSources) -> None:
         if not self._sources.is_known:
@@ -263,29 +263,29 @@ class WebPageRenewal:
             )
             self.fetches["unchanged" if page is None else "read"] += 1
             if page is None:
-                await self._store.keep_unchanged(url)
+                await self._store.mark_not_modified(url)
             elif is_sitemap:
-                await self._store.keep_listing(url, await self._reader.read_sitemap(page), _validators(page))
+                await self._store.store_listing(url, await self._reader.read_sitemap(page), _validators(page))
             else:
                 await self._keep(url, page)
         except (WebPageError, DocumentError) as error:
             log.info("an approved page could not be renewed: %s", type(error).__name__)
             self.fetches["failed"] += 1
-            await self._store.keep_failure(url, str(error), await self._concerned(url, sources))
+            await self._store.record_failure(url, str(error), await self._concerned(url, sources))
 
     async def _concerned(self, url: str, sources: WebSources) -> int | None:
         """Return a channel that may search a page, preferably a local one."""
         channels = [
             channel
             for channel in await self._channels.all()
-            if any(domain.allows(url) for domain in sources.of(channel))
+            if any(domain.allows(url) for domain in sources.domains_for(channel))
         ]
         ordered = sorted(channels, key=lambda one: (one.platform is not Platform.LOCAL, one.id))
         return ordered[0].id if ordered else None
 
     async def _keep(self, url: str, page: FetchedPage) -> None:
         text = await self._reader.read(page)
-        await self._store.keep_text(url, text, _validators(page))
+        await self._store.store_text(url, text, _validators(page))
 
 
 def make_renewal(

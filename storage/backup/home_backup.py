@@ -20,11 +20,11 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.backup.destination import BackupDestination
 from storage.backup.manifest import BackupEntry, BackupManifest
-from storage.backup.place import BackupPlace
 from storage.backup.table_dump import dump_tables
 from storage.clock import utc_now
-from storage.erasure.kept_texts import HOME_ENTRIES
+from storage.erasure.data_inventory import HOME_ENTRIES
 from storage.errors import DamagedBackup, LostReading, SettingsError
 from storage.files.object_store import hash_file
 from storage.files.reading_archive import STORED_MARK
@@ -36,7 +36,7 @@ from storage.threads import run_in_thread
 # Folder in a home to which a restore moves the previous content.
 REPLACED = "replaced"
 # Entries of a home that a backup leaves out: tables are dumped, the rest can be regenerated.
-MADE_ANEW = (
+REGENERATED = (
     "footnote.db*",
     "index",
     "weaviate",
@@ -52,7 +52,7 @@ HOME_FACT = "home"
 SHOWN_EVERY_SECONDS = 0.5
 
 # Progress callback: (what, done, total).
-Shown = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class _Content:
 
 def kept_entries() -> list[str]:
     """Return the patterns of a home's entries that are copied as files, other than contents and readings."""
-    return [name for name in HOME_ENTRIES if name not in (*MADE_ANEW, *CONTENT_FOLDERS)]
+    return [name for name in HOME_ENTRIES if name not in (*REGENERATED, *CONTENT_FOLDERS)]
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -99,7 +99,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 class HomeBackup:
     """Writes an incremental backup of one home to one place."""
 
-    def __init__(self, stores: Stores, place: BackupPlace, show: Shown) -> None:
+    def __init__(self, stores: Stores, place: BackupDestination, show: ProgressCallback) -> None:
         self._stores = stores
         self._home = stores.settings.home_path
         self._place = place
@@ -119,13 +119,13 @@ class HomeBackup:
         started = time.monotonic()
         folder = self._place.local_folder
         if folder is not None and folder.absolute().is_relative_to(self._home):
-            raise SettingsError("the backup would lie in the home that it is of: choose a folder elsewhere")
+            raise SettingsError("the backup must not be inside its own home: choose another folder")
         home_id = await self._home_id()
         earlier = await asyncio.to_thread(self._earlier)
         if earlier and earlier.home_id != home_id and not replace:
             raise SettingsError(
-                f"the backup there is of another home ({earlier.home}, {earlier.made_at}): choose another "
-                "place, or say --replace to lose it"
+                f"the destination holds a backup of another home ({earlier.home}, {earlier.made_at}): choose "
+                "another one, or overwrite it with --replace"
             )
         before = earlier.files if earlier else {}
         with tempfile.TemporaryDirectory(prefix="footnote-backup-") as temporary:
@@ -216,14 +216,14 @@ class HomeBackup:
             is_kept = is_there()
         elif isinstance(content.id, str):
             sha256 = content.id
-            if is_kept := await run_in_thread(lambda: self._stores.blobs.is_kept(sha256)):
+            if is_kept := await run_in_thread(lambda: self._stores.blobs.exists(sha256)):
                 await self._stores.blobs.fetch(sha256)
         else:
             with suppress(LostReading):
                 await self._stores.files.fetch(content.id)
             is_kept = is_there()
         if not is_kept:
-            manifest.left_out[content.name] = "it is not there"
+            manifest.left_out[content.name] = "missing"
         return is_kept
 
     def _others(self) -> list[str]:
@@ -250,11 +250,11 @@ class HomeBackup:
             else:
                 sha256 = hash_file(file)
             if name.startswith("blobs/") and sha256 != file.name:
-                manifest.left_out[name] = "its bytes are damaged"
+                manifest.left_out[name] = "corrupt"
                 return False
             was_copied = self._place.keep(file, sha256, stat.st_size)
         except FileNotFoundError:
-            manifest.left_out[name] = "it went while the backup was made"
+            manifest.left_out[name] = "deleted during the backup"
             return False
         except OSError as error:
             manifest.left_out[name] = f"it cannot be read: {error.strerror}"

@@ -21,12 +21,18 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
-from storage.backup.home_backup import CONTENT_FOLDERS, REPLACED, SHOWN_EVERY_SECONDS, Shown, kept_entries
+from storage.backup.destination import BackupDestination
+from storage.backup.home_backup import (
+    CONTENT_FOLDERS,
+    REPLACED,
+    SHOWN_EVERY_SECONDS,
+    ProgressCallback,
+    kept_entries,
+)
 from storage.backup.manifest import BackupEntry, BackupManifest
-from storage.backup.place import BackupPlace
 from storage.backup.table_dump import Row, load_table, set_last_ids
 from storage.clock import utc_now
-from storage.erasure.kept_texts import HOME_ENTRIES
+from storage.erasure.data_inventory import HOME_ENTRIES
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
 from storage.files.blobs import Blobs
 from storage.files.object_store import ObjectStore
@@ -35,11 +41,11 @@ from storage.files.store_owner import (
     BLOBS_FACT,
     KEY_FACT,
     OWNER_FILE,
-    is_filled,
-    keep_store_key,
-    own_name,
+    claim_store,
+    ensure_store_key,
+    has_files,
+    home_name,
     store_owner,
-    take_store,
 )
 from storage.queues.inventory import RECONCILE_FACT
 from storage.settings import StorageSettings
@@ -77,7 +83,7 @@ class RestoreReport:
     seconds: float
 
 
-def read_backup(place: BackupPlace) -> BackupManifest:
+def read_backup(place: BackupDestination) -> BackupManifest:
     """Return the manifest of a backup that can be restored.
 
     Raises:
@@ -94,7 +100,7 @@ def read_backup(place: BackupPlace) -> BackupManifest:
     if not is_known(manifest.revision):
         raise NewerDatabase("a newer release of Footnote made this backup: install that release")
     if strange := next(_strange_names(manifest), None):
-        raise DamagedBackup(f"the backup names what no home holds, it was not made by Footnote: {strange!r}")
+        raise DamagedBackup(f"not a Footnote backup: unexpected entry {strange!r}")
     entries = {f"the table {name}": entry for name, entry in manifest.tables.items()} | manifest.files
     for name, entry in entries.items():
         if place.held.get(entry.sha256) != entry.size:
@@ -123,7 +129,7 @@ def _is_of_home(name: str, entry: BackupEntry) -> bool:
 class HomeRestore:
     """Restores one backup into one home that is not in use."""
 
-    def __init__(self, settings: StorageSettings, place: BackupPlace, show: Shown) -> None:
+    def __init__(self, settings: StorageSettings, place: BackupDestination, show: ProgressCallback) -> None:
         self._settings = settings
         self._home = settings.home_path
         self._place = place
@@ -139,7 +145,7 @@ class HomeRestore:
         Raises:
             SettingsError: home, database or blob store hold something.
         """
-        again = "choose an empty one, or say --force, which puts the home's files aside"
+        again = "choose an empty one, or use --force to move its files aside"
         if self._home.exists():
             entries = [path for path in self._home.iterdir() if path.is_file() or any(path.iterdir())]
             if entries:
@@ -148,7 +154,7 @@ class HomeRestore:
             raise SettingsError(
                 "the database at DATABASE_URL is not empty: choose an empty one, or say --force to lose it"
             )
-        if self._store and await is_filled(self._store):
+        if self._store and await has_files(self._store):
             raise SettingsError(
                 "the store at FOOTNOTE_BLOBS is not empty: choose an empty prefix, or say --force where "
                 "it is this home's"
@@ -211,7 +217,7 @@ class HomeRestore:
             return None
         database = await Database.open(self._url)
         async with aclosing(database):
-            return await own_name(database)
+            return await home_name(database)
 
     def _put_aside(self) -> str | None:
         """Move a home's entries into a subfolder; Weaviate's data stays, and reconciliation cleans it up."""
@@ -241,7 +247,7 @@ class HomeRestore:
                     self._show("files", done, total)
                     shown_at = time.monotonic()
             if archive and folder.startswith("readings/"):
-                await archive.send(UUID(folder.rpartition("/")[2]))
+                await archive.upload(UUID(folder.rpartition("/")[2]))
 
     def _fetch_file(self, name: str, entry: BackupEntry, blobs: Blobs) -> None:
         if blob := _BLOB.fullmatch(name):
@@ -277,8 +283,8 @@ class HomeRestore:
         database = await Database.open(self._url)
         async with aclosing(database):
             if self._store:
-                await keep_store_key(database, self._key)
-                await take_store(database, self._store)
+                await ensure_store_key(database, self._key)
+                await claim_store(database, self._store)
         return rows
 
     def _change(self, old_home: str) -> Callable[[str, Row], Row | None]:

@@ -76,7 +76,9 @@ class BackupManifest:
         if not is_whole:
             raise DamagedBackup("manifest.json of the backup is damaged")
         if form != FORMAT:
-            raise DamagedBackup("the backup has the form of a newer release: restore it with that one")
+            raise DamagedBackup(
+                "the backup's format is newer than this release: restore it with the release that made it"
+            )
         del values["format"]
         for name in ("tables", "files"):
             values[name] = {key: BackupEntry(**entry) for key, entry in values[name].items()}

@@ -16,13 +16,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat_models import WORDS, PostedAnswer, SourceState, Subscription
+from storage.chat_models import PERSONAL_KEYS, PostedAnswer, SourceState, Subscription
 from storage.clock import utc_now
-from storage.models import Platform, Shown
+from storage.models import CitedPlace, Platform
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
+from storage.sql.fair_queue import next_turn
 from storage.sql.leases import MAX_WAIT, is_due
-from storage.sql.question_turns import next_turn
 from storage.sql.tables import (
     AnswerSourceRow,
     ChannelRow,
@@ -38,7 +38,7 @@ from storage.sql.tables import (
 MAX_AGE = timedelta(days=30)
 
 
-async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
+async def store_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
     """Store what an answer cites, in the transaction that stores the answer.
 
     The message is checked once after posting, because a version may have been replaced while the answer was
@@ -51,7 +51,7 @@ async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collectio
     await session.execute(answer.values(changed_at=utc_now() if known else None, shown_changes=None))
 
 
-async def mark_changed(session: AsyncSession, documents: Collection[UUID]) -> None:
+async def mark_outdated(session: AsyncSession, documents: Collection[UUID]) -> None:
     """Mark the answers that cite these documents, in the transaction that changes the documents."""
     cited = (
         select(col(AnswerSourceRow.inbox_id))
@@ -91,7 +91,7 @@ class AnswerSources:
                 return None
             reply, item = row
             reply.changed_at = now + timedelta(seconds=seconds)
-            self._database.changes.expect(OutboxRow, reply.changed_at)
+            self._database.changes.schedule(OutboxRow, reply.changed_at)
             return PostedAnswer(
                 item.id,
                 reply.changed_at,
@@ -132,14 +132,14 @@ class AnswerSources:
             unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
             await session.execute(unchanged.values(changed_at=None))
 
-    async def put_off(self, posted: PostedAnswer, seconds: float) -> None:
+    async def retry_later(self, posted: PostedAnswer, seconds: float) -> None:
         """Retry a message after this time, at most MAX_WAIT."""
         until: datetime = utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)
         row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
         async with self._database.transaction(exclusive=False) as session:
             unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
             await session.execute(unchanged.values(changed_at=until))
-        self._database.changes.expect(OutboxRow, until)
+        self._database.changes.schedule(OutboxRow, until)
 
 
 def _is_recent() -> ColumnElement[bool]:
@@ -192,7 +192,7 @@ class Subscriptions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, question: str, citation: Shown, language: str, channel_name: str = "") -> bool:
+    async def add(self, question: str, citation: CitedPlace, language: str, channel_name: str = "") -> bool:
         """Subscribe a question's thread to a cited page; return False if it has no thread in a chat.
 
         ``channel_name``: as in ``Subscription``.
@@ -209,7 +209,7 @@ class Subscriptions:
                 quote=citation.quote,
                 language=language,
                 event_key=asked.event_key,
-                address={name: value for name, value in asked.address.items() if name not in WORDS}
+                address={name: value for name, value in asked.address.items() if name not in PERSONAL_KEYS}
                 | ({PAGE_CHANNEL: channel_name} if channel_name else {}),
             )
             new = insert(SubscriptionRow).values(row.model_dump(exclude={"id"}))
@@ -230,10 +230,10 @@ class Subscriptions:
             row = await session.get(SubscriptionRow, subscription)
         if row is None:
             return None
-        shown = Shown(row.version_id, row.page, row.quote)
+        shown = CitedPlace(row.version_id, row.page, row.quote)
         return Subscription(row.id, shown, row.language, row.address.get(PAGE_CHANNEL, ""))
 
-    async def move(self, subscription: int, before: Shown, after: Shown) -> None:
+    async def move(self, subscription: int, before: CitedPlace, after: CitedPlace) -> None:
         """Record that the thread was notified: it now follows the page in this version."""
         row = update(SubscriptionRow).where(
             col(SubscriptionRow.id) == subscription, col(SubscriptionRow.version_id) == before.version_id

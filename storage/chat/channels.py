@@ -122,7 +122,7 @@ class Channels:
         """Return a library's channel; create it if new. It belongs to no chat; direct chats search it."""
         return await self.ensure(ChannelKey(Platform.LOCAL, "", library_channel(title)))
 
-    async def keep_address(self, channel: Channel, address: dict[str, Any]) -> None:
+    async def set_address(self, channel: Channel, address: dict[str, Any]) -> None:
         """Store the reply address of a channel in which there was no question yet."""
         changed = update(ChannelRow).where(col(ChannelRow.id) == channel.id)
         async with self._database.transaction() as session:
@@ -146,7 +146,7 @@ class Channels:
         async with self._database.snapshot() as session:
             return [_channel(row) for row in await session.scalars(query)]
 
-    async def keep_direct_library(self, library: DirectLibrary | None) -> None:
+    async def set_direct_library(self, library: DirectLibrary | None) -> None:
         """Set the library that direct chats search; None: none."""
         if await self.direct_library() == library:
             return
@@ -175,7 +175,7 @@ class Channels:
         """
         row = await self._of_tenant(named_tenant(name))
         if row is None:
-            raise UnknownChannel(f"no channel is called {name!r}; `footnote channels` lists them")
+            raise UnknownChannel(f"no channel named {name!r}; run `footnote channels` for a list")
         return _channel(row)
 
     async def get(self, channel_id: int) -> Channel:
@@ -260,7 +260,7 @@ class Channels:
         async with self._database.snapshot() as session:
             return [(TenantName(ours), TenantName(theirs)) for ours, theirs in await session.execute(query)]
 
-    async def raise_epoch(self, channel_id: int, action: AuditedAction | None = None) -> None:
+    async def invalidate_links(self, channel_id: int, action: AuditedAction | None = None) -> None:
         """Invalidate all existing links of a channel; ``action`` is recorded with it."""
         raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
         async with self._database.transaction() as session:
@@ -285,7 +285,7 @@ def is_folder_name(name: str) -> bool:
     return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
 
 
-def is_channel_word(name: str) -> bool:
+def is_channel_name(name: str) -> bool:
     """True if a channel can have this name in an admin's file: a tenant's, a local one's or a library's."""
     try:
         TenantName(name)
@@ -320,8 +320,8 @@ def require_channel_name(name: str) -> TenantName:
     tenant = named_tenant(name)
     if tenant != name and not is_folder_name(name):
         raise UnknownChannel(
-            f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "
-            "slash, a leading dot or anything unprintable"
+            f"{name!r} is not a valid channel name: use a folder name without slashes, leading dots or "
+            "unprintable characters"
         )
     return tenant
 

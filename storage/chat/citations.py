@@ -16,7 +16,7 @@ from sqlmodel import SQLModel, col
 
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
-from storage.models import Box, CitationRecord, Shown
+from storage.models import Box, CitationRecord, CitedPlace
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.columns import random_id
 from storage.sql.database import Database
@@ -51,7 +51,7 @@ class Citations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
+    async def add(self, channel_id: int, shown: Sequence[CitedPlace]) -> list[CitationRecord]:
         """Store the citations of one answer, in this order; ids are never reused.
 
         A citation derived from a revoked one is revoked, too.
@@ -179,7 +179,7 @@ class Citations:
         is_known = any(quotes.values()) or all(one == fitting[0] for one in fitting)
         return fitting[0] if fitting and is_known else None
 
-    async def newest_of(self, channel_id: int, shown: Shown) -> int | None:
+    async def newest_of(self, channel_id: int, shown: CitedPlace) -> int | None:
         """Return the id of the newest citation of a quote; None if there is none."""
         query = (
             select(col(CitationRow.id))

@@ -51,7 +51,7 @@ class Feedback:
     record: dict[str, Any]
 
 
-def person_of(installation: str, user: str) -> str:
+def hash_person(installation: str, user: str) -> str:
     """Return a hash that distinguishes a platform's users without naming them."""
     return hashlib.sha256(f"{installation}\0{user}".encode()).hexdigest()[:32]
 
@@ -62,7 +62,7 @@ class FeedbackStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def keep(
+    async def upsert(
         self,
         channel_id: int,
         question: str,
@@ -78,7 +78,7 @@ class FeedbackStore:
         Args:
             channel_id: where it was given; it must be the question's channel.
             question: id of the question.
-            person: from ``person_of``.
+            person: from ``hash_person``.
             verdict: the verdict.
             file: where the answer is, with ``page``; ignored unless found for the question.
             page: counted from 1.

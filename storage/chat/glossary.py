@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from storage.chat.channels import is_channel_word, named_tenant
+from storage.chat.channels import is_channel_name, named_tenant
 from storage.chat_models import GlossaryEntry
 from storage.config_file import AdminFile, Mistake, read_file
 from storage.models import Channel
@@ -39,7 +39,7 @@ def _term(term: str) -> str:
 
 def _channel(name: str) -> str:
     """Accept a name that a channel can have: a tenant name, or that of a local channel."""
-    if not is_channel_word(name):
+    if not is_channel_name(name):
         raise PydanticCustomError(
             "channel", "is malformed: copy it from `footnote channels`, or name a local one"
         )
@@ -73,7 +73,7 @@ class _File(BaseModel):
         if sum(map(len, (self.all, *self.channels.values()))) > MAX_TERMS:
             raise PydanticCustomError(
                 "terms",
-                "the file has more than {most} terms: keep those that people really use",
+                "the file has more than {most} terms: keep only those in use",
                 {"most": MAX_TERMS},
             )
         return self
@@ -85,13 +85,13 @@ def _sentence(error: ErrorDetails) -> str:
     if not table:
         return error["msg"]
     if error["type"] == "extra_forbidden" and not keys:
-        return f"{table!r} is not known here: terms stand below [all] or [channels.NAME]"
+        return f"unknown table {table!r}: put terms under [all] or [channels.NAME]"
     if error["type"] == "channel":
         return f"channel {keys[0]!r} {error['msg']}"
     if error["type"] == "dict_type":
         if table == "channels" and not keys:
             return "channels: write a table of its own for each, as in [channels.handbook]"
-        return f'{[table, *keys][-1]}: terms stand below it, as in PTO = ["paid time off"]'
+        return f'{[table, *keys][-1]}: put terms in this table, as in PTO = ["paid time off"]'
     term, *rest = keys[1:] if table == "channels" else keys
     return f"{term!r}: {_line_sentence(error, rest)}"
 
@@ -101,11 +101,11 @@ def _line_sentence(error: ErrorDetails, keys: list[str]) -> str:
     if error["type"] == "term" and not keys:
         return error["msg"]
     if error["type"] == "extra_forbidden":
-        return "it takes words and both, and nothing else"
+        return "only words and both are allowed"
     if keys[:1] == ["both"]:
         return "both is true or false"
     if error["type"] == "too_long":
-        return f"it has more than {MAX_WORDS} words: keep those that documents really use"
+        return f"it has more than {MAX_WORDS} words: keep only those in use"
     return _WORDS
 
 
@@ -143,7 +143,7 @@ class GlossaryFile:
 
     def __init__(self, path: Path) -> None:
         """Follow the file at ``path``; a missing file is an empty glossary."""
-        self._file = AdminFile(path, read_glossary, what="the glossary", named_by="footnote channels")
+        self._file = AdminFile(path, read_glossary, what="the glossary", check_command="footnote channels")
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -156,8 +156,8 @@ class GlossaryFile:
 
     async def current(self) -> Glossary:
         """Return the glossary in force."""
-        await asyncio.to_thread(self._file.follow)
-        return self._file.in_force or Glossary()
+        await asyncio.to_thread(self._file.reload_if_changed)
+        return self._file.current or Glossary()
 
 
 def read_glossary(data: bytes) -> Glossary:
@@ -170,7 +170,7 @@ def read_glossary(data: bytes) -> Glossary:
     return Glossary(
         _entries(said.all),
         {name: _entries(terms) for name, terms in said.channels.items()},
-        {name: lines.of(("channels", name)) for name in said.channels},
+        {name: lines.line_of(("channels", name)) for name in said.channels},
     )
 
 

@@ -16,40 +16,40 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import SQLModel, col
 
-from storage.chat.answer_sources import keep_sources
+from storage.chat.answer_sources import store_sources
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import STREAM, InboxItem, NewTurn, RecentQuestion, WithdrawnItem
+from storage.chat_models import STREAM_KEY, InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
 from storage.errors import LeaseLost, MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
-from storage.sql.leases import MAX_PAUSE_SECONDS, MAX_WAIT, Leases, pause
-from storage.sql.question_turns import counts_before, next_turn, only_unseen, waiting_on
+from storage.sql.fair_queue import next_turn, only_unseen, queue_positions, waiting_on
+from storage.sql.leases import MAX_BACKOFF_SECONDS, MAX_WAIT, Leases, backoff
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
 # States of answers for which documents were searched.
 SEARCHED = ("grounded", "partial", "passages", "not_found")
 # Delay before a stopped question's answer is delivered, so that updates in flight reach its message first.
-STOP_PAUSE = timedelta(seconds=1)
+STOP_DELAY = timedelta(seconds=1)
 _CHANNEL = "turn_in_channel"
 # Idempotent inserts of a question, built once: building one takes longer than executing it.
-_KEEP = {
+_INSERT = {
     is_late: insert(SQLModel.metadata.tables["inbox"])
     .values(turn=next_turn(bindparam(_CHANNEL), is_late=is_late))
     .on_conflict_do_nothing()
     .returning(col(InboxRow.id))
     for is_late in (False, True)
 }
-_FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
+_NO_LEASE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
 class Inbox:
     """Stores questions from arrival until their answers are delivered."""
 
-    def __init__(self, database: Database, *, max_pause_seconds: float = MAX_PAUSE_SECONDS) -> None:
+    def __init__(self, database: Database, *, max_backoff_seconds: float = MAX_BACKOFF_SECONDS) -> None:
         self._database = database
-        self._max_pause_seconds = max_pause_seconds
+        self._max_backoff_seconds = max_backoff_seconds
 
     async def receive(
         self,
@@ -76,9 +76,9 @@ class Inbox:
         values = row.model_dump(exclude={"id", "turn"}) | {_CHANNEL: channel.id}
         # SQLite accepts PostgreSQL's ON CONFLICT; an uncommitted duplicate is waited for.
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            return await session.scalar(_KEEP[is_late], values) is not None
+            return await session.scalar(_INSERT[is_late], values) is not None
 
-    async def takes_part(self, tenant: TenantName, thread: str) -> bool:
+    async def has_question(self, tenant: TenantName, thread: str) -> bool:
         """True if a question of this thread was answered, or is being answered.
 
         Raises:
@@ -156,7 +156,7 @@ class Inbox:
                 RecentQuestion(TenantName(tenant), text) for tenant, text, _ in await session.execute(asked)
             ]
 
-    async def ask_again(self, platform: Platform, message_key: str, text: str) -> bool:
+    async def requeue_edited(self, platform: Platform, message_key: str, text: str) -> bool:
         """Requeue an edited question; return False if it is unknown, withdrawn or unchanged.
 
         The old answer stays visible until the new one is posted. A worker on the old text loses its lease.
@@ -171,7 +171,7 @@ class Inbox:
             reply = await session.get(OutboxRow, row.id)
             if row.state == "failed" and reply is None:
                 return False
-            _take_away(row, state="waiting", text=text)
+            _revoke_lease(row, state="waiting", text=text)
             row.attempts, row.next_attempt_at, row.reason = 0, None, None
             await _forget_answer(session, row, reply)
             return True
@@ -190,7 +190,7 @@ class Inbox:
             if row is None:
                 return None
             reply = await session.get(OutboxRow, row.id)
-            _take_away(row, state="failed", text="")
+            _revoke_lease(row, state="failed", text="")
             row.reason = WITHDRAWN
             await _forget_answer(session, row, reply)
             record = delete(QuestionRecordRow).where(col(QuestionRecordRow.channel_id) == row.channel_id)
@@ -246,13 +246,13 @@ class Inbox:
                 reply = await session.get(OutboxRow, row.id)
                 if reply is None or reply.answer is not None or (given := answer(_item(row, reply))) is None:
                     continue
-                _take_away(row, state="waiting", text=row.text)
-                row.attempts, row.next_attempt_at, row.reason = 0, utc_now() + STOP_PAUSE, None
+                _revoke_lease(row, state="waiting", text=row.text)
+                row.attempts, row.next_attempt_at, row.reason = 0, utc_now() + STOP_DELAY, None
                 reply.answer = given
                 stopped.append(row.id)
         return stopped
 
-    async def given(
+    async def answer_of(
         self, platform: Platform, message_key: str
     ) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Return (address, answer) of a message's question; None if no answer is stored."""
@@ -297,7 +297,7 @@ class Inbox:
         """
         leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            taken = await leases.take(session, InboxRow, waiting_on(platforms, closed_channels))
+            taken = await leases.claim(session, InboxRow, waiting_on(platforms, closed_channels))
             if taken is None:
                 return None
             row, was_abandoned = taken
@@ -324,13 +324,13 @@ class Inbox:
         leases = Leases(self._database, owner, lease_seconds)
         unseen = only_unseen(waiting_on(platforms, closed_channels))
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            free = await leases.free(session, InboxRow, unseen, limit)
+            free = await leases.lock_free_rows(session, InboxRow, unseen, limit)
             rows = [row for row in free if may_post(row.channel_id)]
             for row in rows:
                 row.attempts += row.lease_owner is not None
                 leases.lease(row)
                 session.add(OutboxRow(inbox_id=row.id, state="posting"))
-            counted = await session.execute(counts_before([row.id for row in rows])) if rows else ()
+            counted = await session.execute(queue_positions([row.id for row in rows])) if rows else ()
             ahead: dict[int, int] = {question: count for question, count in counted}
             return [replace(_item(row, None), ahead=ahead.get(row.id, 0)) for row in rows]
 
@@ -370,17 +370,19 @@ class Inbox:
             await _check(session, item)
             await session.execute(unposted)
 
-    async def mark_placed(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
-        """Record the placeholder's id; ``is_let_go``: also release the question for any worker to answer.
+    async def mark_placed(
+        self, item: InboxItem, message: dict[str, Any], *, is_released: bool = False
+    ) -> None:
+        """Record the placeholder's id; ``is_released``: also release the question for any worker to answer.
 
         Raises:
             LeaseLost: another worker has the question.
             MessageTaken: it is a stream that belongs to another question.
         """
-        free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
+        free = {"next_attempt_at": None, **_NO_LEASE} if is_released else {}
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            if STREAM in message and not await _is_free(session, item, message):
-                raise MessageTaken(f"question {item.id} has to find another message")
+            if STREAM_KEY in message and not await _is_free(session, item, message):
+                raise MessageTaken(f"the stream already belongs to another question: question {item.id}")
             await _check(session, item, **free)
             await _set_reply(session, item, state="placed", message=message)
 
@@ -401,7 +403,7 @@ class Inbox:
         async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item)
             await _set_reply(session, item, answer=answer)
-            await keep_sources(session, item.id, versions)
+            await store_sources(session, item.id, versions)
             if turn:
                 await keep_turn(session, turn)
 
@@ -412,7 +414,7 @@ class Inbox:
             LeaseLost: another worker has the question.
         """
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item, state="done", reason=None, **_FREE)
+            await _check(session, item, state="done", reason=None, **_NO_LEASE)
             reply = await session.get_one(OutboxRow, item.id)
             reply.state, reply.delivered_at = "delivered", utc_now()
 
@@ -422,9 +424,9 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        await self._set(item, next_attempt_at=None, **_FREE)
+        await self._set(item, next_attempt_at=None, **_NO_LEASE)
 
-    async def put_off(
+    async def retry_later(
         self, item: InboxItem, reason: str, *, at_least: float = 0, is_own_fault: bool = False
     ) -> None:
         """Release a question for a retry, with exponential backoff; ``reason`` is for an admin.
@@ -439,18 +441,18 @@ class Inbox:
             LeaseLost: another worker has it.
         """
         # Every claim raises the fence, so it counts the tries.
-        rest = pause(item.fence, self._max_pause_seconds)
+        rest = backoff(item.fence, self._max_backoff_seconds)
         wait = min(max(rest, timedelta(seconds=at_least)), MAX_WAIT)
         attempts = item.attempts + is_own_fault
-        await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_FREE)
+        await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_NO_LEASE)
 
-    async def give_up(self, item: InboxItem, reason: str) -> None:
+    async def fail(self, item: InboxItem, reason: str) -> None:
         """Fail a question whose answer cannot be delivered; ``reason`` is for an admin.
 
         Raises:
             LeaseLost: another worker has it.
         """
-        await self._set(item, state="failed", reason=reason, **_FREE)
+        await self._set(item, state="failed", reason=reason, **_NO_LEASE)
 
     async def _set(self, item: InboxItem, **values: Any) -> None:
         async with self._database.transaction(exclusive=False, brief=True) as session:
@@ -466,7 +468,7 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
     held = update(InboxRow).where(col(InboxRow.id) == item.id, col(InboxRow.fence) == item.fence)
     changed = await session.scalar(held.values(fence=item.fence, **values).returning(col(InboxRow.id)))
     if changed is None:
-        raise LeaseLost(f"question {item.id} is in other hands")
+        raise LeaseLost(f"lease lost: question {item.id}")
 
 
 async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
@@ -499,7 +501,7 @@ async def _by_message(session: AsyncSession, platform: Platform, message_key: st
     return await session.scalar(query)
 
 
-def _take_away(row: InboxRow, *, state: str, text: str) -> None:
+def _revoke_lease(row: InboxRow, *, state: str, text: str) -> None:
     """Change a question and raise its fence, so that its current holder loses the lease."""
     row.state, row.text = state, text
     row.fence += 1

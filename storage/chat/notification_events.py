@@ -24,7 +24,7 @@ from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leases import is_running, is_surely_dead
+from storage.sql.leases import is_process_dead, is_running
 from storage.sql.tables import (
     DocumentRow,
     FactRow,
@@ -40,13 +40,13 @@ from storage.sql.tables import (
 # Subfolder of a channel's inbox folder for files that were uploaded in the chat.
 UPLOADS_FOLDER = "uploads"
 # Prefix of the key of a notice about an unsupported file, followed by folder id, colon and file.
-STRANGER_KEY = "stranger:"
+UNSUPPORTED_KEY = "stranger:"
 # Prefix of an outage's fact, which stores its state, and of its notices' keys. The part follows; a notice's
 # key adds a colon and its start, and for its end another colon and the end.
 OUTAGE_KEY = "outage:"
 # A bot that has not reported an outage for this time no longer counts as seeing it: it has exited or
 # recovered.
-SEEN_FOR = timedelta(minutes=2)
+REPORT_TTL = timedelta(minutes=2)
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
@@ -65,7 +65,7 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
     )
 
 
-async def record_return(session: AsyncSession, document: UUID) -> None:
+async def record_restored(session: AsyncSession, document: UUID) -> None:
     """Record that a deleted document answers again, to be announced if it was uploaded again."""
     if await upload_of(session, document) is None:
         return
@@ -106,7 +106,7 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
         )
 
 
-async def record_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
+async def record_unstorable(session: AsyncSession, document: DocumentRow, reason: str) -> None:
     """Record that a file's bytes could not be stored, to be announced once per reason and version."""
     await session.flush()
     newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == document.id)
@@ -132,13 +132,13 @@ async def record_folder(session: AsyncSession, folder_id: int, problem: str | No
         )
 
 
-async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: Mapping[str, str]) -> None:
+async def record_unsupported(session: AsyncSession, folder: FolderRow, strangers: Mapping[str, str]) -> None:
     """Record unsupported files of a folder with the reason, each to be announced once."""
     for file, reason in strangers.items():
         await _record_notice(
             session,
             kind="stranger",
-            key=f"{STRANGER_KEY}{folder.id}:{file}",
+            key=f"{UNSUPPORTED_KEY}{folder.id}:{file}",
             channel_id=folder.channel_id,
             folder_id=folder.id,
             text=reason,
@@ -197,12 +197,12 @@ class Outages:
     """
 
     def __init__(self, database: Database, channel_id: int, bot: str) -> None:
-        """Announce to the admins' channel; ``bot``: this process's name from ``own_name``."""
+        """Announce to the admins' channel; ``bot``: this process's name from ``process_name``."""
         self._database = database
         self._channel_id = channel_id
         self._bot = bot
 
-    async def keep(self, failing: Mapping[str, Outage | None], ended: Sequence[Outage]) -> None:
+    async def report(self, failing: Mapping[str, Outage | None], ended: Sequence[Outage]) -> None:
         """Record what this bot sees, and the notices that follow from it.
 
         Args:
@@ -259,10 +259,10 @@ class Outages:
             bot: until
             for bot, until in bots.items()
             if bot != self._bot
-            and not is_surely_dead(bot)
-            and is_running(datetime.fromisoformat(until), now, 2 * SEEN_FOR)
+            and not is_process_dead(bot)
+            and is_running(datetime.fromisoformat(until), now, 2 * REPORT_TTL)
         }
-        return seeing | ({self._bot: (now + SEEN_FOR).isoformat()} if is_seen else {})
+        return seeing | ({self._bot: (now + REPORT_TTL).isoformat()} if is_seen else {})
 
     async def _close(
         self, session: AsyncSession, part: str, known: dict[str, Any], until: datetime | None
@@ -290,7 +290,7 @@ def _is_known(known: Mapping[str, Any], ended: Outage) -> bool:
 
 def _has_just_ended(known: Mapping[str, Any], lasting: Outage) -> bool:
     """True if another bot has just reported the end of the same outage."""
-    is_late = known["until"] and utc_now() > datetime.fromisoformat(known["until"]) + SEEN_FOR
+    is_late = known["until"] and utc_now() > datetime.fromisoformat(known["until"]) + REPORT_TTL
     return _is_known(known, lasting) and not is_late
 
 

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.chat.notification_events import STRANGER_KEY, outage_of, record_welcome
+from storage.chat.notification_events import UNSUPPORTED_KEY, outage_of, record_welcome
 from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
@@ -209,7 +209,7 @@ def _outage_notice(row: Any) -> Notice:
 def _stranger_notice(row: Any) -> Notice:
     """Return it as a file that could not be read, which is what it is for the person who added it."""
     notice, channel = row
-    file = notice.key.removeprefix(f"{STRANGER_KEY}{notice.folder_id}:")
+    file = notice.key.removeprefix(f"{UNSUPPORTED_KEY}{notice.folder_id}:")
     return replace(Notice(*_common(notice, channel), file=file), kind=FAILED)
 
 
@@ -307,7 +307,7 @@ class Notices:
         async with self._database.transaction(exclusive=False) as session:
             await record_welcome(session, channel_id)
 
-    async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
+    async def store_questions(self, notice_id: int, questions: Sequence[str]) -> None:
         """Store the questions tried for a notice, so that they are never tried again."""
         await self._run(update(NoticeRow).where(col(NoticeRow.id) == notice_id), questions=list(questions))
 
@@ -320,22 +320,22 @@ class Notices:
         own = update(NoticeRow).where(col(NoticeRow.batch) == batch, col(NoticeRow.state) == "waiting")
         until = _until(lease_seconds)
         if not await self._run(own, state="posting", told_in=told_in, lease_until=until):
-            raise LeaseLost(f"batch {batch} is in other hands")
+            raise LeaseLost(f"lease lost: batch {batch}")
 
     async def finish(self, batch: str, state: str) -> None:
         """End a batch as posted, kept or dropped."""
         posted_at = utc_now() if state == "posted" else None
         await self._run(_of(batch), state=state, lease_until=None, posted_at=posted_at)
 
-    async def give_back(self, batch: str) -> None:
+    async def release(self, batch: str) -> None:
         """Release an unposted batch: its notices wait again and join a later batch."""
         await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
 
-    async def put_off(self, batch: str, seconds: float) -> None:
+    async def retry_later(self, batch: str, seconds: float) -> None:
         """Retry after ``seconds`` a batch that may have been posted: the next worker searches for it."""
         await self._run(_of(batch), lease_until=_until(seconds))
 
-    async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
+    async def claim_interrupted(self, lease_seconds: float) -> NoticeBatch | None:
         """Claim a batch whose posting was interrupted, or return None."""
         one = col(NoticeRow.batch), col(NoticeRow.told_in)
         query = (
@@ -369,7 +369,7 @@ class Notices:
             ]
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
 
-    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+    async def sample_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
         """Return sample questions that were answered, for the ``limit`` newest versions that are still live.
 
         Round-robin over the versions, the newest first.
@@ -396,7 +396,7 @@ class Notices:
     async def _run(self, statement: Update, **values: Any) -> int:
         """Update notices; return their number."""
         if until := values.get("lease_until"):
-            self._database.changes.expect(NoticeRow, until)
+            self._database.changes.schedule(NoticeRow, until)
         async with self._database.transaction(exclusive=False) as session:
             changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
             return len(changed.all())

@@ -1,6 +1,6 @@
 """Retention: erases people's words and quotes after the configured days, or with their document.
 
-``storage/erasure/kept_texts.py`` lists every table and folder with its owner and its retention.
+``storage/erasure/data_inventory.py`` lists every table and folder with its owner and its retention.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 from storage.chat.notifications import WELCOME
-from storage.chat_models import WORDS
+from storage.chat_models import PERSONAL_KEYS
 from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -44,7 +44,7 @@ BATCH_SIZE = 500
 # Maximum names for which one statement searches every row.
 MAX_COMPARISONS = 50
 _ERASED = "it was erased"
-_TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
+_TOO_OLD = "expired: older than FOOTNOTE_MESSAGE_DAYS"
 
 
 class Retention:
@@ -127,7 +127,7 @@ class WordRows:
     """Rows with words to be erased."""
 
     # Ids of rows to delete, by table.
-    gone: dict[type[SQLModel], set[int]] = field(default_factory=dict)
+    deleted: dict[type[SQLModel], set[int]] = field(default_factory=dict)
     # Inbox ids of questions that stay and lose their answer.
     answers: set[int] = field(default_factory=set)
     # Inbox ids of questions that lose words, asker and answer; the id of their message stays.
@@ -135,11 +135,11 @@ class WordRows:
 
     def add(self, table: type[SQLModel], ids: Iterable[int]) -> None:
         """Add rows of a table to delete."""
-        self.gone.setdefault(table, set()).update(ids)
+        self.deleted.setdefault(table, set()).update(ids)
 
     def counts(self) -> dict[str, int]:
         """Return row counts by table, including rows that only lose their words."""
-        counts = {str(table.__tablename__): len(ids) for table, ids in self.gone.items()}
+        counts = {str(table.__tablename__): len(ids) for table, ids in self.deleted.items()}
         return counts | {"inbox": len(self.questions), "outbox": len(self.answers | self.questions)}
 
     async def erase(self, database: Database, *, told: bool = False) -> int:
@@ -150,12 +150,12 @@ class WordRows:
         Raises:
             DatabaseUnavailable: some may be erased already.
         """
-        for table, ids in self.gone.items():
+        for table, ids in self.deleted.items():
             await _delete_by_id(database, table, sorted(ids))
         count = 0
         for some in _portions(sorted(self.answers | self.questions)):
             async with database.transaction(exclusive=False) as session:
-                count += await _take_answers(session, some, told=told)
+                count += await _erase_answers(session, some, told=told)
                 for row in await session.scalars(
                     select(InboxRow).where(col(InboxRow.id).in_(self.questions.intersection(some)))
                 ):
@@ -163,7 +163,7 @@ class WordRows:
         return count
 
 
-async def _take_answers(session: AsyncSession, ids: Sequence[int], *, told: bool) -> int:
+async def _erase_answers(session: AsyncSession, ids: Sequence[int], *, told: bool) -> int:
     """Erase these answers; return the number of messages that show one."""
     count = 0
     for reply in await session.scalars(select(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids))):
@@ -178,7 +178,7 @@ async def _take_answers(session: AsyncSession, ids: Sequence[int], *, told: bool
 
 def _blank_question(row: InboxRow, reason: str) -> None:
     """Erase a question's words and asker; its address stays for messages to be posted or updated there."""
-    row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - WORDS}
+    row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - PERSONAL_KEYS}
     if row.state == "waiting":
         row.state, row.reason = "failed", reason
         row.fence += 1

@@ -81,7 +81,7 @@ class ThreadMemory:
             row = await session.scalar(query)
         return (row.key, tuple(row.versions)) if row else None
 
-    async def forget(self, channel_id: int, thread: str, action: AuditedAction) -> int:
+    async def erase(self, channel_id: int, thread: str, action: AuditedAction) -> int:
         """Erase a thread's turns and record the action; return their number.
 
         Raises:
@@ -94,7 +94,7 @@ class ThreadMemory:
                 await record_action(session, action)
         return len(erased)
 
-    async def keep(self, turn: NewTurn) -> None:
+    async def store(self, turn: NewTurn) -> None:
         """Store a turn; an existing one is not changed."""
         async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)

@@ -146,14 +146,14 @@ class QuestionRecords:
         return await self._select(channel_id, *([or_(*holds)] if words else []), *more)
 
     async def asked_since(
-        self, channel_id: int, since: datetime, *, openly: bool = False
+        self, channel_id: int, since: datetime, *, public_only: bool = False
     ) -> list[AskedQuestion]:
         """Return the outcomes of a channel's questions, oldest first.
 
         Args:
             channel_id: the channel.
             since: earlier questions are left out.
-            openly: leave out private questions, whose answer only the asker saw.
+            public_only: leave out private questions, whose answer only the asker saw.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -175,7 +175,7 @@ class QuestionRecords:
             .where(col(row.asked_at) >= max(since, utc_now() - self._kept_for))
             .order_by(col(row.asked_at), col(row.id))
         )
-        if openly:
+        if public_only:
             mine = (col(InboxRow.channel_id) == channel_id) & inbox_key
             private = exists().where(mine, col(InboxRow.thread).startswith(PRIVATE_THREAD))
             query = query.where(~private)

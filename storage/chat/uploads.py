@@ -78,7 +78,7 @@ class Uploads:
                 return UploadRefusal.TOO_MANY, ""
             if sum(row.size for row in rows) + new.size > quota.size:
                 return UploadRefusal.TOO_LARGE, ""
-            if not await _fits_installation(session, new, quota.of_installation):
+            if not await _fits_installation(session, new, quota.per_installation):
                 return UploadRefusal.INSTALLATION_FULL, ""
             row = UploadRow(
                 channel_id=new.channel_id,

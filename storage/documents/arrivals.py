@@ -14,10 +14,10 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.answer_sources import mark_changed
-from storage.chat.notification_events import record_failed, record_refused, record_return
+from storage.chat.answer_sources import mark_outdated
+from storage.chat.notification_events import record_failed, record_restored, record_unstorable
 from storage.crash_points import reach
-from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, owners_of
+from storage.documents.identity import Arrival, ScanContext, documents_at, is_not_purged, match_documents
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folder, is_ours
 from storage.queues.planner import Generations, plan
@@ -77,7 +77,7 @@ class Arrivals:
                 every name keeps its document.
             owner: our name as holder of the folder's lease; if another process holds it, nothing is stored.
         """
-        async with self._blobs.arriving():  # disk I/O precedes the transaction, which blocks all writers
+        async with self._blobs.adding():  # disk I/O precedes the transaction, which blocks all writers
             for one in arrivals:
                 await run_in_thread(one.keep_blob)
             reach("after-adopt")
@@ -99,7 +99,7 @@ class Arrivals:
                 if await session.get(BlobRow, one.sha256) is None:
                     session.add(BlobRow(sha256=one.sha256, size=one.size))
             await session.flush()
-            owners = await owners_of(session, folder, arrivals, scan_context)
+            owners = await match_documents(session, folder, arrivals, scan_context)
             stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]
             await session.flush()
             await plan(session, self._generations, contents)
@@ -117,7 +117,7 @@ class Arrivals:
                 document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
                 session.add(document)
             document.stat, document.reason, document.state = stat, reason, "quarantined"
-            await record_refused(session, document, reason)
+            await record_unstorable(session, document, reason)
             return document.id
 
     async def same_content_documents(
@@ -145,7 +145,7 @@ class Arrivals:
             .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
             .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
             .where(col(FolderRow.location) == location, col(DocumentRow.file).in_(files))
-            .where(col(VersionRow.number) == newest_number(), is_kept())
+            .where(col(VersionRow.number) == newest_number(), is_not_purged())
             .where(col(DocumentRow.reason).is_(None))
         )
         found: KnownContents = {}
@@ -168,7 +168,7 @@ async def _store_one(
         await session.flush()
     elif document.state == "deleted":
         outcome = "back"
-        await _bring_back(session, document, arrival)
+        await _restore_deleted(session, document, arrival)
     elif (document.folder_id, document.file) != (folder.id, arrival.file):
         outcome = "renamed"
     document.folder_id, document.file, document.stat = folder.id, arrival.file, arrival.stat
@@ -176,7 +176,7 @@ async def _store_one(
     number, is_new = await _version_of(session, document.id, arrival.sha256)
     if outcome == "back":
         await session.flush()
-        await record_return(session, document.id)
+        await record_restored(session, document.id)
     outcome = "version" if is_new and number > 1 else outcome
     return StoredArrival(arrival.file, document.id, number, outcome)
 
@@ -193,7 +193,7 @@ async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tup
     return number, True
 
 
-async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arrival) -> None:
+async def _restore_deleted(session: AsyncSession, document: DocumentRow, arrival: Arrival) -> None:
     """Undo a deletion: publications that it retired are live again, unless their purge has begun.
 
     They are also published again, because they were not reconciled with the index since.
@@ -208,5 +208,5 @@ async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arr
     )
     for row in await session.scalars(query):
         row.state, row.retired_at = "live", None
-    await mark_changed(session, [document.id])
+    await mark_outdated(session, [document.id])
     await republish(session, document.id)

@@ -29,25 +29,25 @@ from sqlmodel import col
 
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
 from storage.documents.progress import Progress, in_channel, measure_progress
-from storage.models import DocumentStatus, LivePublication, MetadataField, Rung, VersionSource, metadata_of
+from storage.models import DocumentStatus, LivePublication, MetadataField, Rung, VersionSource, load_metadata
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.database import Database
 from storage.sql.document_state import details_of, document_state, live_version
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 # LRU cache size for parsed metadata: some megabytes.
-DESCRIBED = 1000
+METADATA_CACHE_SIZE = 1000
 
 
 class Catalog:
     """Read-only queries on the state of documents."""
 
-    def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
-        """Read from ``database``; readings of this home end at the rung ``stops_at``."""
+    def __init__(self, database: Database, last_rung: Rung = Rung.FULL) -> None:
+        """Read from ``database``; readings of this home end at the rung ``last_rung``."""
         self._database = database
         self._rebuilds = IndexRebuilds(database)
         # Last rung that readings reach.
-        self.stops_at = stops_at
+        self.last_rung = last_rung
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Return publications that must not be shown: pending, retired, or of a deleted document."""
@@ -69,7 +69,7 @@ class Catalog:
         query = _live_rows().where(col(VersionRow.id).in_(versions))
         return await self._publications(query, channel_id)
 
-    async def namesakes(
+    async def live_by_name(
         self, channel_id: int, titles: Collection[str], files: Collection[str]
     ) -> list[LivePublication]:
         """Return live publications with one of these titles or file names.
@@ -85,7 +85,7 @@ class Catalog:
 
     async def rebuild_count(self, channel_id: int) -> int:
         """Return how often a rebuild of the channel's index began or ended; odd while one is running."""
-        return await self._rebuilds.count(channel_id)
+        return await self._rebuilds.sequence(channel_id)
 
     async def has_live(self, channel_id: int) -> bool:
         """True if the channel has a live publication."""
@@ -103,7 +103,7 @@ class Catalog:
             rows = await session.execute(_documents(), {"channel": channel_id})
             return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
-    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+    async def active_documents(self, channel_id: int) -> list[DocumentStatus]:
         """Return the documents of the channel by file name, without the deleted ones."""
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
@@ -119,7 +119,7 @@ class Catalog:
         rows = sorted(rows, key=lambda row: (row.state != "quarantined", -(row.newest_id or 0), row.file))
         return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
-    async def source(self, version_id: int) -> VersionSource | None:
+    async def version_source(self, version_id: int) -> VersionSource | None:
         """Return the version that a link opens; None if it does not exist."""
         query = (
             document_state.add_columns(VersionRow, DocumentRow, ReadingRow, col(live_version.number))
@@ -139,7 +139,7 @@ class Catalog:
         """Return the progress of one channel, or of all; deleted documents do not count."""
         scopes = None if channel_id is None else [in_channel(channel_id)]
         async with self._database.snapshot() as session:
-            return await measure_progress(session, scopes, self.stops_at)
+            return await measure_progress(session, scopes, self.last_rung)
 
 
 @cache
@@ -266,13 +266,13 @@ def _live_publication(row: Row[Any]) -> LivePublication:
     )
 
 
-@lru_cache(maxsize=DESCRIBED)
+@lru_cache(maxsize=METADATA_CACHE_SIZE)
 def _described(
     details: str | None, corrected: str | None
 ) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
     """Parse (metadata, pages read by OCR) from JSON; cached, as questions meet the same documents."""
     printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
-    return metadata_of(printed, said), frozenset(printed.get("ocr_pages", ()))
+    return load_metadata(printed, said), frozenset(printed.get("ocr_pages", ()))
 
 
 def _source(
@@ -294,6 +294,6 @@ def _source(
         number=version.number,
         newest_number=newest_live or version.number,
         is_deleted=document.state == "deleted",
-        metadata=metadata_of(details, version.corrected or {}),
+        metadata=load_metadata(details, version.corrected or {}),
         ocr_pages=frozenset(details.get("ocr_pages", ())),
     )

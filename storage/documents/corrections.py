@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from sqlmodel import col
 
 from storage.errors import SettingsError
-from storage.models import FIELDS
+from storage.models import METADATA_FIELDS
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
@@ -33,10 +33,12 @@ class Corrections:
         Raises:
             SettingsError: the file, field or value is not valid.
         """
-        if unknown := changes.keys() - set(FIELDS):
-            raise SettingsError(f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(FIELDS)}")
+        if unknown := changes.keys() - set(METADATA_FIELDS):
+            raise SettingsError(
+                f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(METADATA_FIELDS)}"
+            )
         if any(value and len(value) > MAX_VALUE_CHARS for value in changes.values()):
-            raise SettingsError(f"a value may have {MAX_VALUE_CHARS} characters")
+            raise SettingsError(f"a value may have at most {MAX_VALUE_CHARS} characters")
         newest = (
             select(VersionRow)
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)

@@ -99,7 +99,7 @@ class DocumentOverview:
         async with self._database.snapshot() as session:
             found = [_progress(row, sha256) for row in await session.execute(query)]
         known = min(found, key=lambda one: _STEPS.index(one["state"]), default={"state": "waiting"})
-        is_last = known.get("rung") == self._catalog.stops_at
+        is_last = known.get("rung") == self._catalog.last_rung
         return {"rung": None, "reason": None, **known, "is_last": is_last}
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, Subquery, case,
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.models import DocumentStatus, Rung, metadata_of
+from storage.models import DocumentStatus, Rung, load_metadata
 from storage.sql.document_state import (
     details_of,
     document_state,
@@ -48,11 +48,11 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
         holds, are = ("holds", "it is") if len(silent) == 1 else ("hold", "they are")
         yield f"{_pages(silent)} {holds} no text: if {are} scanned, run OCR over the file and drop it again"
     if count := details.get("undescribed_figures"):
-        yield f"{count} of its figures have no description, for the vision endpoint did not answer"
+        yield f"{count} figures have no description: the vision endpoint did not answer"
     if count := details.get("struck_words"):
-        yield f"{count} struck-out word{' is' if count == 1 else 's are'} left out"
+        yield f"{count} struck-through word{' was' if count == 1 else 's were'} skipped"
     if details.get("is_repaired"):
-        yield "the file is damaged and was read as far as it could be repaired"
+        yield "the file is damaged; some content may be missing"
 
 
 def _pages(numbers: Sequence[int]) -> str:
@@ -174,7 +174,7 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         state=row.state,
         rung=Rung(row.live_rung) if row.state == "live" else None,
         reason=reason or None,
-        metadata=metadata_of(row.details or {}, row.corrected or {}),
+        metadata=load_metadata(row.details or {}, row.corrected or {}),
         number=row.number,
         arrived_at=row.arrived_at,
         can_retry=row.state != "deleted" and (row.has_failed or row.has_reason),
@@ -186,11 +186,11 @@ def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
     if row.state == "deleted":
         return
     if folder and str(row.document_id) in folder.asked:
-        yield f"its file vanished, and its deletion waits for your word: footnote folders approve {folder.id}"
+        yield f"its file disappeared; confirm the deletion with `footnote folders approve {folder.id}`"
     elif folder and folder.problem and not folder.asked:
-        yield f"its folder cannot be trusted: {folder.problem}"
+        yield f"its folder has a problem: {folder.problem}"
     if row.state == "live" and not row.is_newer_coming:
-        yield "it is being read anew, and answers meanwhile" if row.is_read_again else None
+        yield "being re-read; the current version stays available" if row.is_read_again else None
         yield from remarks_of(row.details or {})
 
 
@@ -200,7 +200,7 @@ def _reason(row: Row[Any]) -> str | None:
         return reason
     if row.has_failed:
         return f"a newer version could not be read: {reason}"
-    return f"a newer version is on its way: {reason}" if reason else "a newer version is on its way"
+    return f"a newer version is being processed: {reason}" if reason else "a newer version is being processed"
 
 
 def _has_failed() -> ColumnElement[bool]:

@@ -30,7 +30,7 @@ class FileFingerprint(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, sha256: str, stat: Mapping[str, Any]) -> FileFingerprint:
+    def from_stat(cls, sha256: str, stat: Mapping[str, Any]) -> FileFingerprint:
         """Create the fingerprint from a file's hash and its stat in a scan."""
         return cls(sha256, stat.get("inode", 0))
 
@@ -168,7 +168,7 @@ class ScanContext:
     gone_elsewhere: frozenset[UUID] = frozenset()
 
 
-async def owners_of(
+async def match_documents(
     session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], scan_context: ScanContext | None
 ) -> dict[str, DocumentRow]:
     """Return file -> document of the arrivals, after freeing the names for them."""
@@ -200,7 +200,7 @@ async def _moves(
     )
     contents |= {document: sha256 for document, sha256 in (await session.execute(versions)).all()}
     known |= others
-    prints = {one.file: FileFingerprint.of(one.sha256, one.stat) for one in arrivals}
+    prints = {one.file: FileFingerprint.from_stat(one.sha256, one.stat) for one in arrivals}
     candidates = [_candidate(row, contents.get(row.id), folder, scan_context) for row in known.values()]
     return {file: known[document] for file, document in match_renames(prints, candidates).items()}
 
@@ -214,16 +214,16 @@ def _candidate(
         id=row.id,
         file=row.file,
         is_here=is_here,
-        fingerprint=FileFingerprint.of(sha256, stat) if sha256 else None,
+        fingerprint=FileFingerprint.from_stat(sha256, stat) if sha256 else None,
         is_deleted=row.state == "deleted",
         has_left=now is None and scan_context.is_complete
         if is_here
         else row.id in scan_context.gone_elsewhere,
-        may_have_left=is_here and (now is None or _is_another(stat, now)),
+        may_have_left=is_here and (now is None or _is_replaced(stat, now)),
     )
 
 
-def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def _is_replaced(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """True if another file has taken the name: a file that was only modified keeps its inode."""
     has_changed = any(now.get(key) != value for key, value in before.items())
     return has_changed and (now.get("inode", 0) == 0 or now.get("inode") != before.get("inode"))
@@ -259,10 +259,10 @@ def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentR
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
         .where(col(DocumentRow.channel_id) == folder.channel_id, col(VersionRow.sha256).in_(contents))
         .where(col(VersionRow.number) == newest_number())
-        .where(is_kept())
+        .where(is_not_purged())
     )
 
 
-def is_kept() -> ColumnElement[bool]:
+def is_not_purged() -> ColumnElement[bool]:
     """True if the document was not purged and can be restored."""
     return col(DocumentRow.purged_at).is_(None)

@@ -116,7 +116,7 @@ def in_folder(folder_id: int, file: str | None = None) -> ColumnElement[bool]:
 async def measure_progress(
     session: AsyncSession,
     scopes: Sequence[ColumnElement[bool]] | None = None,
-    stops_at: Rung = Rung.FULL,
+    last_rung: Rung = Rung.FULL,
     now: datetime | None = None,
 ) -> Progress:
     """Measure the progress of the documents in any of these scopes; None: of all documents.
@@ -132,7 +132,7 @@ async def measure_progress(
         counts.answering,
         counts.pages,
         await _quick(session, scope, counts, now),
-        await _full(session, scope, counts, now) if stops_at is Rung.FULL else None,
+        await _full(session, scope, counts, now) if last_rung is Rung.FULL else None,
     )
 
 

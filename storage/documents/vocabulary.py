@@ -18,8 +18,8 @@ from uuid import UUID
 from storage.documents.catalog import Catalog
 from storage.errors import BlobsUnavailable
 from storage.files.reading_files import ReadingFiles
-from storage.recent_items import RecentItems
-from storage.text.analyzer import words_of
+from storage.lru_cache import LRUCache
+from storage.text.analyzer import alphabetic_words
 
 # Readings in the LRU cache, some 20 KB each; also the most that count per channel.
 MAX_READINGS = 2000
@@ -64,8 +64,8 @@ class Vocabularies:
     def __init__(self, catalog: Catalog, files: ReadingFiles) -> None:
         self._catalog = catalog
         self._files = files
-        self._readings: RecentItems[UUID, _WordCounts] = RecentItems(MAX_READINGS)
-        self._channels: RecentItems[int, _ChannelWords] = RecentItems(MAX_CHANNELS)
+        self._readings: LRUCache[UUID, _WordCounts] = LRUCache(MAX_READINGS)
+        self._channels: LRUCache[int, _ChannelWords] = LRUCache(MAX_CHANNELS)
 
     async def words(self, channel_id: int) -> Mapping[str, int]:
         """Return lower-case word -> occurrences in the channel's live documents.
@@ -94,9 +94,11 @@ class Vocabularies:
                     try:
                         counted.append(await self._of_reading(reading_id))
                     except BlobsUnavailable:
-                        _log.warning("reading=%s has no words to correct spelling by", reading_id)
+                        _log.warning("vocabulary of reading=%s is unavailable", reading_id)
         except TimeoutError:
-            _log.info("the words of %d of %d readings are counted", len(counted), len(readings))
+            _log.info(
+                "vocabulary: counted %d of %d readings before the time limit", len(counted), len(readings)
+            )
         return counted
 
     async def _of_reading(self, reading_id: UUID) -> _WordCounts:
@@ -112,5 +114,5 @@ def _sum(counted: Iterable[_WordCounts], names: Iterable[str]) -> Mapping[str, i
     for words in counted:
         for word, count in words.items():
             total[word] += count
-    total.update(word for name in names for word in words_of(name))
+    total.update(word for name in names for word in alphabetic_words(name))
     return total

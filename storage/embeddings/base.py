@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import EmbedderUnavailable
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
 
 Vectors = npt.NDArray[np.float32]
 
 # Random pause before the one retry of a question; an endpoint with a longer Retry-After is not retried.
-MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 0.5
+MIN_PAUSE_SECONDS, MAX_BACKOFF_SECONDS = 0.1, 0.5
 # Query vectors in the LRU cache: people repeat questions.
 CACHE_SIZE = 256
 _CHANCE = random.SystemRandom()
@@ -71,7 +71,7 @@ class QueryEmbedder:
         """Limit every call to ``seconds``."""
         self._embedder = embedder
         self._seconds = seconds
-        self._recent: RecentItems[str, Vectors] = RecentItems(CACHE_SIZE)
+        self._recent: LRUCache[str, Vectors] = LRUCache(CACHE_SIZE)
 
     @property
     def space(self) -> str:
@@ -100,15 +100,15 @@ class QueryEmbedder:
             async with asyncio.timeout(self._seconds):
                 return await self._embed(texts)
         except TimeoutError as error:
-            raise EmbedderUnavailable(f"the embedder took over {self._seconds:g} s") from error
+            raise EmbedderUnavailable(f"the embedder did not answer within {self._seconds:g} s") from error
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         try:
             return await self._embedder.aembed(texts)
         except EmbedderUnavailable as error:
-            if error.retry_after > MAX_PAUSE_SECONDS:
+            if error.retry_after > MAX_BACKOFF_SECONDS:
                 raise
-        await asyncio.sleep(_CHANCE.uniform(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS))
+        await asyncio.sleep(_CHANCE.uniform(MIN_PAUSE_SECONDS, MAX_BACKOFF_SECONDS))
         return await self._embedder.aembed(texts)
 
 

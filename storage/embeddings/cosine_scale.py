@@ -35,7 +35,7 @@ PAIRS = (
 MEAN, DEVIATION = 0.083, 0.157
 
 
-class CosineScale:
+class CosineCalibration:
     """Linear map from an embedder's cosines to the bundled model's scale."""
 
     def __init__(self, embedder: QueryEmbedder | None = None) -> None:
@@ -52,7 +52,7 @@ class CosineScale:
         if self._embedder is None:
             return
         vectors = await self._embedder.aembed([text for pair in PAIRS for text in pair])
-        mean, deviation = moments(vectors)
+        mean, deviation = mean_and_deviation(vectors)
         if finds_answers(vectors):
             self._factor = DEVIATION / deviation
             self._shift = MEAN - self._factor * mean
@@ -60,12 +60,12 @@ class CosineScale:
             log.warning("the embedder does not find plain answers: its cosines are judged as they are")
         self._embedder = None
 
-    def of(self, cosine: float) -> float:
+    def rescale(self, cosine: float) -> float:
         """Return a cosine on the bundled model's scale."""
         return self._factor * cosine + self._shift
 
 
-def moments(vectors: np.ndarray) -> tuple[float, float]:
+def mean_and_deviation(vectors: np.ndarray) -> tuple[float, float]:
     """Return (mean, standard deviation) of the cosines of every question with every answer.
 
     Args:
@@ -76,6 +76,6 @@ def moments(vectors: np.ndarray) -> tuple[float, float]:
 
 
 def finds_answers(vectors: np.ndarray) -> bool:
-    """True if most questions are nearest to their own answers. ``vectors`` as for ``moments``."""
+    """True if most questions are nearest to their own answers. ``vectors`` as for ``mean_and_deviation``."""
     nearest = (vectors[0::2] @ vectors[1::2].T).argmax(axis=1)
     return int((nearest == np.arange(len(PAIRS))).sum()) > len(PAIRS) / 2

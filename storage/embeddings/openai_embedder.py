@@ -20,7 +20,7 @@ from openai import AsyncOpenAI
 from storage.embeddings.base import Vectors, space_of
 from storage.errors import EmbedderUnavailable, SettingsError
 from storage.settings import OPENAI, StorageSettings
-from storage.text.token_counts import count_tokens, cut_tokens
+from storage.text.token_counts import count_tokens, truncate_tokens
 
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
@@ -32,7 +32,7 @@ TOO_LARGE_STATUSES = (400, 413, 422)
 # A refused text below this length is not truncated further: its length is not the cause.
 MIN_TEXT_TOKENS = 32
 # Upper bound of Retry-After in seconds.
-MAX_REST_SECONDS = 600.0
+MAX_RETRY_AFTER_SECONDS = 600.0
 
 
 class EndpointEmbedder:
@@ -77,7 +77,9 @@ class EndpointEmbedder:
             raise SettingsError("FOOTNOTE_EMBED_MODEL: name the model at FOOTNOTE_EMBED_BASE_URL")
         dimensions = settings.embed_dimensions or KNOWN_DIMENSIONS.get(model)
         if dimensions is None:
-            raise SettingsError(f"FOOTNOTE_EMBED_DIMENSIONS: say how long the vectors of {model!r} are")
+            raise SettingsError(
+                f"set FOOTNOTE_EMBED_DIMENSIONS: the vector dimension of {model!r} is unknown"
+            )
         client = AsyncOpenAI(
             api_key=api_key or "none", base_url=base_url, max_retries=0, timeout=settings.embed_seconds
         )
@@ -101,7 +103,7 @@ class EndpointEmbedder:
         Raises:
             EmbedderUnavailable: the endpoint is down, slow or refusing, or sent no valid vectors.
         """
-        cut = [cut_tokens(text, self.window) or " " for text in texts]
+        cut = [truncate_tokens(text, self.window) or " " for text in texts]
         made = [await self._embed(batch) for batch in self._batches(cut)]
         return np.concatenate(made) if made else np.zeros((0, self.dimensions), np.float32)
 
@@ -137,7 +139,7 @@ class EndpointEmbedder:
                 raise
         if half:
             return np.concatenate([await self._embed(texts[:half]), await self._embed(texts[half:])])
-        return await self._embed([cut_tokens(texts[0], tokens // 2)])
+        return await self._embed([truncate_tokens(texts[0], tokens // 2)])
 
     async def _embed_batch(self, texts: list[str]) -> Vectors:
         """Send one request; if the vectors are too long, ask for ``dimensions`` from then on."""
@@ -147,8 +149,8 @@ class EndpointEmbedder:
             vectors = _read(await self._ask(texts), len(texts))
         if vectors.shape[1] != self.dimensions:
             raise EmbedderUnavailable(
-                f"the embeddings endpoint makes vectors of {vectors.shape[1]} numbers, not of "
-                f"{self.dimensions}: set FOOTNOTE_EMBED_DIMENSIONS to what the model makes"
+                f"the embeddings endpoint returned vectors of dimension {vectors.shape[1]} instead of "
+                f"{self.dimensions}: set FOOTNOTE_EMBED_DIMENSIONS to {vectors.shape[1]}"
             )
         return _unit(vectors)
 
@@ -177,13 +179,13 @@ class _TextsRefused(EmbedderUnavailable):
 def _refusal(error: openai.APIStatusError) -> EmbedderUnavailable:
     """Return the error for a status, worded for an admin; it quotes nothing of the exchange."""
     meaning = {
-        400: "takes no such texts: lower FOOTNOTE_EMBED_WINDOW or FOOTNOTE_EMBED_BATCH_TOKENS",
+        400: "rejected the request: lower FOOTNOTE_EMBED_WINDOW or FOOTNOTE_EMBED_BATCH_TOKENS",
         401: "refuses the key: check FOOTNOTE_EMBED_API_KEY",
         403: "refuses the key: check FOOTNOTE_EMBED_API_KEY",
         404: "does not know the model: check FOOTNOTE_EMBED_MODEL and FOOTNOTE_EMBED_BASE_URL",
-        413: "takes no such texts: lower FOOTNOTE_EMBED_BATCH_ITEMS or FOOTNOTE_EMBED_BATCH_TOKENS",
-        422: "takes no such texts: lower FOOTNOTE_EMBED_WINDOW or FOOTNOTE_EMBED_BATCH_TOKENS",
-        429: "has had enough requests for now",
+        413: "rejected the request: lower FOOTNOTE_EMBED_BATCH_ITEMS or FOOTNOTE_EMBED_BATCH_TOKENS",
+        422: "rejected the request: lower FOOTNOTE_EMBED_WINDOW or FOOTNOTE_EMBED_BATCH_TOKENS",
+        429: "is rate-limiting us",
     }.get(error.status_code, "failed")
     sentence = f"the embeddings endpoint {meaning} (status {error.status_code})"
     kind = _TextsRefused if error.status_code in TOO_LARGE_STATUSES else EmbedderUnavailable
@@ -195,7 +197,7 @@ def _retry_after(error: openai.APIStatusError) -> float:
         seconds = float(error.response.headers["retry-after"])
     except (KeyError, ValueError):
         return 0.0
-    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_REST_SECONDS)
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
 
 
 def _read(reply: object, expected: int) -> Vectors:
@@ -217,8 +219,7 @@ def _read(reply: object, expected: int) -> Vectors:
 
 def _unreadable() -> EmbedderUnavailable:
     return EmbedderUnavailable(
-        "the embeddings endpoint sent no vectors of the texts: does FOOTNOTE_EMBED_BASE_URL end as its "
-        "maker says (often in /v1)?"
+        "invalid response from the embeddings endpoint: check FOOTNOTE_EMBED_BASE_URL (it often ends in /v1)"
     )
 
 
@@ -230,6 +231,6 @@ def _unit(vectors: Vectors) -> Vectors:
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():
-        raise EmbedderUnavailable("the embeddings endpoint sent a vector that is none")
+        raise EmbedderUnavailable("the embeddings endpoint returned a zero or non-finite vector")
     unit: Vectors = vectors / lengths
     return unit

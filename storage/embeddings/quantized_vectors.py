@@ -53,13 +53,13 @@ class ChunkSentenceVectors:
     vectors: Int8Vectors
 
     @classmethod
-    def of(
+    def create(
         cls, space: str, text: str, spans: Sequence[TextRange], vectors: Int8Vectors
     ) -> ChunkSentenceVectors:
         """Return the vectors of the parts ``spans`` of ``text``."""
         return cls(space, _checksum(text), tuple(spans), vectors)
 
-    def is_of(self, space: str, text: str) -> bool:
+    def matches(self, space: str, text: str) -> bool:
         """True if the vectors are of this space, and their spans refer to this text."""
         return (space, _checksum(text)) == (self.space, self.text_checksum)
 
@@ -75,14 +75,14 @@ def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextR
     return [dict(zip(one.spans, next(vectors), strict=True)) if one and one.spans else {} for one in chunks]
 
 
-def sentence_values(sentences: ChunkSentenceVectors) -> list[Any]:
+def dump_sentence_vectors(sentences: ChunkSentenceVectors) -> list[Any]:
     """Return the JSON form of a chunk's vectors."""
     data = base64.b64encode(sentences.vectors.tobytes()).decode()
     return [sentences.space, sentences.text_checksum, sentences.spans, data]
 
 
-def sentences_of(values: list[Any]) -> ChunkSentenceVectors:
-    """Parse ``sentence_values``."""
+def parse_sentence_vectors(values: list[Any]) -> ChunkSentenceVectors:
+    """Parse ``dump_sentence_vectors``."""
     space, text_checksum, spans, data = values
     numbers = np.frombuffer(base64.b64decode(data), dtype=np.int8)
     vectors = numbers.reshape(len(spans), -1) if spans else numbers.reshape(0, 0)

@@ -21,10 +21,10 @@ from storage.embeddings.quantized_vectors import dequantize, quantize
 from storage.sql.database import Database
 from storage.sql.tables import CachedVectorRow
 
-KEPT_UNUSED = timedelta(days=30)
-SENTENCES_KEPT = timedelta(days=1)
+UNUSED_TTL = timedelta(days=30)
+SENTENCE_TTL = timedelta(days=1)
 # Resolution of ``used_at``: without it, every cache hit would be a write.
-TOUCHED_EVERY = timedelta(days=1)
+TOUCH_INTERVAL = timedelta(days=1)
 
 # Bounds the transaction: after a month's holiday all of a home's vectors may have expired, and writers wait.
 PRUNE_BATCH_SIZE = 5000
@@ -60,14 +60,14 @@ class VectorCache:
         self.misses += len(missing)
         if missing:
             made = dict(zip(missing, await embedder.aembed(list(missing.values())), strict=True))
-            await self._keep(self._space_key(embedder), made)
+            await self._store(self._space_key(embedder), made)
             vectors |= made
         return np.stack([vectors[key] for key in hashes])
 
     async def prune(self) -> int:
         """Delete one batch of vectors that were not used for 30 days; return their number."""
         key = col(CachedVectorRow.space), col(CachedVectorRow.text_hash)
-        is_unused = col(CachedVectorRow.used_at) < utc_now() - KEPT_UNUSED
+        is_unused = col(CachedVectorRow.used_at) < utc_now() - UNUSED_TTL
         some = select(*key).where(is_unused).limit(PRUNE_BATCH_SIZE)
         unused = delete(CachedVectorRow).where(tuple_(*key).in_(some))
         async with self._database.transaction() as session:
@@ -78,12 +78,12 @@ class VectorCache:
         """Return the value of the ``space`` column."""
         return f"{embedder.space}/sentences" if self._of_sentences else embedder.space
 
-    def _packed(self, vector: Vector) -> bytes:
+    def _encode(self, vector: Vector) -> bytes:
         return (
             quantize(vector[np.newaxis]).tobytes() if self._of_sentences else vector.astype("<f4").tobytes()
         )
 
-    def _unpacked(self, data: bytes) -> Vector:
+    def _decode(self, data: bytes) -> Vector:
         if not self._of_sentences:
             return np.frombuffer(data, "<f4")
         unit: Vector = dequantize(np.frombuffer(data, np.int8)[np.newaxis])[0]
@@ -97,18 +97,18 @@ class VectorCache:
         )
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
-        if any(used_at < self._now() - TOUCHED_EVERY for _, _, used_at in rows):
+        if any(used_at < self._now() - TOUCH_INTERVAL for _, _, used_at in rows):
             used = update(CachedVectorRow).where(col(CachedVectorRow.space) == space_key, key.in_(hashes))
             async with self._database.transaction() as session:
                 await session.execute(used.values(used_at=self._now()))
-        found = {text_hash: self._unpacked(vector) for text_hash, vector, _ in rows}
+        found = {text_hash: self._decode(vector) for text_hash, vector, _ in rows}
         return {key: vector for key, vector in found.items() if vector.size == embedder.dimensions}
 
     def _now(self) -> datetime:
         """Return the ``used_at`` of a use; backdated for sentences, so that one of the 30 days remains."""
-        return utc_now() - (KEPT_UNUSED - SENTENCES_KEPT if self._of_sentences else timedelta())
+        return utc_now() - (UNUSED_TTL - SENTENCE_TTL if self._of_sentences else timedelta())
 
-    async def _keep(self, space_key: str, vectors: dict[str, Vector]) -> None:
+    async def _store(self, space_key: str, vectors: dict[str, Vector]) -> None:
         """Replace vectors that another worker, or another model of this name, may have stored."""
         older = delete(CachedVectorRow).where(
             col(CachedVectorRow.space) == space_key, col(CachedVectorRow.text_hash).in_(vectors)
@@ -117,6 +117,6 @@ class VectorCache:
         async with self._database.transaction() as session:
             await session.execute(older)
             session.add_all(
-                CachedVectorRow(space=space_key, text_hash=key, vector=self._packed(vector), used_at=used_at)
+                CachedVectorRow(space=space_key, text_hash=key, vector=self._encode(vector), used_at=used_at)
                 for key, vector in vectors.items()
             )

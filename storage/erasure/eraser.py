@@ -170,7 +170,7 @@ class Eraser:
                 await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))
         if target.is_whole_channel:
             await self._web_pages.prune()
-        await self._database.scrub()
+        await self._database.purge_deleted()
         report.seconds = round(time.monotonic() - started, 1)
         _log.info("erased=%s milliseconds=%d", target.subject, report.seconds * 1000)
         return report
@@ -186,7 +186,7 @@ class Eraser:
         target = await document_target(self._database, channel, file)
         return (await (self.erase(target, action) if action else self.preview(target))).texts
 
-    async def erase_left(self, channels: Channels, before: datetime) -> None:
+    async def erase_left_channels(self, channels: Channels, before: datetime) -> None:
         """Erase channels that the bot left before then; only the conversations if the folder still exists.
 
         Raises:
@@ -261,11 +261,11 @@ class Eraser:
             with suppress(UnknownTenant):
                 await self._index.remove(tenant, publication, chunks + EXTRA_CHUNKS)
         if target.channel and target.documents:
-            await self._index.scrub(target.channel.tenant)
+            await self._index.purge_deleted(target.channel.tenant)
 
     def _keeping_words(self, target: ErasureTarget) -> Channel | None:
         """Return the channel whose index keeps removed words; None if it is dropped, or can be scrubbed."""
-        is_kept = target.documents and not target.is_whole_channel and not self._index.can_scrub
+        is_kept = target.documents and not target.is_whole_channel and not self._index.can_purge
         return target.channel if is_kept else None
 
     async def _count_others(self, target: ErasureTarget, report: ErasureReport) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.feedback import person_of
+from storage.chat.feedback import hash_person
 from storage.chat.notification_events import UPLOADS_FOLDER
 from storage.chat.retention import WordRows, quoted_rows
 from storage.errors import SettingsError, StillInFolder
@@ -67,7 +67,7 @@ class ErasureTarget:
     def subject(self) -> str:
         """Identifier in the audit log, without personal data."""
         if self.person:
-            return person_of(*self.person.split(":", 2)[1:])
+            return hash_person(*self.person.split(":", 2)[1:])
         return " ".join(map(str, self.documents)) if not self.conversations else "channel"
 
 
@@ -90,8 +90,8 @@ async def document_target(database: Database, channel: Channel, file: str) -> Er
     for document, folder in rows:
         if folder.watched and await asyncio.to_thread(_is_there, folder.location, document):
             raise StillInFolder(
-                f"{file} still lies in {folder.location}, which is watched, so the next scan would bring it "
-                "back: take it away there, then erase it. Nothing was erased"
+                f"{file} is still in the watched folder {folder.location} and would be ingested again: "
+                "delete it there first. Nothing was erased"
             )
     return ErasureTarget(tuple(document.id for document, _ in rows), channel)
 
@@ -119,8 +119,8 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
         for folder, holds_documents in watched:
             if folder.origin == "map" or "://" in folder.location:
                 raise StillInFolder(
-                    f"folders.toml still maps {folder.location} to the channel: take its entry out and let "
-                    "footnote serve see that, then erase the channel. Nothing was erased"
+                    f"folders.toml still maps {folder.location} to the channel: remove the entry, wait for "
+                    "footnote serve to reload it, then erase the channel. Nothing was erased"
                 )
             if await asyncio.to_thread(_may_come_back, Path(folder.location), holds_documents):
                 raise StillInFolder(
@@ -159,7 +159,7 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
     platform, _, rest = person.partition(":")
     if platform not in (Platform.SLACK, Platform.TEAMS, "oidc") or not all(rest.partition(":")):
         raise SettingsError(
-            f"{person!r} is nobody: a person is named as in FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
+            f"{person!r} is not a person: use the format of FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
             "teams:<tenant>:<object id>, or as the audit names who signed in to the console, "
             "oidc:<host>:<address> or oidc:<host>:sub:<id>"
         )
@@ -236,7 +236,7 @@ async def _add_person(session: AsyncSession, found: WordRows, person: str) -> No
     found.add(SubscriptionRow, await session.scalars(select(col(SubscriptionRow.id)).where(of_events)))
     uploaded = select(col(UploadRow.id)).where(col(UploadRow.uploader) == person)
     found.add(UploadRow, await session.scalars(uploaded))
-    said = col(FeedbackRow.person) == person_of(*person.split(":", 2)[1:])
+    said = col(FeedbackRow.person) == hash_person(*person.split(":", 2)[1:])
     found.add(FeedbackRow, await session.scalars(select(col(FeedbackRow.id)).where(said)))
 
 

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
 from storage.files.image_files import ImageFiles, is_older
-from storage.files.local_cache import LocalCache, list_shards, list_store
+from storage.files.local_cache import LRUFileCache, list_shards, list_store
 from storage.files.object_store import ObjectStore, StoredFile, hash_file
 from storage.threads import run_in_thread
 
@@ -61,7 +61,7 @@ class Blobs:
         """
         self._root = root
         self._store = store
-        self._cache = LocalCache(root, cache_bytes, self._secure)
+        self._cache = LRUFileCache(root, cache_bytes, self._ensure_stored)
         self._lock = lock
         # One lock per content being fetched; dropped once no task holds it or waits for it.
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -81,7 +81,7 @@ class Blobs:
             BlobsUnavailable: the disk is full or failing; the temporary file is still there.
         """
         place = self.path(sha256)
-        self.send(temporary, sha256)
+        self.upload(temporary, sha256)
         # Order matters: fsync the data, rename, then fsync the folder that holds the new name.
         with _translated_errors():
             size = temporary.stat().st_size
@@ -95,10 +95,10 @@ class Blobs:
             temporary.replace(place)
             _synchronise(place.parent)
         if self._store:
-            self._cache.make_room(size)
+            self._cache.evict(size)
         return place
 
-    def send(self, file: Path, sha256: str) -> None:
+    def upload(self, file: Path, sha256: str) -> None:
         """Copy a content to object storage, if there is one that lacks it.
 
         Raises:
@@ -107,7 +107,7 @@ class Blobs:
         if self._store and self._store.size(_stored(sha256)) is None:
             self._store.put(file, _stored(sha256))
 
-    def is_kept(self, sha256: str) -> bool:
+    def exists(self, sha256: str) -> bool:
         """True if the content exists: in object storage if there is one, else on disk.
 
         Raises:
@@ -146,7 +146,7 @@ class Blobs:
             else:
                 self._store.remove([_stored(sha256)])
                 raise BlobsUnavailable(
-                    "a content is damaged in the store: it is copied again from its folder"
+                    "a blob in object storage is corrupt: it will be copied again from its folder"
                 )
             with _translated_errors():
                 size, place = temporary.stat().st_size, self.path(sha256)
@@ -155,17 +155,17 @@ class Blobs:
                 temporary.replace(place)
         except FileNotFoundError:
             raise BlobsUnavailable(
-                "a content is not in the store: it is copied again from its folder"
+                "a blob is missing from object storage: it will be copied again from its folder"
             ) from None
         finally:
             temporary.unlink(missing_ok=True)
-        self._cache.make_room(size)
+        self._cache.evict(size)
 
-    def _secure(self, sha256: str) -> None:
+    def _ensure_stored(self, sha256: str) -> None:
         """Make sure that object storage has the local content."""
-        self.send(self.path(sha256), sha256)
+        self.upload(self.path(sha256), sha256)
 
-    def send_again(self, sha256: str) -> bool:
+    def reupload(self, sha256: str) -> bool:
         """Upload a content that object storage lost; return False if there is no intact local copy.
 
         Raises:
@@ -202,7 +202,7 @@ class Blobs:
         return self._root / sha256[:2] / sha256
 
     @asynccontextmanager
-    async def arriving(self) -> AsyncIterator[None]:
+    async def adding(self) -> AsyncIterator[None]:
         """Block removals in this context, in which contents are adopted and recorded in SQL.
 
         Enter it before a transaction, never inside one.
@@ -217,7 +217,7 @@ class Blobs:
     async def removing(self) -> AsyncIterator[None]:
         """Block additions in this context, in which unreferenced contents are found in SQL and removed.
 
-        As ``arriving``, it works across processes.
+        As ``adding``, it works across processes.
         """
         async with self._locked(fcntl.LOCK_EX):
             yield
@@ -237,11 +237,11 @@ class Blobs:
             lock = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             async with asyncio.timeout(LOCK_SECONDS):
-                while not _take_lock(lock, kind):  # noqa: ASYNC110 - another process signals no event of ours
+                while not _acquire_lock(lock, kind):  # noqa: ASYNC110 - another process signals no event of ours
                     await asyncio.sleep(LOCK_POLL_SECONDS)
         except TimeoutError:
             os.close(lock)
-            raise BlobsUnavailable("files arrive or are removed all the time: trying again") from None
+            raise BlobsUnavailable("timed out waiting for the blob lock: retrying") from None
         except BaseException:
             os.close(lock)
             raise
@@ -255,7 +255,7 @@ class Blobs:
         if self._store and names:
             self._store.remove([_stored(sha256) for sha256 in names])
             self.images.remove(names)  # after the contents: a later upload finds its content gone
-            self.forget(names)
+            self.evict(names)
             return
         for sha256 in names:
             self.remove(sha256)
@@ -280,7 +280,7 @@ class Blobs:
         with _translated_errors():
             self.path(sha256).unlink(missing_ok=True)
 
-    def copies(self) -> set[str]:
+    def cached(self) -> set[str]:
         """Return the contents with copies or images on this machine, if object storage has the originals."""
         if self._store is None:
             return set()
@@ -288,12 +288,12 @@ class Blobs:
             copied = {name for name in self._cache.names() if _SHA256.fullmatch(name)}
             return copied | self.images.contents()
 
-    def forget(self, names: Collection[str]) -> None:
+    def evict(self, names: Collection[str]) -> None:
         """Evict this machine's copies and images of these contents."""
         with _translated_errors():
             for sha256 in names:
                 self.path(sha256).unlink(missing_ok=True)
-            self.images.forget(names)
+            self.images.evict_contents(names)
 
     async def copy_image(self, name: str) -> bool:
         """Download a page image if this machine has no copy of the PDF to render it from.
@@ -312,7 +312,7 @@ class Blobs:
         with _translated_errors():
             return self.images.copy_here(name)
 
-    def send_image(self, picture: Path) -> None:
+    def upload_image(self, picture: Path) -> None:
         """Upload a page image for the other machines, unless its content is removed in the meantime.
 
         Raises:
@@ -321,8 +321,8 @@ class Blobs:
         if self._store is None:
             return
         with _translated_errors():
-            self.images.send(picture)
-        if not self.is_kept(sha256 := picture.name[:64]):
+            self.images.upload(picture)
+        if not self.exists(sha256 := picture.name[:64]):
             self.images.remove([sha256])
 
     def drop_stray_images(self, shards: Iterable[str], held: Collection[str]) -> None:
@@ -345,7 +345,7 @@ class Blobs:
     def sweep(self, older_than: float = 86_400) -> int:
         """Remove temporary files older than ``older_than`` seconds, and orphaned images; return their number.
 
-        Images are orphaned once their content is gone; with object storage, ``forget`` removes them instead.
+        Images are orphaned once their content is gone; with object storage, ``evict`` removes them instead.
         """
         limit = time.time() - older_than
         with _translated_errors():
@@ -369,7 +369,7 @@ def _translated_errors() -> Iterator[None]:
         raise BlobsUnavailable(f"the blob store does not work: {error.strerror}") from error
 
 
-def _take_lock(lock: int, kind: int) -> bool:
+def _acquire_lock(lock: int, kind: int) -> bool:
     with _translated_errors():
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)

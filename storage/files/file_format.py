@@ -37,18 +37,18 @@ CHECKSUM_BYTES = 4
 
 def page_values(page: Page) -> list[Any]:
     """Serialize a page for a line."""
-    return [page.number, page.label, page.width, page.height, page.text, WordMap.of(page.words).to_text()]
+    return [page.number, page.label, page.width, page.height, page.text, WordMap.pack(page.words).to_base64()]
 
 
 def page_of(values: list[Any]) -> Page:
     """Parse a page from a line."""
     number, label, width, height, text, words = values
-    return Page(number, label, width, height, text, WordMap.from_text(words))
+    return Page(number, label, width, height, text, WordMap.from_base64(words))
 
 
 def chunk_values(chunk: Chunk) -> list[Any]:
     """Serialize a chunk for a line."""
-    words = WordMap.of(chunk.words).to_text()
+    words = WordMap.pack(chunk.words).to_base64()
     kept = [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
     return kept if chunk.sections == ((0, chunk.heading_path),) else [*kept, chunk.sections]
 
@@ -58,7 +58,7 @@ def chunk_of(values: list[Any]) -> Chunk:
     ordinal, text, tokens, path, words, starts, *more = values
     page_starts = tuple((offset, page) for offset, page in starts)
     sections = tuple((offset, tuple(above)) for offset, above in (more[0] if more else ()))
-    return Chunk(ordinal, text, tokens, tuple(path), WordMap.from_text(words), page_starts, sections)
+    return Chunk(ordinal, text, tokens, tuple(path), WordMap.from_base64(words), page_starts, sections)
 
 
 def text_of(values: list[Any]) -> str:
@@ -211,7 +211,7 @@ def _checksum(data: bytes | memoryview) -> bytes:
     return zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "big")
 
 
-def keep_folder(final: Path, fill: Callable[[Path], None]) -> None:
+def write_folder_atomically(final: Path, fill: Callable[[Path], None]) -> None:
     """Atomically create or replace a folder whose files ``fill`` writes and fsyncs.
 
     If ``fill`` fails, nothing changes.
@@ -221,13 +221,13 @@ def keep_folder(final: Path, fill: Callable[[Path], None]) -> None:
     try:
         fill(temporary)
         _sync_folder(temporary)
-        _put_in_place(temporary, final)
+        _rename_into_place(temporary, final)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def share_file(file: Path, target: Path) -> None:
+def link_or_copy(file: Path, target: Path) -> None:
     """Hard-link a file, or copy it where links are not supported.
 
     Sharing is safe: files never change, and each name may be removed.
@@ -248,7 +248,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _put_in_place(temporary: Path, final: Path) -> None:
+def _rename_into_place(temporary: Path, final: Path) -> None:
     """Rename a folder into place, then fsync; an older one, left by a repeated step, is moved aside first."""
     if final.exists():
         aside = final.with_name(f"{temporary.name}.old")

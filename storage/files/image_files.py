@@ -23,7 +23,7 @@ _FOLDER = "images"
 # Magic bytes of an image format -> its suffix.
 _KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg"}
 # Up to this many contents are queried one by one; for more, whole shards are listed.
-MOST_SINGLY = 20
+MAX_SINGLE_LISTINGS = 20
 
 
 class ImageFiles:
@@ -38,7 +38,7 @@ class ImageFiles:
         self._folder = folder
         self._store = store
         # Separate, so that a failed upload does not make other calls fail fast.
-        self._sending = store.apart() if store else None
+        self._sending = store.background_copy() if store else None
 
     def contents(self) -> set[str]:
         """Return the contents that have images on this machine."""
@@ -49,7 +49,7 @@ class ImageFiles:
         names = {file.stem for file in self._here() if file.name[:64] in contents}
         return len(names | {name for name in self._stored(contents) if name[:64] in contents})
 
-    def forget(self, contents: Collection[str]) -> None:
+    def evict_contents(self, contents: Collection[str]) -> None:
         """Remove the images of these contents from this machine."""
         for file in self._here():
             if file.name[:64] in contents:
@@ -91,7 +91,7 @@ class ImageFiles:
         self._write(f"{name}{suffix}", data)
         return True
 
-    def keep(self, name: str, image: PageImage) -> Path:
+    def write(self, name: str, image: PageImage) -> Path:
         """Write an image atomically; return its path."""
         suffix = mimetypes.guess_extension(image.media_type) or ".bin"
         return self._write(f"{name}{suffix}", image.data)
@@ -110,7 +110,7 @@ class ImageFiles:
         finally:
             draft.unlink(missing_ok=True)
 
-    def make_room(self, limit_bytes: int) -> None:
+    def evict_lru(self, limit_bytes: int) -> None:
         """Evict the least recently used images of this machine until the rest fits."""
         pictures = []
         for file in self._here():
@@ -124,7 +124,7 @@ class ImageFiles:
             excess -= size
             file.unlink(missing_ok=True)
 
-    def send(self, picture: Path) -> None:
+    def upload(self, picture: Path) -> None:
         """Upload an image of this machine; do nothing if it was just evicted."""
         if self._sending is None:
             return
@@ -137,7 +137,9 @@ class ImageFiles:
         if self._store is None:
             return
         wanted = set(contents)
-        if len(wanted) > MOST_SINGLY and not self._store.local_folder:  # a local folder may hold hidden files
+        if (
+            len(wanted) > MAX_SINGLE_LISTINGS and not self._store.local_folder
+        ):  # a local folder may hold hidden files
             wanted &= {name[:64] for name in self._stored(wanted)}
         for sha256 in wanted:
             self._store.remove_folder(_of(sha256))
@@ -150,7 +152,7 @@ class ImageFiles:
         """Return the names of all stored images of these contents; other contents may be included."""
         if self._store is None:
             return set()
-        if len(contents) > MOST_SINGLY:
+        if len(contents) > MAX_SINGLE_LISTINGS:
             return set(list_store(self._store, _FOLDER, sorted({sha256[:2] for sha256 in contents})))
         return {name for sha256 in contents for name in self._store.listed(_of(sha256))}
 

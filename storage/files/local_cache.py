@@ -21,7 +21,7 @@ SHARDS = tuple(f"{number:02x}" for number in range(256))
 IN_USE_SECONDS = 60.0
 DRAFT_SECONDS = 86_400.0
 # The folder is scanned again once 1/SLACK of the limit was added.
-SLACK = 20
+SCANS_PER_LIMIT = 20
 _log = logging.getLogger(__name__)
 
 
@@ -69,10 +69,10 @@ class _Entry:
     path: Path
 
 
-class LocalCache:
+class LRUFileCache:
     """Entries in a folder's shards, each a file or a folder of files; calls block on the disk."""
 
-    def __init__(self, root: Path, limit_bytes: int, secure: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, limit_bytes: int, ensure_stored: Callable[[str], None]) -> None:
         """Evict entries to stay within ``limit_bytes``.
 
         Args:
@@ -83,7 +83,7 @@ class LocalCache:
         """
         self._root = root
         self._limit = limit_bytes
-        self._secure = secure
+        self._ensure_stored = ensure_stored
         # Bytes added since the last scan; starts at the limit, so that the first addition scans.
         self._unseen = limit_bytes
         self._lock = threading.Lock()
@@ -101,11 +101,11 @@ class LocalCache:
         """Return the names of all entries."""
         return {path.name for path in self._paths()}
 
-    def make_room(self, added: int) -> None:
+    def evict(self, added: int) -> None:
         """Count ``added`` bytes; over the limit, evict the least recently used entries."""
         with self._lock:
             self._unseen += added
-            if self._unseen < self._limit / SLACK:
+            if self._unseen < self._limit / SCANS_PER_LIMIT:
                 return
             self._unseen = 0
             self._remove_drafts()
@@ -116,12 +116,12 @@ class LocalCache:
                 for one in entries:
                     if excess <= 0 or one.used > recent:
                         return
-                    self._secure(one.path.name)
+                    self._ensure_stored(one.path.name)
                     if _entry(one.path).used <= recent:  # it may have been opened during the upload
                         remove_entry(one.path)
                         excess -= one.size
             except BlobsUnavailable as error:
-                _log.warning("the copies on this disk take more than they may: %s", error)
+                _log.warning("cache eviction failed, cache is over its limit: %s", error)
 
     def _remove_drafts(self) -> None:
         """Remove drafts of processes that died while writing."""

@@ -26,7 +26,7 @@ from fsspec.callbacks import Callback
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import SettingsError, StorageError
 from storage.settings import AwsSettings
 
@@ -34,12 +34,12 @@ BLOCK = 1 << 20
 # Timeouts after which a silent store counts as unreachable: users wait for it.
 CONNECT_SECONDS, READ_SECONDS = 2.0, 4.0
 # After a failure, calls fail fast for this time.
-REST_SECONDS = 3.0
+FAIL_FAST_SECONDS = 3.0
 # The largest PDF that the settings allow; no derived file is larger.
 MAX_FILE_BYTES = 4096 * 1024 * 1024
 SEAL_BYTES = hashlib.sha256().digest_size
 # Names of the modification time in different fsspec file systems.
-_MOMENTS = ("LastModified", "mtime", "last_modified", "updated", "created")
+_MTIME_KEYS = ("LastModified", "mtime", "last_modified", "updated", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class ObjectStore:
         name: str,
         account: AwsSettings | None = None,
         *,
-        is_impatient: bool = False,
+        is_interactive: bool = False,
         key: bytes | None = None,
     ) -> None:
         """Parse the URL; nothing is created or requested yet.
@@ -102,28 +102,26 @@ class ObjectStore:
             error: the exception to raise.
             name: how messages call the store, as in "the blob store".
             account: credentials for S3; None: found as Amazon's own tools do.
-            is_impatient: users wait for it: time out after seconds, then fail fast for a while.
+            is_interactive: users wait for it: time out after seconds, then fail fast for a while.
             key: HMAC key that seals files, so that a party with write access cannot forge them.
 
         Raises:
             SettingsError: no installed package supports the protocol, or the host cannot exist.
             StorageError: ``error``, from a package that connects at once.
         """
-        self._error, self._name, self._is_impatient, self._key = error, name, is_impatient, key
+        self._error, self._name, self._is_impatient, self._key = error, name, is_interactive, key
         self._rests_until = 0.0
-        options = _s3_options(account, is_impatient) if url.startswith(("s3://", "s3a://")) else {}
+        options = _s3_options(account, is_interactive) if url.startswith(("s3://", "s3a://")) else {}
         try:
             self._system, self._root = url_to_fs(
                 url, skip_instance_cache=True, use_listings_cache=False, **options
             )
         except ImportError as fault:
-            raise SettingsError(f"the address of {name} needs a further package: {fault}") from fault
+            raise SettingsError(f"the URL of {name} needs another package: {fault}") from fault
         except UnicodeError as fault:
-            raise SettingsError(f"the address of {name} names a host that cannot exist") from fault
+            raise SettingsError(f"the URL of {name} has an invalid host") from fault
         except ValueError as fault:
-            raise SettingsError(
-                f"the address of {name} begins with a protocol that we do not know, or names no host"
-            ) from fault
+            raise SettingsError(f"the URL of {name} has an unknown protocol or no host") from fault
         except OSError as fault:  # some packages connect at once
             raise error(f"{name} cannot be reached: {fault.strerror or type(fault).__name__}") from fault
         except Exception as fault:  # fsspec packages raise many error types
@@ -249,11 +247,11 @@ class ObjectStore:
         with self._translated_errors("be written"), suppress(FileNotFoundError):
             self._system.rm(self._path(folder), recursive=True)
 
-    def apart(self) -> ObjectStore:
+    def background_copy(self) -> ObjectStore:
         """Return a separate handle for background calls, whose failures do not make others fail fast."""
         return copy.copy(self)
 
-    def try_out(self) -> None:
+    def verify_access(self) -> None:
         """Verify access by writing, reading and removing a file."""
         name = f"trial/{uuid4().hex}"
         with tempfile.NamedTemporaryFile(prefix="footnote-") as draft:
@@ -262,7 +260,7 @@ class ObjectStore:
             self.put(Path(draft.name), name)
         try:
             if self.read(name) != bytes(16):
-                raise self._error(f"{self._name} gives back something else than was written")
+                raise self._error(f"{self._name} returned different data than was written")
         finally:
             self.remove([name])
 
@@ -271,23 +269,23 @@ class ObjectStore:
 
     @contextmanager
     def _translated_errors(self, what: str) -> Iterator[None]:
-        if steady_seconds() < self._rests_until:
-            raise self._error(f"{self._name} cannot {what}: it did not answer a moment ago")
+        if monotonic_seconds() < self._rests_until:
+            raise self._error(f"{self._name} cannot {what}: it is not responding; retrying shortly")
         try:
             yield
         except FileNotFoundError:
             raise
         except OSError as error:
-            self._rest()
+            self._fail_fast()
             reason = error.strerror or type(error).__name__
             raise self._error(f"{self._name} cannot {what}: {reason}") from error
         except Exception as error:  # fsspec packages raise many error types
-            self._rest()
+            self._fail_fast()
             raise self._error(f"{self._name} cannot {what} ({type(error).__name__})") from error
 
-    def _rest(self) -> None:
+    def _fail_fast(self) -> None:
         if self._is_impatient:
-            self._rests_until = steady_seconds() + REST_SECONDS
+            self._rests_until = monotonic_seconds() + FAIL_FAST_SECONDS
 
 
 def _copy_limited(file: Path, target: Path, max_bytes: int | None) -> None:
@@ -315,7 +313,7 @@ def _copy_whole(file: Path, place: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _s3_options(account: AwsSettings | None, is_impatient: bool) -> dict[str, Any]:
+def _s3_options(account: AwsSettings | None, is_interactive: bool) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if account is not None:
         secret, token = account.aws_secret_access_key, account.aws_session_token
@@ -325,7 +323,7 @@ def _s3_options(account: AwsSettings | None, is_impatient: bool) -> dict[str, An
             "token": token.get_secret_value() if token else None,
             "endpoint_url": account.aws_endpoint_url,
         }
-    if is_impatient:
+    if is_interactive:
         options["config_kwargs"] = {
             "connect_timeout": CONNECT_SECONDS,
             "read_timeout": READ_SECONDS,
@@ -335,7 +333,7 @@ def _s3_options(account: AwsSettings | None, is_impatient: bool) -> dict[str, An
 
 
 def _age(info: dict[str, Any], now: float) -> float:
-    moment = next((info[name] for name in _MOMENTS if info.get(name) is not None), None)
+    moment = next((info[name] for name in _MTIME_KEYS if info.get(name) is not None), None)
     if isinstance(moment, datetime):
         return now - moment.timestamp()
     return now - float(moment) if isinstance(moment, int | float) else 0.0

@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 from weakref import WeakValueDictionary
 
 from storage.errors import BlobsUnavailable, LostReading
-from storage.files.file_format import keep_folder
-from storage.files.local_cache import LocalCache, list_store
+from storage.files.file_format import write_folder_atomically
+from storage.files.local_cache import LRUFileCache, list_store
 from storage.files.object_store import ObjectStore, StoredFile, space_for_seal
 from storage.threads import run_in_thread
 
@@ -32,7 +32,7 @@ class ReadingArchive:
         """Cache at most ``cache_bytes`` under ``root``, the folder of ``ReadingFiles``."""
         self._store = store
         self._root = root
-        self._cache = LocalCache(root, cache_bytes, self._secure)
+        self._cache = LRUFileCache(root, cache_bytes, self._ensure_stored)
         self._fetching: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(self, reading_id: UUID) -> None:
@@ -45,9 +45,9 @@ class ReadingArchive:
             if not await asyncio.to_thread(self._is_copied, reading_id):
                 await run_in_thread(partial(self._copy_here, reading_id))
 
-    async def send(self, reading_id: UUID) -> None:
+    async def upload(self, reading_id: UUID) -> None:
         """Upload a reading's folder."""
-        await run_in_thread(partial(self._send, reading_id))
+        await run_in_thread(partial(self._upload, reading_id))
 
     async def has(self, reading_id: UUID) -> bool:
         """True if the store has the reading."""
@@ -62,7 +62,7 @@ class ReadingArchive:
         found = await run_in_thread(lambda: list_store(self._store, _FOLDER, shards))
         return {name.removesuffix(_SUFFIX): one for name, one in found.items()}
 
-    def copies(self) -> set[UUID]:
+    def cached(self) -> set[UUID]:
         """Return the readings with a local folder; other entries are skipped."""
         try:
             names = self._cache.names()
@@ -90,17 +90,17 @@ class ReadingArchive:
             try:
                 if not self._store.copy_sealed(name, draft):
                     self._store.remove([name])
-                    raise LostReading("the store has damaged the files of a reading")
+                    raise LostReading("the files of a reading are corrupt in object storage")
                 size = draft.stat().st_size
-                keep_folder(folder, fill)
+                write_folder_atomically(folder, fill)
             except FileNotFoundError:
                 # Not uploaded yet: a reading that exists only here is being made.
                 if folder.exists():
                     return
                 raise LostReading("the store has lost the files of a reading") from None
-        self._cache.make_room(size)
+        self._cache.evict(size)
 
-    def _send(self, reading_id: UUID) -> None:
+    def _upload(self, reading_id: UUID) -> None:
         with self._draft(reading_id) as draft:
             with draft.open("wb") as target:
                 target.write(space_for_seal())
@@ -111,11 +111,11 @@ class ReadingArchive:
             self._store.put_sealed(draft, _name(str(reading_id)))
             size = draft.stat().st_size
             (self._folder(reading_id) / STORED_MARK).touch()
-        self._cache.make_room(size)
+        self._cache.evict(size)
 
-    def _secure(self, name: str) -> None:
+    def _ensure_stored(self, name: str) -> None:
         if self._store.size(_name(name)) is None:
-            self._send(UUID(name))
+            self._upload(UUID(name))
 
     def _folder(self, reading_id: UUID) -> Path:
         return self._root / reading_id.hex[:2] / str(reading_id)

@@ -17,7 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from storage.embeddings.quantized_vectors import ChunkSentenceVectors, sentence_values, sentences_of
+from storage.embeddings.quantized_vectors import (
+    ChunkSentenceVectors,
+    dump_sentence_vectors,
+    parse_sentence_vectors,
+)
 from storage.errors import BlobsUnavailable, LostReading
 from storage.files.file_format import (
     Vectors,
@@ -27,7 +31,7 @@ from storage.files.file_format import (
     figure_values,
     has_lines,
     has_vectors,
-    keep_folder,
+    link_or_copy,
     page_of,
     page_text_of,
     page_values,
@@ -36,18 +40,18 @@ from storage.files.file_format import (
     read_vectors,
     searched_text,
     sections_of,
-    share_file,
     text_of,
     wordless_chunk,
+    write_folder_atomically,
     write_lines,
     write_vectors,
 )
 from storage.files.local_cache import list_shards
 from storage.files.object_store import StoredFile
 from storage.files.reading_archive import ReadingArchive
+from storage.lru_cache import LRUCache
 from storage.models import Chunk, Figure, Page
-from storage.recent_items import RecentItems
-from storage.text.analyzer import words_of
+from storage.text.analyzer import alphabetic_words
 
 T = TypeVar("T")
 # Key of a line: (reading, kind of line, number from 0).
@@ -57,7 +61,7 @@ _Line = tuple[UUID, str, int]
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 
 # Lines cached in memory: some megabytes, enough for the passages of the latest questions.
-KEPT_IN_MEMORY = 512
+CACHED_LINES = 512
 
 
 class ReadingFiles:
@@ -71,7 +75,7 @@ class ReadingFiles:
         """With ``archive``, all readings are in object storage, and ``root`` is a cache."""
         self.root = root.absolute()
         self.archive = archive
-        self._recent: RecentItems[_Line, Any] = RecentItems(KEPT_IN_MEMORY)
+        self._recent: LRUCache[_Line, Any] = LRUCache(CACHED_LINES)
 
     async def write(
         self,
@@ -83,8 +87,8 @@ class ReadingFiles:
     ) -> None:
         """Write a reading durably; writing the same id again replaces it."""
         await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
-        await self.send(reading_id)
-        await self._forget(reading_id)
+        await self.upload(reading_id)
+        await self._evict_lines(reading_id)
 
     async def write_vectors(
         self,
@@ -100,23 +104,23 @@ class ReadingFiles:
         """
         await self.fetch(base)
         await _in_thread(self._write_beside, reading_id, base, vectors, figures, sentences)
-        await self.send(reading_id)
-        await self._forget(reading_id)
+        await self.upload(reading_id)
+        await self._evict_lines(reading_id)
 
-    async def send(self, reading_id: UUID) -> None:
+    async def upload(self, reading_id: UUID) -> None:
         """Upload a reading written here to the archive, if there is one."""
         if self.archive:
-            await self.archive.send(reading_id)
+            await self.archive.upload(reading_id)
 
     async def fetch(self, reading_id: UUID) -> None:
         """Download a reading's files into their folder, where other processes can read them for a minute."""
         if self.archive:
             await self.archive.fetch(reading_id)
 
-    async def forget(self, reading_id: UUID) -> None:
+    async def evict(self, reading_id: UUID) -> None:
         """Evict this machine's copy of a reading."""
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
-        await self._forget(reading_id)
+        await self._evict_lines(reading_id)
 
     async def texts(self, reading_id: UUID) -> list[str]:
         """Return the text of every chunk, in order."""
@@ -184,7 +188,7 @@ class ReadingFiles:
         """Remove a reading, here and in the archive; idempotent."""
         if self.archive:
             await self.archive.remove([str(reading_id)])
-        await self.forget(reading_id)
+        await self.evict(reading_id)
 
     async def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
         """Return the entries in these shards of readings, drafts included."""
@@ -221,7 +225,7 @@ class ReadingFiles:
             return True
         is_whole = await _in_thread(self._is_whole, reading_id, lines, count)
         if is_whole:
-            await self.send(reading_id)
+            await self.upload(reading_id)
         return is_whole
 
     def _is_whole(self, reading_id: UUID, lines: Mapping[str, int], vectors: int | None) -> bool:
@@ -235,7 +239,7 @@ class ReadingFiles:
     def _folder(self, reading_id: UUID) -> Path:
         return self.root / reading_id.hex[:2] / str(reading_id)
 
-    async def _forget(self, reading_id: UUID) -> None:
+    async def _evict_lines(self, reading_id: UUID) -> None:
         for key in [key for key in self._recent if key[0] == reading_id]:
             del self._recent[key]
 
@@ -248,7 +252,7 @@ class ReadingFiles:
             if self.archive is None:
                 raise
         for reading_id in readings:
-            await self.forget(reading_id)
+            await self.evict(reading_id)
         await asyncio.gather(*map(self.fetch, readings))
         return await _in_thread(work, *arguments)
 
@@ -284,7 +288,7 @@ class ReadingFiles:
                 write_vectors(folder / "vectors.npy", vectors)
 
         with _translated_errors():
-            keep_folder(self._folder(reading_id), fill)
+            write_folder_atomically(self._folder(reading_id), fill)
 
     def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
         """Return chunks ``first`` to ``end`` - 1 without their words, which are most of their size.
@@ -305,7 +309,7 @@ class ReadingFiles:
             try:
                 return read_some(self._folder(reading_id) / kind, first, end)
             except LookupError as error:
-                raise LostReading("the files of a reading are gone or damaged") from error
+                raise LostReading("the files of a reading are missing or corrupt") from error
 
     def _write_beside(
         self,
@@ -317,21 +321,21 @@ class ReadingFiles:
     ) -> None:
         def fill(folder: Path) -> None:
             for name in SHARED:
-                share_file(self._folder(base) / name, folder / name)
+                link_or_copy(self._folder(base) / name, folder / name)
             if figures:
                 write_lines(folder / "figures", map(figure_values, figures))
             if sentences:
-                write_lines(folder / "sentences", map(sentence_values, sentences))
+                write_lines(folder / "sentences", map(dump_sentence_vectors, sentences))
             write_vectors(folder / "vectors.npy", vectors)
 
-        keep_folder(self._folder(reading_id), fill)
+        write_folder_atomically(self._folder(reading_id), fill)
 
     def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
         return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
 
     def _count_words(self, reading_id: UUID) -> Counter[str]:
         return Counter(
-            chain.from_iterable(map(words_of, self._read_all(reading_id, "chunks", searched_text)))
+            chain.from_iterable(map(alphabetic_words, self._read_all(reading_id, "chunks", searched_text)))
         )
 
     def _read_one(self, line: _Line, parse: Callable[[Any], T]) -> T:
@@ -344,7 +348,7 @@ class ReadingFiles:
         # Without its folder the reading is lost, and the read below raises.
         if folder.exists() and not (folder / "sentences.index").exists():
             return None
-        return self._read_one(line, sentences_of)
+        return self._read_one(line, parse_sentence_vectors)
 
     def _read_vectors(self, reading_id: UUID) -> Vectors | None:
         path = self._folder(reading_id) / "vectors.npy"
@@ -364,6 +368,6 @@ def _translated_errors() -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, ValueError, EOFError) as error:
-        raise LostReading("the files of a reading are gone or damaged") from error
+        raise LostReading("the files of a reading are missing or corrupt") from error
     except OSError as error:
         raise BlobsUnavailable(f"the files of a reading cannot be reached: {error.strerror}") from error

@@ -22,16 +22,16 @@ OWNER_FILE = "footnote-home.txt"
 BLOBS_FACT, KEY_FACT = "blobs", "blobs key"
 _OWNER_BYTES = 1024
 _ELSEWHERE = (
-    "this home's PDFs are in another store than FOOTNOTE_BLOBS names now: set it back, or move them by "
-    "`footnote backup` and `footnote restore`"
+    "FOOTNOTE_BLOBS was changed, but this home's PDFs are in the previous store: set it back, or move them "
+    "with `footnote backup` and `footnote restore`"
 )
 _TAKEN = (
-    "the store that FOOTNOTE_BLOBS names is another home's: choose an empty prefix. Where that home is no "
-    f"more and nothing else lies there, remove its {OWNER_FILE}"
+    "the store at FOOTNOTE_BLOBS belongs to another home: choose an empty prefix. If that home no longer "
+    f"exists and nothing else is stored there, delete its {OWNER_FILE}"
 )
 _MISSING = (
-    "the store that FOOTNOTE_BLOBS names does not hold this home's PDFs, it is missing or empty: set "
-    "FOOTNOTE_BLOBS back to theirs, or mount it; if they are lost, `footnote restore` a backup"
+    "the store at FOOTNOTE_BLOBS is missing or empty and does not contain this home's PDFs: correct "
+    "FOOTNOTE_BLOBS, or mount the store; if the PDFs are lost, `footnote restore` a backup"
 )
 # Longer than the time between another machine's two steps of claiming a store.
 _STARTING_SECONDS = 0.1
@@ -45,14 +45,14 @@ async def store_fault(database: Database, store: ObjectStore | None) -> str | No
         DatabaseUnavailable: the database does not work.
     """
     if store is None:
-        return _ELSEWHERE if await own_name(database) else None
-    owner, ours = await store_owner(store), await own_name(database)
+        return _ELSEWHERE if await home_name(database) else None
+    owner, ours = await store_owner(store), await home_name(database)
     if owner is not None and owner != ours:
-        # Another machine of this home may be between the two steps of ``take_store``.
+        # Another machine of this home may be between the two steps of ``claim_store``.
         await asyncio.sleep(_STARTING_SECONDS)
-        owner, ours = await store_owner(store), await own_name(database)
+        owner, ours = await store_owner(store), await home_name(database)
     if ours is None:
-        return _TAKEN if owner is not None or await is_filled(store) else None
+        return _TAKEN if owner is not None or await has_files(store) else None
     if owner is None:
         raise BlobsUnavailable(_MISSING)
     return None if ours == owner else _ELSEWHERE
@@ -67,11 +67,11 @@ async def require_own_store(database: Database, store: ObjectStore | None) -> No
     """
     if fault := await store_fault(database, store):
         raise ChangedBlobs(fault)
-    if store and await own_name(database) is None:
-        await take_store(database, store)
+    if store and await home_name(database) is None:
+        await claim_store(database, store)
 
 
-async def take_store(database: Database, store: ObjectStore) -> None:
+async def claim_store(database: Database, store: ObjectStore) -> None:
     """Claim the store for this home, even from another one; of concurrent machines, one decides the name.
 
     The store is written first: if that fails, the home is unchanged.
@@ -80,7 +80,7 @@ async def take_store(database: Database, store: ObjectStore) -> None:
         BlobsUnavailable: it cannot be written.
         DatabaseUnavailable: the database does not work.
     """
-    name = await own_name(database) or uuid4().hex
+    name = await home_name(database) or uuid4().hex
     await _write(store, name)
     async with database.transaction() as session:
         fact = await session.get(FactRow, BLOBS_FACT)
@@ -91,7 +91,7 @@ async def take_store(database: Database, store: ObjectStore) -> None:
         await _write(store, decided)
 
 
-async def keep_store_key(database: Database, new: bytes) -> bytes:
+async def ensure_store_key(database: Database, new: bytes) -> bytes:
     """Return the HMAC key of this home's files in the store; store ``new`` if there is none.
 
     It is in SQL, where a party that can only write to the store cannot read it.
@@ -109,12 +109,12 @@ async def keep_store_key(database: Database, new: bytes) -> bytes:
     return bytes.fromhex(fact.value)
 
 
-async def is_filled(store: ObjectStore) -> bool:
+async def has_files(store: ObjectStore) -> bool:
     """True if the store holds PDFs or readings."""
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
 
 
-async def own_name(database: Database) -> str | None:
+async def home_name(database: Database) -> str | None:
     """Return the name by which the home knows its store; None if it never had one.
 
     Raises:

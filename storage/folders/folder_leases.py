@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlmodel import col
 
-from storage.clock import steady_seconds, utc_now
+from storage.clock import monotonic_seconds, utc_now
 from storage.sql.database import Database
 from storage.sql.leases import is_running
 from storage.sql.tables import FolderRow
@@ -27,7 +27,7 @@ class FolderLeases:
         seconds: float,
         *,
         is_dead: Callable[[str], bool] = lambda _: False,
-        clock: Callable[[], float] = steady_seconds,
+        clock: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Lease locations to ``owner`` for ``seconds`` at a time.
 
@@ -49,7 +49,7 @@ class FolderLeases:
         """True if this process may scan the location now; queries nothing."""
         return self._trusted.get(location, 0.0) > self._clock()
 
-    async def take(self, location: str) -> bool:
+    async def acquire(self, location: str) -> bool:
         """Lease a location if no other process holds it.
 
         Raises:
@@ -73,7 +73,7 @@ class FolderLeases:
             for location in set(ours) - kept:
                 self._trusted.pop(location, None)
 
-    def abandon(self, location: str) -> None:
+    def stop_renewing(self, location: str) -> None:
         """Stop renewing a lease and let it expire: a scan of ours may still be running."""
         self._trusted.pop(location, None)
 

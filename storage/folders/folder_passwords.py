@@ -143,7 +143,7 @@ class FolderPasswords:
     def _resolve(self, reference: str) -> SecretStr | None:
         found = resolve_reference(reference)
         if found is None and reference not in self._lost:
-            _log.warning("no password is found at %s", reference)
+            _log.warning("no password found: reference=%s", reference)
             self._lost.add(reference)
         return found
 

@@ -39,11 +39,11 @@ class FolderStatus:
     # Number of deleted documents that can still be restored.
     deleted: int
     # (document, file) of all deletions that wait for an admin's approval.
-    asked: tuple[tuple[UUID, str], ...] = ()
+    pending_deletions: tuple[tuple[UUID, str], ...] = ()
     # An admin paused its scans in a chat.
     is_paused: bool = False
     # Unsupported file -> why it is not read.
-    strangers: Mapping[str, str] = field(default_factory=dict)
+    unsupported_files: Mapping[str, str] = field(default_factory=dict)
     # Of the channel, as ``Channel.installation``; also before its first message.
     installation: str = ""
 
@@ -87,8 +87,8 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
                 documents=documents,
                 deleted=gone,
                 is_paused=folder.paused,
-                asked=tuple(sorted(asked.items(), key=itemgetter(1))),
-                strangers=await read_strangers(session, folder.id) if folder.watched else {},
+                pending_deletions=tuple(sorted(asked.items(), key=itemgetter(1))),
+                unsupported_files=await read_strangers(session, folder.id) if folder.watched else {},
                 installation=channel.installation or TenantName(channel.tenant).workspace,
             )
             statuses.append(status)

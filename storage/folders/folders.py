@@ -16,8 +16,8 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.answer_sources import mark_changed
-from storage.chat.notification_events import record_folder, record_strangers
+from storage.chat.answer_sources import mark_outdated
+from storage.chat.notification_events import record_folder, record_unsupported
 from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.folders.folder_status import (
@@ -152,7 +152,7 @@ class Folders:
             await session.execute(left.values(watched=False, problem=None, asked=None, approved=None))
         return len(documents)
 
-    async def forget_empty(self, folders: Collection[int]) -> set[int]:
+    async def unwatch_empty(self, folders: Collection[int]) -> set[int]:
         """Stop watching those of these folders that are empty; return all that are now unwatched.
 
         A folder leased by another process is left to it; an erased folder counts as unwatched.
@@ -216,12 +216,12 @@ class Folders:
             if asked is not None:
                 row.asked = sorted(map(str, asked)) or None
 
-    async def keep_strangers(self, folder_id: int | None, strangers: Mapping[str, str]) -> None:
+    async def record_unsupported_files(self, folder_id: int | None, strangers: Mapping[str, str]) -> None:
         """Record a folder's unsupported files with reasons; each is announced once.
 
         None: the inbox itself, which feeds no channel, so only admins see them.
         """
-        if await self.strangers(folder_id) == strangers:
+        if await self.unsupported_files(folder_id) == strangers:
             return
         fact = FactRow(name=strangers_fact(folder_id), value=json.dumps(dict(strangers)))
         async with self._database.transaction() as session:
@@ -229,10 +229,10 @@ class Folders:
                 row = await session.get_one(FolderRow, folder_id, with_for_update=True)
                 if not row.watched or not is_ours(row, self.owner):
                     return
-                await record_strangers(session, row, strangers)
+                await record_unsupported(session, row, strangers)
             await session.merge(fact)
 
-    async def strangers(self, folder_id: int | None = None) -> dict[str, str]:
+    async def unsupported_files(self, folder_id: int | None = None) -> dict[str, str]:
         """Return unsupported file -> reason, for a folder or the inbox itself."""
         async with self._database.snapshot() as session:
             return await read_strangers(session, folder_id)
@@ -317,12 +317,12 @@ class Folders:
         async with self._database.snapshot() as session:
             return await read_deleted(session, channel_id)
 
-    async def keep_map(self, text: str) -> None:
+    async def store_map(self, text: str) -> None:
         """Store the folder map in force, for a start with a broken one."""
         async with self._database.transaction() as session:
             await session.merge(FactRow(name=_MAP, value=text))
 
-    async def kept_map(self) -> str | None:
+    async def stored_map(self) -> str | None:
         """Return the last folder map that was in force."""
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, _MAP)
@@ -345,7 +345,7 @@ async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
             col(PublicationRow.version_id).in_(versions), col(PublicationRow.state).in_(("pending", "live"))
         )
         await session.execute(shown.values(state="retired", retired_at=now))
-        await mark_changed(session, some)
+        await mark_outdated(session, some)
 
 
 def is_ours(folder: FolderRow, owner: str | None) -> bool:

@@ -64,7 +64,7 @@ def object_id(tenant: TenantName, publication: UUID, ordinal: int) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class SearchFilter:
     """Search filter: a hit has at least one facet of each group."""
 
     groups: tuple[frozenset[str], ...] = ()
@@ -113,12 +113,12 @@ class Index(Protocol):
         """Number of outages; in each of them the last writes may have been lost."""
 
     @property
-    def is_ours_alone(self) -> bool:
+    def is_exclusive(self) -> bool:
         """True if no other home can have tenants here."""
 
     @property
-    def can_scrub(self) -> bool:
-        """True if ``scrub`` removes all traces; otherwise only dropping the tenant does."""
+    def can_purge(self) -> bool:
+        """True if ``purge_deleted`` removes all traces; otherwise only dropping the tenant does."""
 
     async def tenants(self) -> set[TenantName]:
         """Return all tenants."""
@@ -132,7 +132,7 @@ class Index(Protocol):
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks of publications that are not live yet; idempotent."""
 
-    async def seal(
+    async def commit_publication(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
         """Make the written chunks durable and verify their number, and that of their vectors in ``space``.
@@ -141,13 +141,13 @@ class Index(Protocol):
             IncompletePublication: chunks or vectors are missing: retry with a new publication id.
         """
 
-    async def find_by_words(
-        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    async def search_keywords(
+        self, tenant: TenantName, terms: Sequence[str], filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the best chunks by BM25, best first; a repeated query term counts as often as it occurs."""
 
-    async def find_by_vector(
-        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
+    async def search_vectors(
+        self, tenant: TenantName, space: str, vector: Vector, filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the nearest chunks by cosine, nearest first; only chunks with a vector in ``space``."""
 
@@ -165,16 +165,16 @@ class Index(Protocol):
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and its data; idempotent."""
 
-    async def scrub(self, tenant: TenantName) -> None:
+    async def purge_deleted(self, tenant: TenantName) -> None:
         """Erase removed data from disk, as far as the engine allows."""
 
-    async def examine(self, tenant: TenantName) -> None:
-        """Verify a tenant's data, without a deadline; a corrupt tenant is in ``damaged`` afterwards."""
+    async def verify(self, tenant: TenantName) -> None:
+        """Verify a tenant's data, without a deadline; ``corrupt_tenants`` returns it if it is corrupt."""
 
-    async def damaged(self) -> set[TenantName]:
-        """Return the corrupt tenants; until ``restore`` every search there is refused."""
+    async def corrupt_tenants(self) -> set[TenantName]:
+        """Return the corrupt tenants; until ``mark_rebuilt`` every search there is refused."""
 
-    async def restore(self, tenant: TenantName) -> None:
+    async def mark_rebuilt(self, tenant: TenantName) -> None:
         """Mark a corrupt tenant as rebuilt: all its live publications were written again."""
 
     async def ping(self) -> None:

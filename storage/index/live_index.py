@@ -15,7 +15,7 @@ from typing import Protocol
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, Hit, Index, PendingVector
+from storage.index.base import Hit, Index, PendingVector, SearchFilter
 from storage.models import Channel, LivePublication
 from storage.task_group import gather_or_cancel
 
@@ -24,11 +24,11 @@ MAX_HIDDEN = 1000
 # A publication that is rejected this often without ever being hidden is an orphan, not a change: a
 # publication goes from live to hidden at most once, and is removed only after a grace period longer than any
 # search.
-GHOST_AFTER = 3
+ORPHAN_AFTER = 3
 MAX_LIMIT = 10_000
 MAX_ROUNDS = 30
 # Backoff between attempts while publications change: none at first, then doubling.
-FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.005, 0.1
+FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.005, 0.1
 
 
 class LivePublicationLookup(Protocol):
@@ -79,7 +79,7 @@ class _Round:
     legs: tuple[list[Hit], list[Hit]]
     live: dict[UUID, LivePublication]
 
-    def fallen(self) -> set[UUID]:
+    def no_longer_live(self) -> set[UUID]:
         """Return publications of hits that were neither hidden before the search nor live after it."""
         return {hit.publication for leg in self.legs for hit in leg} - self.live.keys() - self.hidden
 
@@ -115,7 +115,7 @@ class LiveIndex:
         self._space = space
         self._sleep = sleep
 
-    async def find(
+    async def search(
         self,
         channel: Channel,
         terms: Sequence[str],
@@ -156,12 +156,12 @@ class LiveIndex:
         wanted, pause = asked.limit, 0.0
         for _ in range(MAX_ROUNDS):
             result = await self._ask(asked, wanted)
-            fallen = result.fallen()
-            falls.update(fallen)
-            if any(falls[one] < GHOST_AFTER for one in fallen):
+            no_longer_live = result.no_longer_live()
+            falls.update(no_longer_live)
+            if any(falls[one] < ORPHAN_AFTER for one in no_longer_live):
                 if pause:
                     await self._sleep(pause)
-                pause = min(2 * pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
+                pause = min(2 * pause or FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS)
                 continue
             if not result.is_short(wanted, asked.limit) or wanted >= MAX_LIMIT:
                 return result.found(asked.limit, self._space)
@@ -172,20 +172,20 @@ class LiveIndex:
         """Search both legs between two SQL queries: hidden publications before, live ones after."""
         hidden = await self._live_set.hidden(asked.channel.id)
         rebuilds = await self._live_set.rebuild_count(asked.channel.id)
-        filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
+        filters = SearchFilter(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
         tenant = asked.channel.tenant
         words, vectors = await gather_or_cancel(
-            self._index.find_by_words(tenant, asked.terms, filters, limit),
+            self._index.search_keywords(tenant, asked.terms, filters, limit),
             self._by_vector(asked, filters, limit),
         )
         # The count is odd during a rebuild and differs after one: the hits may be incomplete.
         if rebuilds % 2 or rebuilds != await self._live_set.rebuild_count(asked.channel.id):
-            raise IndexUnavailable("the channel's index is being built anew")
+            raise IndexUnavailable("the channel's index is being rebuilt")
         ids = {hit.publication for hit in (*words, *vectors)}
         return _Round(hidden, (words, vectors), await self._live_set.live(asked.channel.id, ids))
 
-    async def _by_vector(self, asked: _IndexQuery, filters: Filters, limit: int) -> list[Hit]:
+    async def _by_vector(self, asked: _IndexQuery, filters: SearchFilter, limit: int) -> list[Hit]:
         if asked.vector is None:
             return []
         vector = await asked.vector
-        return await self._index.find_by_vector(asked.channel.tenant, self._space, vector, filters, limit)
+        return await self._index.search_vectors(asked.channel.tenant, self._space, vector, filters, limit)

@@ -15,7 +15,7 @@ from storage.sql.tables import FactRow
 _PREFIX = "console sign-out "
 
 
-class SignOuts:
+class EndedSessions:
     """Stores the ids of ended sessions until they would have expired."""
 
     def __init__(self, database: Database) -> None:

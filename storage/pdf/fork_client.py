@@ -28,7 +28,7 @@ TIMEOUT_FACTOR = 3
 MAX_RESULT_BYTES = 256 * 1024 * 1024
 
 # A fork server's whole environment: without ours, it has none of our secrets.
-_CLEAN = {
+_CHILD_ENV = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",
@@ -54,7 +54,7 @@ class ForkServerClient:
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self.is_alive = True
         # Peak memory in bytes of the last child to end; 0 before the first.
-        self.latest_peak = 0
+        self.peak_memory = 0
 
     @classmethod
     async def start(cls, kind: str) -> ForkServerClient:
@@ -67,7 +67,7 @@ class ForkServerClient:
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-m", "storage.pdf.fork_server", kind, str(theirs.fileno()),
-                env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
+                env=_CHILD_ENV, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,  # keep a terminal's Ctrl-C from it: its owner ends it
             )  # fmt: skip
@@ -77,7 +77,7 @@ class ForkServerClient:
         try:
             await asyncio.wait_for(asyncio.shield(server._ready), START_SECONDS)
         except (TimeoutError, ForkServerEnded) as error:
-            raise EngineStartError(f"the PDF process did not start: {await server._last_words()}") from error
+            raise EngineStartError(f"the PDF process did not start: {await server._log_tail()}") from error
         finally:
             if not server._ready.done() or server._ready.exception():
                 await server.aclose()
@@ -89,15 +89,15 @@ class ForkServerClient:
 
     @property
     def isolation(self) -> dict[str, str]:
-        """Confinement of network, files and system calls, see ``sandbox.isolate``."""
+        """Confinement of network, files and system calls, see ``sandbox.enter_sandbox``."""
         return self._ready.result()
 
-    def lacking_confinement(self) -> str:
+    def confinement_gaps(self) -> str:
         """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
         kept = {"network": "open", "files": "readable", "calls": "any"}
         what = {"network": "the network", "files": "this user's files", "calls": "every system call"}
         still = [what[name] for name, state in kept.items() if self.isolation[name] == state]
-        return f"the process that opens PDFs still has {', '.join(still)}" if still else ""
+        return f"the PDF sandbox is incomplete: it still has {', '.join(still)}" if still else ""
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
         """Run a job in a child on the open file ``source``; return its output.
@@ -128,7 +128,7 @@ class ForkServerClient:
                 end.cancel()
                 if self.is_alive:
                     self._send({"do": "stop", "number": number})
-        _refuse(status, job["seconds"])
+        _raise_for_status(status, job["seconds"])
         return data
 
     def _send(self, message: dict[str, Any], *files: int) -> None:
@@ -167,7 +167,7 @@ class ForkServerClient:
         if "ready" in event:
             self._ready.set_result(event["ready"])
             return
-        self.latest_peak = event["peak"]
+        self.peak_memory = event["peak"]
         if (end := self._ends.get(event["ended"])) and not end.done():
             end.set_result(event["status"])
 
@@ -184,12 +184,12 @@ class ForkServerClient:
                 waiting.set_exception(ForkServerEnded("the PDF process has ended; it is started again"))
                 waiting.exception()  # mark as retrieved: the waiting task may have been cancelled
 
-    async def _last_words(self) -> str:
+    async def _log_tail(self) -> str:
         """Return the last line of its stderr, usually the name of what is missing."""
         if self._process.stderr is None or self.is_alive:
             return f"not ready after {START_SECONDS} s"
         lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it ended without a word"
+        return lines[-1] if lines else "no error output"
 
     async def aclose(self) -> None:
         """Kill it, and with it its children."""
@@ -216,13 +216,13 @@ async def _drain(written: FileIO) -> bytes:
         while piece := await reader.read(1 << 20):
             data.write(piece)
             if data.tell() > MAX_RESULT_BYTES:
-                raise ReaderKilled("the file holds more text than can be kept; split it")
+                raise ReaderKilled("the file has too much text; split it")
     finally:
         transport.close()
     return data.getvalue()
 
 
-def _refuse(status: int, seconds: int) -> None:
+def _raise_for_status(status: int, seconds: int) -> None:
     """Raise the error for a child's exit status.
 
     Raises:
@@ -232,7 +232,7 @@ def _refuse(status: int, seconds: int) -> None:
         return
     ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     if ended_by == signal.SIGKILL:
-        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+        raise ReaderKilled("the reader was killed, probably out of memory; free some memory")
     if ended_by == signal.SIGXCPU:
         raise ReaderKilled(f"the file took more than {seconds} s of computing; split it or export it again")
     raise ReaderKilled("the reader crashed on this file; export the PDF again")
@@ -264,14 +264,14 @@ class ForkServerPool:
         """Process id of the fork server, None if it is not running."""
         return self._server.pid if self._server else None
 
-    def lacking_confinement(self) -> str:
+    def confinement_gaps(self) -> str:
         """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
-        return self._server.lacking_confinement() if self._server else ""
+        return self._server.confinement_gaps() if self._server else ""
 
     @property
-    def latest_peak(self) -> int:
+    def peak_memory(self) -> int:
         """Peak memory in bytes of the last child to end; 0 without a fork server."""
-        return self._server.latest_peak if self._server else 0
+        return self._server.peak_memory if self._server else 0
 
     async def start(self) -> None:
         """Start the fork server unless it is running.
@@ -279,7 +279,7 @@ class ForkServerPool:
         Raises:
             EngineStartError: it cannot be started; the message says why.
         """
-        await self._alive()
+        await self._ensure_running()
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
         """Run a job with open files, retrying once if the fork server ended: that is not the file's fault.
@@ -291,26 +291,26 @@ class ForkServerPool:
         self._jobs += 1
         try:
             try:
-                return await (await self._alive()).run(job, source, passwords)
+                return await (await self._ensure_running()).run(job, source, passwords)
             except ForkServerEnded:
-                _log.warning("the PDF process ended and is started again")
+                _log.warning("PDF fork server exited; restarting")
                 os.lseek(source, 0, os.SEEK_SET)
-                return await (await self._alive()).run(job, source, passwords)
+                return await (await self._ensure_running()).run(job, source, passwords)
         finally:
             self._jobs -= 1
             if self._timer:
                 self._timer.cancel()
             if self._idle_seconds is not None and not self._jobs:
-                self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_rest)
+                self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._on_idle)
 
-    async def _alive(self) -> ForkServerClient:
+    async def _ensure_running(self) -> ForkServerClient:
         async with self._starting:
             if self._server and self._server.is_alive:
                 return self._server
             if self._server:
                 await self._server.aclose()
             self._server = await ForkServerClient.start(self._kind)
-            if lacking := self._server.lacking_confinement():
+            if lacking := self._server.confinement_gaps():
                 if self._is_confinement_required:
                     await self._server.aclose()
                     self._server = None
@@ -318,7 +318,7 @@ class ForkServerPool:
                 _log.warning("%s: run it on x86_64 or aarch64 with Linux 5.13 or newer", lacking)
             return self._server
 
-    def _end_rest(self) -> None:
+    def _on_idle(self) -> None:
         if not self._jobs:
             self._closing = asyncio.create_task(self._close_if_idle())
 

@@ -41,7 +41,7 @@ MAX_FILES = 4096
 
 # First threshold of the cyclic garbage collector. A page has some 10,000 objects and hardly a cycle; with
 # Python's default, collections take a third of a reading's time.
-NEW_OBJECTS = 50_000
+GC_THRESHOLD = 50_000
 
 
 class ForkServer:
@@ -61,10 +61,10 @@ class ForkServer:
             for handle, _ in self._poll.poll():
                 if handle != self._owner.fileno():
                     self._send_end(handle)
-                elif not self._take():
+                elif not self._handle_message():
                     return
 
-    def _take(self) -> bool:
+    def _handle_message(self) -> bool:
         """Handle one message of the owner; False if it has ended."""
         message, files, _, _ = socket.recv_fds(self._owner, MAX_JOB_BYTES, 3)
         if not message:
@@ -82,7 +82,7 @@ class ForkServer:
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _be_child(me, self._perform, job, files)
+            _run_child(me, self._perform, job, files)
         for file in files:
             os.close(file)
         # A pidfd can be polled, and never refers to a reused pid.
@@ -99,14 +99,14 @@ class ForkServer:
         self._owner.send(json.dumps(event).encode())
 
 
-def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
+def _run_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
     """Run the job in the child process and exit."""
     status = 1
     source, out, *passwords = files
     try:
         sandbox.terminate_with_parent(parent)
         _close_all_but(*files)
-        sandbox.limit(job["memory"], job["seconds"])
+        sandbox.set_resource_limits(job["memory"], job["seconds"])
         sandbox.isolate_job()
         perform({**job, "passwords": next(iter(passwords), None)}, source, out)
         status = 0
@@ -130,12 +130,12 @@ def main() -> None:
     work = importlib.import_module(KINDS[kind])
     work.warm_up()
     silence = os.open(os.devnull, os.O_WRONLY)
-    state = sandbox.isolate()
+    state = sandbox.enter_sandbox()
     os.dup2(silence, sys.stderr.fileno())
     # Frozen objects are not touched by a child's collections, so their memory stays shared.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS, 10, 10)
+    gc.set_threshold(GC_THRESHOLD, 10, 10)
     owner.send(json.dumps({"ready": state}).encode())
     ForkServer(owner, work.perform).serve()
 

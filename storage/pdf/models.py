@@ -40,7 +40,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPdf:
+class PdfText:
     """The text of a PDF."""
 
     # /Title of the file, possibly a leftover of any program.

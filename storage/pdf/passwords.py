@@ -30,7 +30,7 @@ class Passwords:
         if count == 1:
             tried = "; the one that was given for it does not open it"
         if self.missing:
-            lost = f"; {self.missing} of those named for it could not be found, and the log says which"
+            lost = f"; {self.missing} configured passwords could not be resolved (see the log)"
         return f"the PDF opens only with a password{tried}{lost}: {_ADVICE}"
 
 

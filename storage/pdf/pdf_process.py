@@ -11,7 +11,7 @@ from storage.errors import NotAPdf, PasswordProtected, TooLarge
 from storage.models import Box
 from storage.pdf import protocol
 from storage.pdf.fork_client import ForkServerPool
-from storage.pdf.models import ReadPdf, RenderedPage
+from storage.pdf.models import PdfText, RenderedPage
 from storage.pdf.passwords import Keyring, Passwords, password_file
 from storage.settings import StorageSettings
 from storage.text.word_boxes import SCALE
@@ -64,13 +64,13 @@ class PdfProcess:
         return self._text.pid
 
     @property
-    def latest_peak(self) -> int:
+    def peak_memory(self) -> int:
         """Peak memory in bytes of the last text child to end, including shared memory."""
-        return self._text.latest_peak
+        return self._text.peak_memory
 
-    def lacking_confinement(self) -> str:
+    def confinement_gaps(self) -> str:
         """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
-        return self._text.lacking_confinement()
+        return self._text.confinement_gaps()
 
     async def start(self) -> None:
         """Start the text fork server, which takes half a second; it is restarted whenever it ends.
@@ -80,17 +80,17 @@ class PdfProcess:
         """
         await self._text.start()
 
-    async def read(self, path: Path) -> ReadPdf:
+    async def read(self, path: Path) -> PdfText:
         """Return text, words and lines of every page.
 
         Raises:
             DocumentError: the file cannot be read; the message is for an admin.
             EngineStartError, OSError: as ``fetch``.
         """
-        return await asyncio.to_thread(protocol.reading, await self.fetch(path))
+        return await asyncio.to_thread(protocol.parse_reading, await self.fetch(path))
 
     async def fetch(self, path: Path) -> bytes:
-        """Return the child's output for ``read``; ``protocol.reading`` parses it and raises its errors.
+        """Return the child's output for ``read``; ``protocol.parse_reading`` parses it and raises its errors.
 
         Raises:
             DocumentError: the child hit a limit, or the file is larger than allowed.
@@ -101,7 +101,7 @@ class PdfProcess:
         async with self._readers:
             return await self._run(job, path, self._settings.read_seconds)
 
-    async def opens(self, path: Path, passwords: Passwords) -> bool:
+    async def can_open(self, path: Path, passwords: Passwords) -> bool:
         """True if a PDF opens without a password, or with one of these; the keyring is not consulted.
 
         Raises:
@@ -118,13 +118,13 @@ class PdfProcess:
                 os.close(source)
         if protocol.is_locked(data):
             return False
-        protocol.whole_line(data)
+        protocol.require_complete_line(data)
         return True
 
-    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+    async def fetch_layout(self, path: Path, first: int, last: int) -> bytes:
         """Return the layout of pages ``first`` to ``last`` (from 1), as the child's output.
 
-        ``protocol.layout`` parses the concatenation of any number of such batches.
+        ``protocol.parse_layout`` parses the concatenation of any number of such batches.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -132,7 +132,7 @@ class PdfProcess:
         job = {"do": "lay out", "first": first, "last": last, "memory": LAYOUT_MEMORY}
         seconds = LAYOUT_SECONDS + (last - first + 1) * LAYOUT_PAGE_SECONDS
         async with self._layout_slots:
-            return protocol.whole_batch(
+            return protocol.require_complete_batch(
                 await self._with_file(self._layout, {**job, "seconds": seconds}, path)
             )
 
@@ -150,13 +150,13 @@ class PdfProcess:
         job = {"do": "render", "page": page, "dpi": resolution, "clip": clip, "side": side}
         async with self._renderers:
             data = await self._run(job, path, self._settings.render_seconds)
-        return protocol.picture(data)
+        return protocol.parse_image(data)
 
     async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
         """Return the OCR result of a page (from 1); takes some seconds of CPU time at the lowest priority.
 
-        ``protocol.ocr_page`` parses it. Each page has its own child: one that hits a limit costs no other
-        page. With a ``clip`` only that part is read; boxes are still fractions of the page.
+        ``protocol.parse_ocr_page`` parses it. Each page has its own child: one that hits a limit costs no
+        other page. With a ``clip`` only that part is read; boxes are still fractions of the page.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -169,7 +169,7 @@ class PdfProcess:
             "seconds": self._settings.ocr_seconds,
         }
         async with self._ocr_readers:
-            return protocol.whole_line(await self._with_file(self._ocr, limited, path))
+            return protocol.require_complete_line(await self._with_file(self._ocr, limited, path))
 
     async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
         limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}

@@ -15,7 +15,7 @@ from storage.errors import (
     TooLarge,
 )
 from storage.models import Box, Page
-from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage, Shapes
+from storage.pdf.models import BlockKind, Layout, Line, OcrPage, PdfText, Region, RenderedPage, Shapes
 from storage.text.word_boxes import SCALE, WordMap
 
 # Start-up message of a child process: one that ends before it failed to start, and no file is to blame.
@@ -35,17 +35,17 @@ def is_locked(data: bytes) -> bool:
     return data.startswith(_LOCKED)
 
 
-def reading(data: bytes) -> ReadPdf:
+def parse_reading(data: bytes) -> PdfText:
     """Parse the output of a text job.
 
     Raises:
         DocumentError: the child reported an error, or its output is truncated.
     """
-    head, *bodies = [_checked(json.loads(line)) for line in data.splitlines()] or [{}]
+    head, *bodies = [_raise_fault(json.loads(line)) for line in data.splitlines()] or [{}]
     if not bodies or "end" not in bodies[-1] or bodies[-1]["end"] != len(bodies) - 1:
-        raise ReaderKilled("reading the file broke off; drop it again, or export the PDF again")
+        raise ReaderKilled("reading was interrupted; add the file again, or re-export the PDF")
     bodies.pop()
-    return ReadPdf(
+    return PdfText(
         title=head["title"],
         pages=tuple(_page(body) for body in bodies),
         lines=tuple(_lines(body["lines"]) for body in bodies),
@@ -58,39 +58,39 @@ def reading(data: bytes) -> ReadPdf:
     )
 
 
-def whole_line(data: bytes) -> bytes:
-    """Return a child's output for one page after checking that it is complete; ``ocr_page`` parses it.
+def require_complete_line(data: bytes) -> bytes:
+    """Return a child's output for one page after checking that it is complete; ``parse_ocr_page`` parses it.
 
     Raises:
         DocumentError: the child reported an error, or its output is truncated.
     """
     if not data.endswith(b"\n"):
         raise ReaderKilled("reading the page's picture broke off")
-    _checked(json.loads(data))
+    _raise_fault(json.loads(data))
     return data
 
 
-def ocr_page(line: bytes) -> OcrPage:
+def parse_ocr_page(line: bytes) -> OcrPage:
     """Parse the OCR result of a page, or of a part of one."""
     body = json.loads(line)
-    words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
+    words, lines = WordMap.from_base64(body["words"]), _lines(body["lines"])
     clip = _box(*body["clip"]) if body["clip"] else None
     return OcrPage(body["number"], body["text"], words, lines, body["score"], clip)
 
 
-def whole_batch(data: bytes) -> bytes:
-    """Return a child's output for a batch of pages after checking that it is complete; ``layout`` parses it.
+def require_complete_batch(data: bytes) -> bytes:
+    """Return a child's output for a batch of pages, checked to be complete; ``parse_layout`` parses it.
 
     Raises:
         DocumentError: the child reported an error, or its output is truncated.
     """
     *_, last = data.splitlines() or [b"{}"]
-    if "end" not in _checked(json.loads(last)):
-        raise ReaderKilled("looking at the pages broke off")
+    if "end" not in _raise_fault(json.loads(last)):
+        raise ReaderKilled("layout analysis was interrupted")
     return data
 
 
-def layout(batches: bytes) -> Layout:
+def parse_layout(batches: bytes) -> Layout:
     """Parse any number of concatenated layout batches."""
     bodies = [json.loads(line) for line in batches.splitlines()]
     analysed = [body for body in bodies if body.get("parts") is not None]
@@ -105,20 +105,20 @@ def _region(kind: str, box: list[int], cells: list[list[list[int] | None]], shap
     return Region(BlockKind(kind), _box(*box), rows, Shapes(*shapes))
 
 
-def picture(data: bytes) -> RenderedPage:
+def parse_image(data: bytes) -> RenderedPage:
     """Parse a rendered page.
 
     Raises:
         DocumentError: the child reported an error, or its output is truncated.
     """
     head, _, body = data.partition(b"\n")
-    about = _checked(json.loads(head)) if head else {}
+    about = _raise_fault(json.loads(head)) if head else {}
     if len(body) != about.get("bytes"):
         raise ReaderKilled("drawing the page broke off")
     return RenderedPage(body, about["media_type"], about["width"], about["height"])
 
 
-def _checked(value: dict[str, Any]) -> dict[str, Any]:
+def _raise_fault(value: dict[str, Any]) -> dict[str, Any]:
     if "fault" not in value:
         return value
     if value["fault"] == "memory":
@@ -128,7 +128,7 @@ def _checked(value: dict[str, Any]) -> dict[str, Any]:
 
 def _page(body: dict[str, Any]) -> Page:
     width, height = body["size"]
-    words = WordMap.from_text(body["words"])
+    words = WordMap.from_base64(body["words"])
     return Page(body["number"], body["label"], width, height, body["text"], words)
 
 

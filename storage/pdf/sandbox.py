@@ -25,7 +25,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def isolate() -> dict[str, str]:
+def enter_sandbox() -> dict[str, str]:
     """Drop network, files, privileges and most system calls; the process must have a single thread.
 
     Returns:
@@ -34,8 +34,8 @@ def isolate() -> dict[str, str]:
     """
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     in_namespace = _unshare(_CLONE_NEWNET) or _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-    has_empty_root = _leave_files()
-    _drop_rights()
+    has_empty_root = _chroot_to_empty()
+    _drop_privileges()
     is_restricted = landlock.restrict()
     is_filtered = seccomp.allow_server_calls()
     by_filter = "filter" if is_filtered else None
@@ -56,7 +56,7 @@ def _unshare(what: int) -> bool:
     return hasattr(_libc, "unshare") and _libc.unshare(what) == 0
 
 
-def _leave_files() -> bool:
+def _chroot_to_empty() -> bool:
     """Make an empty, already deleted directory the root directory."""
     try:
         with tempfile.TemporaryDirectory() as empty:
@@ -68,7 +68,7 @@ def _leave_files() -> bool:
     return True
 
 
-def _drop_rights() -> None:
+def _drop_privileges() -> None:
     """Switch from root to nobody, and drop the capabilities gained in a user namespace."""
     if os.geteuid() == 0:
         os.setgroups([])
@@ -87,7 +87,7 @@ def terminate_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def limit(memory: int, seconds: int) -> None:
+def set_resource_limits(memory: int, seconds: int) -> None:
     """Set resource limits: ``memory`` bytes of address space, ``seconds`` of CPU, no files, no children."""
     for what, most in (
         (resource.RLIMIT_AS, memory),

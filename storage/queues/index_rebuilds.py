@@ -29,7 +29,7 @@ class IndexRebuilds:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def count(self, channel_id: int) -> int:
+    async def sequence(self, channel_id: int) -> int:
         """Return the number of begins and ends; odd during a rebuild."""
         rows = await self._database.rows(_count(), {"fact": rebuild_fact(channel_id)}, brief=True)
         return int(rows[0][0]) if rows else 0

@@ -24,7 +24,7 @@ from storage.models import Rung, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.publication_queue import LIVE, ExpectedPublication, read_expected
 from storage.queues.purge import is_wanted
-from storage.queues.reading_queue import lose_reading
+from storage.queues.reading_queue import requeue_reading
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.leases import is_running
@@ -49,7 +49,7 @@ RECONCILE_FACT = "reconcile"
 # Maximum time between two comparisons: a later due time was written by a wrong clock.
 MAX_REST = timedelta(hours=2)
 _MISSING = (
-    "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
+    "The stored copy was lost. It will be copied again from its folder; if the file is gone, ingest it again."
 )
 
 
@@ -137,7 +137,7 @@ class Inventory:
         known = select(col(PublicationRow.id)).where(col(PublicationRow.state) != "removed")
         strays = set(held)
         async with self._database.snapshot() as session:
-            for some in portions(held):
+            for some in batches(held):
                 strays -= set(await session.scalars(known.where(col(PublicationRow.id).in_(some))))
         return strays
 
@@ -161,7 +161,7 @@ class Inventory:
     async def drop_orphans(self, candidates: Collection[str], blobs: Blobs) -> int:
         """Remove the blobs that nobody needs, while none can be added; return their number."""
         wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), has_reading())), 0
-        for some in portions(candidates):
+        for some in batches(candidates):
             async with blobs.removing():
                 async with self._database.snapshot() as session:
                     held = set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
@@ -169,7 +169,7 @@ class Inventory:
             dropped += len(set(some) - held)
         return dropped
 
-    async def lose_blob(self, sha256: str, blobs: Blobs) -> int:
+    async def recopy_blob(self, sha256: str, blobs: Blobs) -> int:
         """Remove a lost or corrupt blob and have it copied again from its source file.
 
         Returns:
@@ -191,8 +191,8 @@ class Inventory:
                     document.reason = _MISSING  # its stat stays, so that a rename is still detected
                 return len(documents)
 
-    async def lost_copies(self) -> list[tuple[Folder, frozenset[str]]]:
-        """Return the folders with documents that ``lose_blob`` recorded, and those documents' files."""
+    async def files_to_recopy(self) -> list[tuple[Folder, frozenset[str]]]:
+        """Return the folders with documents that ``recopy_blob`` recorded, and those documents' files."""
         query = (
             select(FolderRow, col(DocumentRow.file))
             .join(DocumentRow, col(DocumentRow.folder_id) == FolderRow.id)
@@ -226,13 +226,13 @@ class Inventory:
         ]
         return {row.id for row in rows}, done
 
-    async def read_again(self, reading: UUID) -> bool:
+    async def requeue_reading(self, reading: UUID) -> bool:
         """Queue a reading whose files are lost for another run, under the same id."""
         async with self._database.transaction() as session:
-            return await lose_reading(session, reading)
+            return await requeue_reading(session, reading)
 
 
-def portions(names: Collection[T]) -> Iterator[list[T]]:
+def batches(names: Collection[T]) -> Iterator[list[T]]:
     """Yield the names in batches of one statement: engines limit the number of parameters."""
     ordered = list(names)
     for start in range(0, len(ordered), SLICE_CONTENTS):

@@ -11,7 +11,7 @@ from sqlmodel import col
 
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
-from storage.queues.inventory import has_reading, portions
+from storage.queues.inventory import batches, has_reading
 from storage.queues.purge import is_wanted
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
@@ -28,7 +28,7 @@ class LocalCopies:
         self._blobs = blobs
         self._files = files
 
-    async def drop_unknown(self) -> None:
+    async def evict_unknown(self) -> None:
         """Evict copies of what any machine has purged or erased; do nothing if files are stored locally only.
 
         Raises:
@@ -37,13 +37,13 @@ class LocalCopies:
         """
         if self._files.archive is None:
             return
-        copies = await asyncio.to_thread(self._blobs.copies)
-        readings = await asyncio.to_thread(self._files.archive.copies)
+        copies = await asyncio.to_thread(self._blobs.cached)
+        readings = await asyncio.to_thread(self._files.archive.cached)
         gone, lost = await self._unknown(copies, readings)
         if gone:
-            await asyncio.to_thread(self._blobs.forget, gone)
+            await asyncio.to_thread(self._blobs.evict, gone)
         for reading in lost:
-            await self._files.forget(reading)
+            await self._files.evict(reading)
 
     async def _unknown(
         self, copies: Collection[str], readings: Collection[UUID]
@@ -51,9 +51,9 @@ class LocalCopies:
         wanted = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), has_reading()))
         gone, lost = set(copies), set(readings)
         async with self._database.snapshot() as session:
-            for some in portions(copies):
+            for some in batches(copies):
                 gone -= set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
             known = select(col(ReadingRow.id))
-            for ids in portions(readings):
+            for ids in batches(readings):
                 lost -= set(await session.scalars(known.where(col(ReadingRow.id).in_(ids))))
         return gone, lost

@@ -57,7 +57,7 @@ class LockedPdfs:
         if not claim.is_locked:
             return None
         given = await self._passwords.passwords_in(claim.folder_id)
-        if await self._pdf.opens(await self._blobs.fetch(claim.sha256), given):
+        if await self._pdf.can_open(await self._blobs.fetch(claim.sha256), given):
             return None
         self._passwords.note_wrong(claim.sha256, given)
         return given.refusal
@@ -72,7 +72,7 @@ class LockedPdfs:
         """
         count = await self._read_again() + await self._unlock_versions()
         if count:
-            _log.info("%d locked PDFs are tried with other passwords", count)
+            _log.info("retrying locked PDFs with new passwords: %d", count)
         return count
 
     async def _read_again(self) -> int:
@@ -110,9 +110,9 @@ class LockedPdfs:
         if not self._passwords.has_untried(sha256, given):
             return False
         try:
-            opens = await self._pdf.opens(await self._blobs.fetch(sha256), given)
+            opens = await self._pdf.can_open(await self._blobs.fetch(sha256), given)
         except (BlobsUnavailable, DocumentError, OSError) as error:
-            _log.warning("locked sha256=%s is tried again later cause=%s", sha256, type(error).__name__)
+            _log.warning("unlocking failed, retrying: sha256=%s cause=%s", sha256, type(error).__name__)
             return False
         if not opens:
             self._passwords.note_wrong(sha256, given)

@@ -31,7 +31,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
@@ -40,14 +40,14 @@ from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow,
 Kind = tuple[str, str]
 
 # Name of the fact that stores the generations in which the home is read.
-IN_FORCE = "generations"
+GENERATIONS_FACT = "generations"
 
 # Contents per statement and per transaction.
 PLAN_BATCH_SIZE = 500
 LONG_SECONDS = 0.5
 # A search longer than LONG_SECONDS is repeated after this multiple of its duration at the earliest: a home
 # may be large.
-REST_AFTER_LONG = 20
+SEARCH_INTERVAL_FACTOR = 20
 
 # Conditions on versions joined with their documents; cached, because building them takes longer than the
 # query.
@@ -131,13 +131,13 @@ class Generations:
     # Common prefix of the full generations with the same pages and chunks, whatever the embedder.
     cut: str = ""
 
-    def of(self, rung: Rung) -> str | None:
+    def for_rung(self, rung: Rung) -> str | None:
         """Return the generation that makes readings of this rung."""
         return self.quick if rung is Rung.QUICK else self.full
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return (generation, rung) of every wanted reading."""
-        return [(made, rung.value) for rung in Rung if (made := self.of(rung)) is not None]
+        return [(made, rung.value) for rung in Rung if (made := self.for_rung(rung)) is not None]
 
     @property
     def key(self) -> str:
@@ -175,7 +175,7 @@ class GapFinder:
     def __init__(self, database: Database, generations: Generations) -> None:
         self._database = database
         self._generations = generations
-        self._due_at = steady_seconds()
+        self._due_at = monotonic_seconds()
 
     async def tick(self) -> int:
         """Add missing rows and return their number; skip if a long search ended recently.
@@ -185,14 +185,14 @@ class GapFinder:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        started = steady_seconds()
+        started = monotonic_seconds()
         if started < self._due_at:
             return 0
         async with self._database.snapshot() as session:
             found = await contents_with_gaps(session, self._generations.pairs())
-        spent = steady_seconds() - started
+        spent = monotonic_seconds() - started
         if spent > LONG_SECONDS:
-            self._due_at = steady_seconds() + REST_AFTER_LONG * spent
+            self._due_at = monotonic_seconds() + SEARCH_INTERVAL_FACTOR * spent
         added = 0
         for some in _portions(found):
             async with self._database.transaction() as session:
@@ -227,14 +227,14 @@ async def set_current_generations(session: AsyncSession, generations: Generation
     If two processes have different settings, only the one that started last rereads what is already live:
     otherwise each would undo the other's work for ever.
     """
-    fact = await session.get(FactRow, IN_FORCE) or FactRow(name=IN_FORCE, value="")
+    fact = await session.get(FactRow, GENERATIONS_FACT) or FactRow(name=GENERATIONS_FACT, value="")
     fact.value = generations.key
     session.add(fact)
 
 
 async def are_current_generations(session: AsyncSession, generations: Generations) -> bool:
     """True if the home is read in these generations, or if none are recorded."""
-    fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
+    fact = await session.get(FactRow, GENERATIONS_FACT, populate_existing=True)
     return fact is None or fact.value == generations.key
 
 

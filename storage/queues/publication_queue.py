@@ -14,14 +14,14 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.answer_sources import mark_changed, record_page_notes
-from storage.chat.notification_events import record_live, record_refused
+from storage.chat.answer_sources import mark_outdated, record_page_notes
+from storage.chat.notification_events import record_live, record_unstorable
 from storage.clock import utc_now
 from storage.models import Rung, TenantName
-from storage.queues.reading_queue import lose_reading
+from storage.queues.reading_queue import requeue_reading
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leases import Lease, Leases, held, release
+from storage.sql.leases import Lease, Leases, locked_if_held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 # All live publications, with the columns for ``read_expected``.
@@ -116,7 +116,7 @@ class PublicationQueue:
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
         async with self._database.transaction(exclusive=False) as session:
-            taken = await self.leases.take(session, PublicationRow, query)
+            taken = await self.leases.claim(session, PublicationRow, query)
             if taken is None:
                 return None
             row, was_abandoned = taken
@@ -124,12 +124,12 @@ class PublicationQueue:
                 row = _replace(session, row)
                 self.leases.lease(row)
                 await session.flush()
-            return await claim_of(session, row)
+            return await load_claim(session, row)
 
     async def go_live(self, claim: PublicationClaim) -> bool:
         """Make it live; return False if overtaken: lease lost, document deleted, something better live."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is None:
                 return False
             release(row)
@@ -146,7 +146,7 @@ class PublicationQueue:
             # Only when the version was not live yet: a full reading that replaces a quick one is no news.
             if all(number != claim.version for _, (number, _) in live):
                 await record_live(session, row)
-                await mark_changed(session, [claim.document_id])
+                await mark_outdated(session, [claim.document_id])
                 await record_page_notes(session, row)
             return True
 
@@ -156,7 +156,7 @@ class PublicationQueue:
         ``reason`` is a message for an admin. An older version keeps answering.
         """
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is None:
                 return
             release(row)
@@ -174,31 +174,33 @@ class PublicationQueue:
             )
             if is_newest and document.state == "present":
                 document.state, document.reason = "quarantined", reason
-                await record_refused(session, document, reason)
-            await mark_changed(session, [claim.document_id])
+                await record_unstorable(session, document, reason)
+            await mark_outdated(session, [claim.document_id])
 
-    async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
+    async def retry_under_new_id(
+        self, claim: PublicationClaim, reason: str | None, wait: timedelta | None
+    ) -> None:
         """Retire this id, of which the index may hold anything, and retry under a new one."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row)
                 release(_replace(session, row), reason, wait)
 
-    async def give_back(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
+    async def release(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
         """Release the unwritten row; it may be claimed again after ``wait``."""
         async with self._database.transaction(exclusive=False) as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason, wait)
 
-    async def wait_for_reading(self, claim: PublicationClaim, reason: str) -> None:
+    async def requeue_reading(self, claim: PublicationClaim, reason: str) -> None:
         """Release the unwritten row and queue its reading, whose files are lost, for another run."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason)
-                await lose_reading(session, claim.reading_id)
+                await requeue_reading(session, claim.reading_id)
 
     async def newest_live(self, limit: int) -> list[ExpectedPublication]:
         """Return the publications that went live last, newest first."""
@@ -275,7 +277,7 @@ async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[Publicat
     return [(row, (number, _RANKS.index(Rung(rung)))) for row, number, rung in rows]
 
 
-async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
+async def load_claim(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
     """Return all that a worker needs to know about a publication that it holds."""
     query = (
         select(ChannelRow, DocumentRow, VersionRow, ReadingRow)

@@ -16,14 +16,14 @@ from storage.crash_points import reach
 from storage.files.blobs import Blobs
 from storage.models import Rung
 from storage.queues.planner import Generations, are_current_generations
-from storage.queues.publication_queue import PublicationClaim, claim_of
+from storage.queues.publication_queue import PublicationClaim, load_claim
 from storage.sql.database import Database
-from storage.sql.leases import Leases, has_no_lease, held, release
+from storage.sql.leases import Leases, has_no_lease, locked_if_held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 
 # Documents per purge; the next purge continues.
-GIVEN_UP_BATCH_SIZE = 100
+PURGE_BATCH_SIZE = 100
 # A time further ahead was written by a wrong clock.
 MAX_CLOCK_SKEW = timedelta(minutes=1)
 
@@ -60,13 +60,13 @@ class PurgeQueue:
             .order_by(col(PublicationRow.retired_at))
         )
         async with self._database.transaction() as session:
-            taken = await self._leases.take(session, PublicationRow, query)
-            return await claim_of(session, taken[0]) if taken else None
+            taken = await self._leases.claim(session, PublicationRow, query)
+            return await load_claim(session, taken[0]) if taken else None
 
     async def finish(self, claim: PublicationClaim) -> None:
         """Mark the publication as removed from the index."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, PublicationRow)
+            row = await locked_if_held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row)
                 row.state = "removed"
@@ -102,7 +102,7 @@ class PurgeQueue:
             The readings whose files may be removed now.
         """
         await self._restart_graces()
-        await self._give_up_documents()
+        await self._mark_purged()
         async with blobs.removing():
             dead, readings = await self._forget_contents()
             await run_in_thread(partial(blobs.remove_all, dead))
@@ -127,7 +127,7 @@ class PurgeQueue:
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
         return dead, readings
 
-    async def _give_up_documents(self) -> None:
+    async def _mark_purged(self) -> None:
         """Mark documents as purged after their grace period, so that none is restored with half of its data.
 
         Their quotes are erased first, so that a purge that dies in between starts again.
@@ -139,7 +139,7 @@ class PurgeQueue:
         )
         async with self._database.snapshot() as session:
             over = select(col(DocumentRow.id)).where(is_over)
-            ids = list(await session.scalars(over.limit(GIVEN_UP_BATCH_SIZE)))
+            ids = list(await session.scalars(over.limit(PURGE_BATCH_SIZE)))
         if not ids:
             return
         await erase_quotes(self._database, ids)

@@ -22,7 +22,7 @@ from storage.clock import utc_now
 from storage.models import Reading, Rung
 from storage.queues.planner import Generations, plan, plan_fallback
 from storage.sql.database import Database
-from storage.sql.leases import Lease, Leases, held, release
+from storage.sql.leases import Lease, Leases, locked_if_held, release
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
 # Attempts that may end with an error of the file.
@@ -48,7 +48,7 @@ class ReadingClaim:
     # For a full reading: the quick reading of the same content, from which it starts.
     quick: Reading | None
     # For a full reading: one of the same content for another embedder, with identical chunks.
-    alike: Reading | None = None
+    same_chunks: Reading | None = None
 
     @property
     def is_spent(self) -> bool:
@@ -83,11 +83,11 @@ class ReadingQueue:
         query = (
             select(ReadingRow)
             .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
-            .where(col(ReadingRow.generation) == self._generations.of(rung))
+            .where(col(ReadingRow.generation) == self._generations.for_rung(rung))
             .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
         async with self._database.transaction(exclusive=False) as session:
-            taken = await self.leases.take(session, ReadingRow, query)
+            taken = await self.leases.claim(session, ReadingRow, query)
             if taken is None:
                 return None
             row, _ = taken
@@ -103,7 +103,7 @@ class ReadingQueue:
             quick = await self._made(session, row, col(ReadingRow.generation) == self._generations.quick)
             is_alike = col(ReadingRow.generation).startswith(self._generations.cut, autoescape=True)
             alike = await self._made(session, row, is_alike) if self._generations.cut else None
-            return replace(claim, quick=quick, alike=alike)
+            return replace(claim, quick=quick, same_chunks=alike)
 
     async def _made(
         self, session: AsyncSession, wanted: ReadingRow, is_one: ColumnElement[bool]
@@ -130,7 +130,7 @@ class ReadingQueue:
     async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
         """Record how many pages are done, to show progress of a long reading."""
         async with self._database.transaction(exclusive=False) as session:
-            row = await held(session, claim.lease, ReadingRow)
+            row = await locked_if_held(session, claim.lease, ReadingRow)
             if row is not None:
                 # A reading that starts again after a crash keeps its progress until it gets further.
                 row.pages_begun = max(row.pages_begun, pages)
@@ -138,7 +138,7 @@ class ReadingQueue:
     async def finish(self, claim: ReadingClaim, made: ReadingResult) -> bool:
         """Mark it done and plan what follows; return False if the lease was lost."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, ReadingRow)
+            row = await locked_if_held(session, claim.lease, ReadingRow)
             if row is None:
                 return False
             release(row)
@@ -155,10 +155,10 @@ class ReadingQueue:
         ``is_locked``: it lacks a password; ``LockedPdfs`` has it tried with another one.
         """
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, ReadingRow)
+            row = await locked_if_held(session, claim.lease, ReadingRow)
             if row is None:
                 return False
-            release(row, reason, self.leases.pause(row.attempts))
+            release(row, reason, self.leases.backoff(row.attempts))
             row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
                 await self._give_up(session, claim.quick, row)
@@ -187,21 +187,21 @@ class ReadingQueue:
             row.state, row.attempts = "failed", MAX_ATTEMPTS
             row.reason, row.locked = full.reason, full.locked
 
-    async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
+    async def release(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
         """Release a claim without counting the attempt: the error is not the document's."""
         async with self._database.transaction(exclusive=False) as session:
-            row = await held(session, claim.lease, ReadingRow)
+            row = await locked_if_held(session, claim.lease, ReadingRow)
             if row is not None:
                 release(row, reason, wait)
                 row.attempts -= claim.rung is Rung.QUICK
 
-    async def wait_for(self, claim: ReadingClaim, base: UUID, reason: str) -> None:
+    async def requeue_base(self, claim: ReadingClaim, base: UUID, reason: str) -> None:
         """Release a full reading and requeue the reading from which it starts, whose files are lost."""
         async with self._database.transaction() as session:
-            row = await held(session, claim.lease, ReadingRow)
+            row = await locked_if_held(session, claim.lease, ReadingRow)
             if row is not None:
                 release(row, reason)
-                await lose_reading(session, base)
+                await requeue_reading(session, base)
 
 
 def _count_fault(row: ReadingRow) -> int:
@@ -211,7 +211,7 @@ def _count_fault(row: ReadingRow) -> int:
     return faults
 
 
-async def lose_reading(session: AsyncSession, reading: UUID) -> bool:
+async def requeue_reading(session: AsyncSession, reading: UUID) -> bool:
     """Requeue a finished reading whose files are lost or corrupt, under its id; False if it is not done."""
     row = await session.get(ReadingRow, reading, with_for_update=True)
     if row is None or row.state != "done":

@@ -15,7 +15,7 @@ from storage.embeddings.quantized_vectors import ChunkSentenceVectors, TextRange
 from storage.errors import DatabaseUnavailable, LostReading
 from storage.files.reading_files import ReadingFiles
 from storage.models import Chunk, Figure, Page
-from storage.queues.reading_queue import lose_reading
+from storage.queues.reading_queue import requeue_reading
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class RepairingReadings:
+class SelfHealingReadings:
     """Reads as ``ReadingFiles`` does, and requeues lost readings for ``serve`` to make again."""
 
     def __init__(self, files: ReadingFiles, database: Database) -> None:
@@ -100,8 +100,8 @@ class RepairingReadings:
         except LostReading:
             with suppress(DatabaseUnavailable):
                 async with self._database.transaction() as session:
-                    if await lose_reading(session, reading_id):
-                        _log.warning("reading=%s is lost or damaged: it is made again", reading_id)
+                    if await requeue_reading(session, reading_id):
+                        _log.warning("reading lost or corrupt, requeued: reading=%s", reading_id)
             raise
 
 
@@ -144,7 +144,7 @@ async def retry_failed(database: Database, documents: Collection[UUID], action: 
 class SentenceVectorStore:
     """Looks up sentence vectors; missing or unsuitable ones are omitted."""
 
-    def __init__(self, readings: RepairingReadings, space: str) -> None:
+    def __init__(self, readings: SelfHealingReadings, space: str) -> None:
         """Look up vectors of ``space``, in which all questions are embedded."""
         self._readings = readings
         self._space = space
@@ -160,7 +160,7 @@ class SentenceVectorStore:
         """
         kept = await self._readings.sentences([(reading_id, ordinal) for reading_id, ordinal, _ in chunks])
         fitting = [
-            one if one and one.is_of(self._space, text) else None
+            one if one and one.matches(self._space, text) else None
             for one, (_, _, text) in zip(kept, chunks, strict=True)
         ]
         return by_span(fitting)

@@ -26,7 +26,7 @@ MAX_LISTED = 500
 BATCH = 2000
 OPEN_LINK = "open link"
 # Name of the fact that stores the last entry's digest: it reveals a truncated chain.
-HEAD = "audit head"
+HEAD_FACT = "audit head"
 # DO NOTHING: another process may start the chain at the same moment.
 _BEGIN = text("INSERT INTO fact (name, value) VALUES (:head, '') ON CONFLICT DO NOTHING")
 
@@ -77,10 +77,10 @@ class AuditCheck:
 async def record_action(session: AsyncSession, action: AuditedAction) -> None:
     """Record an action in the transaction that performs it."""
     # Each entry hashes the previous one, so the row lock serializes concurrent recorders.
-    head = await session.get(FactRow, HEAD, with_for_update=True)
+    head = await session.get(FactRow, HEAD_FACT, with_for_update=True)
     if head is None:
-        await session.execute(_BEGIN, {"head": HEAD})
-        head = await session.get_one(FactRow, HEAD, with_for_update=True)
+        await session.execute(_BEGIN, {"head": HEAD_FACT})
+        head = await session.get_one(FactRow, HEAD_FACT, with_for_update=True)
     row = AuditRow(
         at=utc_now(),
         actor=action.actor,
@@ -111,7 +111,7 @@ class AuditLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def keep(self, action: AuditedAction) -> None:
+    async def record(self, action: AuditedAction) -> None:
         """Record an action that changes nothing in SQL, or that was refused.
 
         Raises:
@@ -150,7 +150,7 @@ class AuditLog:
             known: a digest that was recorded earlier.
         """
         async with self._database.snapshot() as session:
-            fact = await session.get(FactRow, HEAD)
+            fact = await session.get(FactRow, HEAD_FACT)
         entries, last, is_known = 0, None, None if known is None else False
         async for batch in self.batches():
             for entry in batch:

@@ -15,15 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
 from sqlmodel import SQLModel
 
-from storage.clock import steady_seconds, utc_now
+from storage.clock import monotonic_seconds, utc_now
 
 # Poll interval for commits of other processes. Shorter than a question's lease, so that a process that saw
 # the lease takes over when it ends.
-FOREIGN_SECONDS = 15.0
+POLL_SECONDS = 15.0
 _CHANGED = "changed tables"
 
 
-class Changes:
+class ChangeCounters:
     """Counts this process's commits by table, and tracks when a waiting row of a table becomes due."""
 
     def __init__(self) -> None:
@@ -39,16 +39,16 @@ class Changes:
         """Make every lane query again: its last query, or a commit that it waits for, may have failed."""
         self._outages += 1
 
-    def expect(self, table: type[SQLModel], at: datetime) -> None:
+    def schedule(self, table: type[SQLModel], at: datetime) -> None:
         """Schedule a change of the table for this time, at which a lease ends or a retry is due."""
         seconds = (at - utc_now()).total_seconds()
         name = str(table.__tablename__)
-        self._due_at[name] = min(steady_seconds() + seconds, self._due_at.get(name, math.inf))
+        self._due_at[name] = min(monotonic_seconds() + seconds, self._due_at.get(name, math.inf))
 
     def count(self, tables: Iterable[str]) -> int:
         """Return the number of changes of these tables since the process started."""
         for name in tables:
-            if self._due_at.get(name, math.inf) <= steady_seconds():
+            if self._due_at.get(name, math.inf) <= monotonic_seconds():
                 del self._due_at[name]
                 self._commits[name] += 1
         return self._outages + sum(self._commits[name] for name in tables)
@@ -57,7 +57,9 @@ class Changes:
 class PollGate:
     """Decides whether a lane has to query its tables."""
 
-    def __init__(self, changes: Changes, *tables: type[SQLModel], seconds: float = FOREIGN_SECONDS) -> None:
+    def __init__(
+        self, changes: ChangeCounters, *tables: type[SQLModel], seconds: float = POLL_SECONDS
+    ) -> None:
         """Open after each change of these tables, and every ``seconds`` seconds in any case."""
         self._changes = changes
         self._tables = [str(table.__tablename__) for table in tables]
@@ -65,9 +67,9 @@ class PollGate:
         self._seen = -1
         self._shut_until = -math.inf
 
-    def opens(self) -> bool:
+    def should_poll(self) -> bool:
         """Return True, and reset, after a change or when the poll interval has passed."""
-        seen, now = self._changes.count(self._tables), steady_seconds()
+        seen, now = self._changes.count(self._tables), monotonic_seconds()
         if seen == self._seen and now < self._shut_until:
             return False
         self._seen, self._shut_until = seen, now + self._seconds

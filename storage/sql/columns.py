@@ -34,7 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a timestamp to UTC; raise ValueError if it has no time zone."""
         if value is not None and value.tzinfo is None:
-            raise ValueError("a moment without a time zone")
+            raise ValueError("the timestamp has no time zone")
         return value.astimezone(UTC) if value else None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
@@ -42,7 +42,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
 
 
-def moment(**options: Any) -> Any:
+def utc_column(**options: Any) -> Any:
     """Return a column for a UTC timestamp."""
     return Field(sa_type=UtcDateTime, **options)
 
@@ -60,10 +60,10 @@ class LeaseColumns(SQLModel):
     """
 
     lease_owner: str | None = None
-    lease_until: datetime | None = moment(default=None)
+    lease_until: datetime | None = utc_column(default=None)
     fence: int = 0
     # Attempts that ended in a document error; infrastructure errors do not count.
     attempts: int = 0
-    next_attempt_at: datetime | None = moment(default=None)
+    next_attempt_at: datetime | None = utc_column(default=None)
     # Why it waits or failed: a message for an admin.
     reason: str | None = None

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import SQLModel
 
 from storage.errors import DatabaseUnavailable, SettingsError
-from storage.sql.changes import Changes, changed_tables
+from storage.sql.changes import ChangeCounters, changed_tables
 from storage.sql.dialect import Dialect, SqlStatus
 from storage.sql.postgres import PostgresDialect
 from storage.sql.sqlite import SqliteDialect
@@ -36,7 +36,7 @@ class Database:
     def __init__(self, dialect: Dialect) -> None:
         """Use a dialect; call ``open`` instead, which brings the schema up to date first."""
         self._dialect = dialect
-        self.changes = Changes()
+        self.changes = ChangeCounters()
 
     @classmethod
     async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS, revision: str | None = None) -> Self:
@@ -146,8 +146,8 @@ class Database:
             await session.execute(select(1))
 
     @asynccontextmanager
-    async def content_lock(self, alone: bool) -> AsyncIterator[None]:
-        """Hold the lock on blob files across machines: shared to add some, ``alone`` to remove some.
+    async def content_lock(self, exclusive: bool) -> AsyncIterator[None]:
+        """Hold the lock on blob files across machines: shared to add some, ``exclusive`` to remove some.
 
         Enter it before a transaction, never inside one.
 
@@ -155,17 +155,17 @@ class Database:
             DatabaseUnavailable: others hold it for longer than a writer waits, or the database is gone.
         """
         with self._translated_errors():
-            async with self._dialect.content_lock(alone):
+            async with self._dialect.content_lock(exclusive):
                 yield
 
-    async def scrub(self) -> None:
+    async def purge_deleted(self) -> None:
         """Overwrite deleted rows, so that no byte of them stays in the database's files.
 
         Raises:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
         """
         with self._translated_errors():
-            await self._dialect.scrub()
+            await self._dialect.purge_deleted()
 
     async def drop_tables(self) -> None:
         """Drop every table with its rows; ``open`` creates them again.
@@ -189,11 +189,13 @@ class Database:
             yield
         except PoolTimeoutError as error:
             self.changes.note_outage()
-            raise DatabaseUnavailable("too much work is waiting for the database") from error
+            raise DatabaseUnavailable(
+                "timed out waiting for the database: too many pending transactions"
+            ) from error
         except DBAPIError as error:
             cause = self._dialect.cause(error)
             if cause is None and error.connection_invalidated:
-                cause = "the connection to the database is gone"
+                cause = "the database connection was lost"
             if cause is None:
                 raise
             self.changes.note_outage()
@@ -205,7 +207,7 @@ def _dialect_of(url: str, busy_seconds: float) -> Dialect:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise SettingsError("DATABASE_URL is not the URL of a database") from None
+        raise SettingsError("DATABASE_URL is not a valid database URL") from None
     made = _DIALECTS.get(parsed.get_backend_name())
     if made is None or (made is SqliteDialect and "?" in url):
         raise SettingsError(

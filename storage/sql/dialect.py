@@ -53,10 +53,10 @@ class Dialect(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
         """Return a context of a read-only session that sees one snapshot."""
 
-    def content_lock(self, alone: bool) -> AbstractAsyncContextManager[None]:
+    def content_lock(self, exclusive: bool) -> AbstractAsyncContextManager[None]:
         """Hold the content lock, as ``Database.content_lock``."""
 
-    async def scrub(self) -> None:
+    async def purge_deleted(self) -> None:
         """Overwrite deleted rows, so that no byte of them stays in the database's files."""
 
     def reader(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
@@ -78,17 +78,19 @@ class WriterQueue:
         self._timeout_seconds = timeout_seconds
 
     @asynccontextmanager
-    async def turn(self, *, must_come: bool = False) -> AsyncIterator[None]:
-        """Wait for the turn and hold it; without a timeout if ``must_come``.
+    async def turn(self, *, no_timeout: bool = False) -> AsyncIterator[None]:
+        """Wait for the turn and hold it; without a timeout if ``no_timeout``.
 
         Raises:
             DatabaseUnavailable: timed out.
         """
         try:
-            async with asyncio.timeout(None if must_come else self._timeout_seconds):
+            async with asyncio.timeout(None if no_timeout else self._timeout_seconds):
                 await self._lock.acquire()
         except TimeoutError:
-            raise DatabaseUnavailable("too much work is waiting for the database") from None
+            raise DatabaseUnavailable(
+                "timed out waiting for the database: too many pending transactions"
+            ) from None
         try:
             yield
         finally:
@@ -107,7 +109,7 @@ async def migrate(engine: AsyncEngine, revision: str | None) -> None:
         await engine.dispose()
 
 
-async def refuse_other_schema(engine: AsyncEngine) -> None:
+async def require_current_schema(engine: AsyncEngine) -> None:
     """Verify that the schema is this release's; raise as ``require_current``."""
     async with engine.connect() as connection:
         await connection.run_sync(require_current)

@@ -147,7 +147,7 @@ class GroupCommit:
         self._turns = WriterQueue(timeout_seconds)
         self._group: CommitGroup | None = None
         self._closers: set[asyncio.Task[None]] = set()
-        event.listen(engine.sync_engine, "handle_error", self._note)
+        event.listen(engine.sync_engine, "handle_error", self._on_error)
 
     @asynccontextmanager
     async def transaction(self, *, brief: bool = False) -> AsyncIterator[AsyncSession]:
@@ -212,7 +212,7 @@ class GroupCommit:
     async def _close(self, group: CommitGroup) -> None:
         """Commit the group after every task that waited when it began, because turns are FIFO."""
         # No timeout: without this commit the members would wait for ever.
-        async with self._turns.turn(must_come=True):
+        async with self._turns.turn(no_timeout=True):
             if self._group is group:
                 await self._commit()
 
@@ -230,7 +230,7 @@ class GroupCommit:
         if group.failure is not None:
             await self._commit()
 
-    def _note(self, context: ExceptionContext) -> None:
+    def _on_error(self, context: ExceptionContext) -> None:
         """Fail the group if SQLite has rolled it back entirely, as it does on a full disk."""
         if self._group is not None and self._group.failure is None and not self._group.is_whole:
             self._group.failure = context.sqlalchemy_exception

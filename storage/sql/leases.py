@@ -26,7 +26,7 @@ from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, PublicationRow, ReadingRow
 
-MAX_PAUSE_SECONDS = 30.0
+MAX_BACKOFF_SECONDS = 30.0
 # No engine may request a longer wait: a later time was written by a wrong clock.
 MAX_WAIT = timedelta(minutes=15)
 _CHANCE = random.SystemRandom()
@@ -34,12 +34,12 @@ _CHANCE = random.SystemRandom()
 WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow, InboxRow)
 
 
-def own_name() -> str:
+def process_name() -> str:
     """Return a unique owner name: machine, process and a random part."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
-def is_surely_dead(owner: str) -> bool:
+def is_process_dead(owner: str) -> bool:
     """True if the owner's process ran on this machine and has ended."""
     machine, _, process = owner.rpartition(":")[0].rpartition(":")
     if machine != socket.gethostname() or not process.isdecimal():
@@ -86,7 +86,7 @@ class Lease:
     fence: int
 
 
-def pause(tries: int, max_seconds: float = MAX_PAUSE_SECONDS) -> timedelta:
+def backoff(tries: int, max_seconds: float = MAX_BACKOFF_SECONDS) -> timedelta:
     """Return the backoff after ``tries`` attempts: from 1 s, doubling up to ``max_seconds``, with jitter."""
     seconds = min(max_seconds, 2.0 ** min(max(tries - 1, 0), 10))
     return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
@@ -101,35 +101,35 @@ class Leases:
         owner: str,
         seconds: float,
         *,
-        max_pause_seconds: float = MAX_PAUSE_SECONDS,
+        max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
     ) -> None:
         """Lease rows to ``owner``, a name that no other process uses, for ``seconds`` at a time."""
         self._database = database
-        self._max_pause_seconds = max_pause_seconds
+        self._max_backoff_seconds = max_backoff_seconds
         self.owner = owner
         self.seconds = seconds
 
-    def pause(self, tries: int) -> timedelta:
+    def backoff(self, tries: int) -> timedelta:
         """Return the backoff after ``tries`` attempts of a step."""
-        return pause(tries, self._max_pause_seconds)
+        return backoff(tries, self._max_backoff_seconds)
 
-    async def take(
+    async def claim(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any]
     ) -> tuple[WorkRow, bool] | None:
         """Claim the first free row of ``query``: (row, True if a dead worker held it), or None.
 
         If there is none, lanes that wait for the table query again when the next lease ends or retry is due.
         """
-        for row in await self.free(session, table, query, 1):
+        for row in await self.lock_free_rows(session, table, query, 1):
             was_abandoned = row.lease_owner is not None
             self.lease(row)
             return row, was_abandoned
         next_free = func.min(func.coalesce(col(table.lease_until), col(table.next_attempt_at)))
         if at := await session.scalar(query.with_only_columns(next_free).order_by(None)):
-            self._database.changes.expect(table, at)
+            self._database.changes.schedule(table, at)
         return None
 
-    async def free(
+    async def lock_free_rows(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any], limit: int
     ) -> Sequence[WorkRow]:
         """Return the first free rows of ``query``, locked for this transaction; ``lease`` claims one."""
@@ -153,13 +153,13 @@ class Leases:
         """Extend the lease; return False if it was lost and the step must end."""
         async with self._database.transaction(exclusive=False) as session:
             table: Any = lease.table
-            row = await held(session, lease, table)
+            row = await locked_if_held(session, lease, table)
             if row is not None:
                 row.lease_until = utc_now() + timedelta(seconds=self.seconds)
             return row is not None
 
 
-async def held(session: AsyncSession, lease: Lease, table: type[WorkRow]) -> WorkRow | None:
+async def locked_if_held(session: AsyncSession, lease: Lease, table: type[WorkRow]) -> WorkRow | None:
     """Return the leased row, locked for this transaction; None if the lease was lost."""
     query = select(table).filter_by(id=lease.id, fence=lease.fence, state=lease.state)
     row: WorkRow | None = (await session.execute(query.with_for_update())).scalars().first()

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlmodel import SQLModel
 
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import SettingsError
 from storage.sql.dialect import (
     QUEUE_SECONDS,
@@ -28,7 +28,7 @@ from storage.sql.dialect import (
     SqlStatus,
     WriterQueue,
     migrate,
-    refuse_other_schema,
+    require_current_schema,
 )
 from storage.task_group import cancel_and_wait
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection as PsycopgConnection
 
 # Advisory lock of exclusive transactions: "footnote" in ASCII.
-ALONE = 0x666F6F746E6F7465
+EXCLUSIVE_LOCK = 0x666F6F746E6F7465
 # Advisory lock for adding or removing files that SQL names.
-CONTENTS = ALONE + 1
+CONTENT_LOCK = EXCLUSIVE_LOCK + 1
 WRITERS = 6
 # Connections that hold a content lock at the same time.
 LOCKS = 2
@@ -46,40 +46,40 @@ LOCKS = 2
 IDLE_SECONDS = 60
 
 # A step that takes longer than SUSPECT_SECONDS has a separate connection probe the server.
-SUSPECT_SECONDS, TICK_SECONDS = 1.0, 0.25
+PROBE_AFTER_SECONDS, TICK_SECONDS = 1.0, 0.25
 # The server counts as silent if it does not accept the probe within this time.
 SILENT_SECONDS = 2.5
-ASK_AGAIN_SECONDS = 0.5
+PROBE_INTERVAL_SECONDS = 0.5
 # Once the server was found silent, connecting fails fast for this time.
-REST_SECONDS = 2.0
+FAIL_FAST_SECONDS = 2.0
 
 _UNREACHABLE = "the database server does not answer: is it running, and is its address in DATABASE_URL right?"
-_BUSY = "the database server takes no more connections: raise its max_connections, or run fewer processes"
-_REFUSED = "the database server refuses our name or password: check DATABASE_URL"
-_ABSENT = "the database that DATABASE_URL names is not there: create it on the server"
+_BUSY = "the database server has too many connections: raise max_connections, or run fewer processes"
+_REFUSED = "database authentication failed: check user and password in DATABASE_URL"
+_ABSENT = "the database in DATABASE_URL does not exist: create it"
 _STOPPING = "the database server is starting or stopping"
-_LOCKED = "another program keeps the database locked"
-_OVERTAKEN = "another transaction was in the way"
+_LOCKED = "the database is locked by another program"
+_OVERTAKEN = "conflict with another transaction"
 
 # By SQLSTATE or its prefix, the longest that matches; any other error is a bug of ours.
 _CAUSES = {
-    "08": "the connection to the database is gone",
+    "08": "the database connection was lost",
     "25006": "the database is read-only: DATABASE_URL must name the primary server",
     "25P03": "the connection to the database was idle for too long",
     "28": _REFUSED,
     "3D000": _ABSENT,
     "40001": _OVERTAKEN,
     "40P01": _OVERTAKEN,
-    "42501": "the database user lacks rights: it must own its tables and be allowed to make them",
-    "53": "the database server has no memory or room left",
+    "42501": "the database user lacks privileges: it must own its tables and be able to create tables",
+    "53": "the database server is out of memory or disk space",
     "53100": "the disk under the database is full",
     "53300": _BUSY,
     "55P03": _LOCKED,
-    "57014": "the database server broke a statement off",
+    "57014": "the database server cancelled a statement",
     "57P": _STOPPING,
-    "58": "the disk under the database does not answer as it should",
-    "XX001": "the database is damaged: restore it from a backup",
-    "XX002": "an index of the database is damaged: REINDEX it",
+    "58": "I/O error on the database's disk",
+    "XX001": "the database is corrupt: restore a backup",
+    "XX002": "a database index is corrupt: run REINDEX",
 }
 
 # By the message of a refused connection, which comes without an SQLSTATE.
@@ -96,10 +96,10 @@ _STATUS = text(
     "SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_replica, "
     "(SELECT count(*) FROM pg_stat_replication) AS followers, clock_timestamp() AS clock"
 )
-_LOCK = select(func.pg_advisory_xact_lock(ALONE))
+_LOCK = select(func.pg_advisory_xact_lock(EXCLUSIVE_LOCK))
 
 
-class ServerWatch:
+class ServerWatchdog:
     """Watches a process's connections to one server, and aborts them once the server is silent.
 
     libpq waits for an answer for as long as its connection exists. Through a network partition, a proxy, or
@@ -127,7 +127,7 @@ class ServerWatch:
         import psycopg  # noqa: PLC0415 - imported only where PostgreSQL is used
 
         if self._is_silent():
-            raise psycopg.OperationalError("the server did not answer a moment ago")
+            raise psycopg.OperationalError("the server is not responding; retrying shortly")
         self._target = target, options
         connecting = asyncio.create_task(psycopg.AsyncConnection.connect(*target, **options))
         self._connecting.add(connecting)
@@ -148,7 +148,7 @@ class ServerWatch:
     def step(self) -> Iterator[None]:
         """Count the context as a step that waits for the server."""
         number = next(self._numbers)
-        self._steps[number] = steady_seconds()
+        self._steps[number] = monotonic_seconds()
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(), name="database-watch")
         try:
@@ -166,17 +166,17 @@ class ServerWatch:
         """Probe the server when a step waits for long; end when none waits."""
         while self._steps:
             await asyncio.sleep(TICK_SECONDS)
-            since = min(self._steps.values(), default=steady_seconds())
-            if steady_seconds() - since <= SUSPECT_SECONDS:
+            since = min(self._steps.values(), default=monotonic_seconds())
+            if monotonic_seconds() - since <= PROBE_AFTER_SECONDS:
                 continue
-            if not await self._answers():
-                self._silent_until = steady_seconds() + REST_SECONDS
-                self._break_off()
-            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            if not await self._is_alive():
+                self._silent_until = monotonic_seconds() + FAIL_FAST_SECONDS
+                self._abort_connections()
+            await asyncio.sleep(PROBE_INTERVAL_SECONDS)
 
-    async def _answers(self) -> bool:
+    async def _is_alive(self) -> bool:
         """True if the server accepts or refuses a connection, or completes any step."""
-        asking, before = asyncio.create_task(self._ask()), self._ended
+        asking, before = asyncio.create_task(self._probe()), self._ended
         # Wait in turns of the event loop: time in which the loop itself was blocked does not count.
         for _ in range(round(SILENT_SECONDS / TICK_SECONDS)):
             done, _ = await asyncio.wait({asking}, timeout=TICK_SECONDS)
@@ -186,7 +186,7 @@ class ServerWatch:
         await cancel_and_wait(asking)
         return answers
 
-    async def _ask(self) -> None:
+    async def _probe(self) -> None:
         import psycopg  # noqa: PLC0415 - imported only where PostgreSQL is used
 
         target, options = self._target
@@ -194,7 +194,7 @@ class ServerWatch:
             connection = await psycopg.AsyncConnection.connect(*target, **options)
             await connection.close()
 
-    def _break_off(self) -> None:
+    def _abort_connections(self) -> None:
         """Shut down every socket below libpq, so that waiting tasks fail at once."""
         for task in list(self._connecting):
             task.cancel()
@@ -204,7 +204,7 @@ class ServerWatch:
                 duplicate.shutdown(socket.SHUT_RDWR)
 
     def _is_silent(self) -> bool:
-        return steady_seconds() < self._silent_until
+        return monotonic_seconds() < self._silent_until
 
 
 class PostgresDialect:
@@ -227,7 +227,7 @@ class PostgresDialect:
         self._url = url.set(drivername="postgresql+psycopg")
         self._busy_seconds = busy_seconds
         self._turns = WriterQueue()
-        self._watch = ServerWatch()
+        self._watch = ServerWatchdog()
         self._writers = self._engine(WRITERS)
         self._locks = self._engine(LOCKS, isolation_level="AUTOCOMMIT")
         # REPEATABLE READ: all statements of a transaction see one snapshot.
@@ -238,12 +238,12 @@ class PostgresDialect:
     async def migrate(self, revision: str | None) -> None:
         """Migrate in one transaction that holds the lock: PostgreSQL rolls back DDL as well."""
         engine = self._engine(1)
-        event.listen(engine.sync_engine, "begin", _take_lock)
+        event.listen(engine.sync_engine, "begin", _acquire_lock)
         await migrate(engine, revision)
 
     async def require_current(self) -> None:
         """Verify the schema over a reader's connection."""
-        await refuse_other_schema(self._readers)
+        await require_current_schema(self._readers)
 
     async def status(self) -> SqlStatus:
         """Return version, replication and clock; a user who may not see replicas gets a count of 0."""
@@ -270,18 +270,18 @@ class PostgresDialect:
                 yield session
 
     @asynccontextmanager
-    async def content_lock(self, alone: bool) -> AsyncIterator[None]:
+    async def content_lock(self, exclusive: bool) -> AsyncIterator[None]:
         """Hold a session-level advisory lock: files may take longer than a transaction may be idle."""
-        suffix = "" if alone else "_shared"
+        suffix = "" if exclusive else "_shared"
         with self._watch.step():
             async with self._locks.connect() as connection:
-                await connection.execute(text(f"SELECT pg_advisory_lock{suffix}({CONTENTS})"))
+                await connection.execute(text(f"SELECT pg_advisory_lock{suffix}({CONTENT_LOCK})"))
                 try:
                     yield
                 finally:
-                    await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENTS})"))
+                    await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENT_LOCK})"))
 
-    async def scrub(self) -> None:
+    async def purge_deleted(self) -> None:
         """Rewrite every table; the server's write-ahead log and backups are up to its administrator."""
         async with self._writers.connect() as opened:
             connection = await opened.execution_options(isolation_level="AUTOCOMMIT")
@@ -337,5 +337,5 @@ class PostgresDialect:
         )
 
 
-def _take_lock(connection: Connection) -> None:
+def _acquire_lock(connection: Connection) -> None:
     connection.execute(_LOCK)

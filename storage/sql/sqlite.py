@@ -21,20 +21,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, c
 
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
-from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
+from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, require_current_schema
 from storage.sql.group_commit import GroupCommit, brief_statements, connect
 
 # What an admin should check, by SQLite's primary result code; any other error is a bug of ours.
 _CAUSES = {
-    sqlite3.SQLITE_BUSY: "another program keeps the database locked",
-    sqlite3.SQLITE_LOCKED: "another program keeps the database locked",
-    sqlite3.SQLITE_PERM: "the database may not be read or written: check its owner and permissions",
+    sqlite3.SQLITE_BUSY: "the database is locked by another program",
+    sqlite3.SQLITE_LOCKED: "the database is locked by another program",
+    sqlite3.SQLITE_PERM: "no permission to read or write the database: check its owner and permissions",
     sqlite3.SQLITE_READONLY: "the database is read-only: check its owner and permissions",
-    sqlite3.SQLITE_IOERR: "the disk under the database does not answer as it should",
+    sqlite3.SQLITE_IOERR: "I/O error on the database's disk",
     sqlite3.SQLITE_FULL: "the disk under the database is full",
     sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened: check its folder and permissions",
-    sqlite3.SQLITE_PROTOCOL: "another program keeps the database locked",
-    sqlite3.SQLITE_CORRUPT: "the database file is damaged: restore it from a backup",
+    sqlite3.SQLITE_PROTOCOL: "the database is locked by another program",
+    sqlite3.SQLITE_CORRUPT: "the database file is corrupt: restore a backup",
     sqlite3.SQLITE_NOTADB: "the database file is not a database: restore it from a backup",
 }
 
@@ -71,7 +71,7 @@ class SqliteDialect:
         """Verify the schema over a reader's connection; never create a missing file."""
         if not self._file.exists():
             raise DatabaseUnavailable(f"there is no database at {self._file}")
-        await refuse_other_schema(self._statements)
+        await require_current_schema(self._statements)
 
     async def status(self) -> SqlStatus:
         """Return SQLite's version; its clock is ours."""
@@ -93,11 +93,11 @@ class SqliteDialect:
             yield session
 
     @asynccontextmanager
-    async def content_lock(self, alone: bool) -> AsyncIterator[None]:
+    async def content_lock(self, exclusive: bool) -> AsyncIterator[None]:
         """Do nothing: a single machine protects its files with file locks."""
         yield
 
-    async def scrub(self) -> None:
+    async def purge_deleted(self) -> None:
         """Rewrite the file, then empty its journal; blocks all others, about a second for 100 MB.
 
         Raises:
@@ -107,7 +107,7 @@ class SqliteDialect:
             await asyncio.to_thread(vacuum, self._file, self._busy_seconds)
         except sqlite3.Error as error:
             cause = _CAUSES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))
-            raise DatabaseUnavailable(f"what was erased is not overwritten yet: {cause}") from error
+            raise DatabaseUnavailable(f"could not overwrite deleted data yet: {cause}") from error
 
     @asynccontextmanager
     async def reader(self, *, brief: bool) -> AsyncIterator[AsyncConnection]:
@@ -164,11 +164,11 @@ def _file_of(url: URL) -> Path:
         )
     file = Path(url.database).absolute()
     if is_network_share(file):
-        raise SettingsError(f"{file} lies on a network share, where SQLite loses data: use a local disk")
+        raise SettingsError(f"{file} is on a network share, where SQLite can lose data: use a local disk")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise DatabaseUnavailable(f"{file.parent} cannot be made: {error.strerror}") from error
+        raise DatabaseUnavailable(f"cannot create {file.parent}: {error.strerror}") from error
     return file
 
 
@@ -191,7 +191,7 @@ def vacuum(file: Path, busy_seconds: float) -> None:
         deadline = time.monotonic() + busy_seconds
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() > deadline:
-                error = sqlite3.OperationalError("a reader keeps the journal")
+                error = sqlite3.OperationalError("a reader blocks the checkpoint")
                 error.sqlite_errorcode = sqlite3.SQLITE_BUSY
                 raise error
             time.sleep(JOURNAL_POLL_SECONDS)

@@ -24,7 +24,7 @@ from sqlmodel import Field, SQLModel
 
 from storage.clock import utc_now
 from storage.models import Rung
-from storage.sql.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
+from storage.sql.columns import AUTOINCREMENT, LeaseColumns, random_id, utc_column
 
 # A file path is unique among present documents; any number of deleted ones may share it.
 IS_PRESENT = "state != 'deleted'"
@@ -39,7 +39,7 @@ class QuestionRecordRow(SQLModel, table=True):
     # Id of the question: answering it again overwrites the record.
     key: str
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
-    asked_at: datetime = moment(index=True)
+    asked_at: datetime = utc_column(index=True)
     state: str
     record: dict[str, Any] = Field(sa_type=JSON)
 
@@ -58,7 +58,7 @@ class FeedbackRow(SQLModel, table=True):
     file: str = ""
     page: int = 0
     comment: str = ""
-    given_at: datetime = moment()
+    given_at: datetime = utc_column()
 
 
 class TurnRow(SQLModel, table=True):
@@ -77,7 +77,7 @@ class TurnRow(SQLModel, table=True):
     answer: str
     # Versions that the answer cited, for their documents.
     versions: list[int] = Field(sa_type=JSON)
-    asked_at: datetime = moment(index=True)
+    asked_at: datetime = utc_column(index=True)
 
 
 class ChannelRow(SQLModel, table=True):
@@ -99,8 +99,8 @@ class ChannelRow(SQLModel, table=True):
     # Reply address, as reported by the platform when the bot joined; a question's address takes precedence.
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     # When its platform reported that it is gone, or that the bot left it; it is erased after a grace period.
-    left_at: datetime | None = moment(default=None)
-    created_at: datetime = moment(default_factory=utc_now)
+    left_at: datetime | None = utc_column(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class ChannelMoveRow(SQLModel, table=True):
@@ -115,7 +115,7 @@ class ChannelMoveRow(SQLModel, table=True):
     id: int = Field(default=None, primary_key=True)
     tenant: str = Field(unique=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
-    moved_at: datetime = moment(default_factory=utc_now)
+    moved_at: datetime = utc_column(default_factory=utc_now)
 
 
 class FolderRow(SQLModel, table=True):
@@ -142,8 +142,8 @@ class FolderRow(SQLModel, table=True):
     paused: bool = False
     lease_owner: str | None = None
     # Only the process that holds the lease scans the folder.
-    lease_until: datetime | None = moment(default=None)
-    created_at: datetime = moment(default_factory=utc_now)
+    lease_until: datetime | None = utc_column(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class DocumentRow(SQLModel, table=True):
@@ -172,10 +172,10 @@ class DocumentRow(SQLModel, table=True):
     reason: str | None = None
     # Size, times and inode when the file was last stored: a file with the same stat is not opened again.
     stat: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    deleted_at: datetime | None = moment(default=None)
+    deleted_at: datetime | None = utc_column(default=None)
     # When the purge of its exclusive data began: from then on it cannot be restored.
-    purged_at: datetime | None = moment(default=None)
-    created_at: datetime = moment(default_factory=utc_now)
+    purged_at: datetime | None = utc_column(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class BlobRow(SQLModel, table=True):
@@ -184,7 +184,7 @@ class BlobRow(SQLModel, table=True):
     __tablename__ = "blob"
     sha256: str = Field(primary_key=True)
     size: int
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class VersionRow(SQLModel, table=True):
@@ -200,7 +200,7 @@ class VersionRow(SQLModel, table=True):
     corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
     # The content was read with another folder's password, and the document's folder has none for it.
     locked: bool = False
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class ReadingRow(LeaseColumns, table=True):
@@ -232,8 +232,8 @@ class ReadingRow(LeaseColumns, table=True):
     space: str | None = None
     # For admins: pages without text, hidden words dropped, milliseconds.
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    created_at: datetime = moment(default_factory=utc_now)
-    done_at: datetime | None = moment(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
+    done_at: datetime | None = utc_column(default=None)
 
 
 class PublicationRow(LeaseColumns, table=True):
@@ -256,9 +256,9 @@ class PublicationRow(LeaseColumns, table=True):
     # Copied from the reading, so that the queue index serves each rung separately.
     rung: str = Rung.QUICK.value
     state: str = Field(default="pending")
-    created_at: datetime = moment(default_factory=utc_now)
-    live_at: datetime | None = moment(default=None)
-    retired_at: datetime | None = moment(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
+    live_at: datetime | None = utc_column(default=None)
+    retired_at: datetime | None = utc_column(default=None)
 
 
 class InboxRow(LeaseColumns, table=True):
@@ -288,7 +288,7 @@ class InboxRow(LeaseColumns, table=True):
     turn: int = 0
     # Its asker exceeded the rate limit: later questions of its channel may have earlier turns.
     is_late: bool = False
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class OutboxRow(SQLModel, table=True):
@@ -300,11 +300,11 @@ class OutboxRow(SQLModel, table=True):
     # The placeholder's id on the platform, once it is known.
     message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    created_at: datetime = moment(default_factory=utc_now)
-    delivered_at: datetime | None = moment(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
+    delivered_at: datetime | None = utc_column(default=None)
     # When a document that the answer cites was last replaced, withdrawn or restored; during an update of its
     # message, the time of the retry. None: the message is up to date.
-    changed_at: datetime | None = moment(default=None, index=True)
+    changed_at: datetime | None = utc_column(default=None, index=True)
     # Source changes shown in the message: cited version -> the newer one, 0 for a withdrawn document.
     shown_changes: dict[str, int] | None = Field(default=None, sa_type=JSON)
     # Language in which the message of an erased answer is to say so; None: not erased.
@@ -337,7 +337,7 @@ class SubscriptionRow(SQLModel, table=True):
     event_key: str
     # Address of the thread, in the format of its platform's adapter.
     address: dict[str, Any] = Field(sa_type=JSON)
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class UploadRow(SQLModel, table=True):
@@ -362,7 +362,7 @@ class UploadRow(SQLModel, table=True):
     size: int = Field(sa_type=BigInteger)
     # Where to post its receipt, in the format of its platform's adapter.
     address: dict[str, Any] = Field(sa_type=JSON)
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class CitationRow(SQLModel, table=True):
@@ -379,7 +379,7 @@ class CitationRow(SQLModel, table=True):
     page: int
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
     # Shared by the quotes of one answer; None for a figure, and for a page without a quote.
     answer_id: int | None = Field(
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
@@ -391,7 +391,7 @@ class CitationRow(SQLModel, table=True):
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
     )
     # Since then, no link to it opens anything.
-    revoked_at: datetime | None = moment(default=None)
+    revoked_at: datetime | None = utc_column(default=None)
 
 
 class SourceOpeningRow(SQLModel, table=True):
@@ -445,9 +445,9 @@ class NoticeRow(SQLModel, table=True):
     # Upload that brought the file: posted as a reply to it. No foreign key: it may be deleted first.
     upload_id: int | None = None
     # Until then, only the process that made the batch posts it.
-    lease_until: datetime | None = moment(default=None)
-    created_at: datetime = moment(default_factory=utc_now)
-    posted_at: datetime | None = moment(default=None)
+    lease_until: datetime | None = utc_column(default=None)
+    created_at: datetime = utc_column(default_factory=utc_now)
+    posted_at: datetime | None = utc_column(default=None)
 
 
 class WebTextRow(SQLModel, table=True):
@@ -466,7 +466,7 @@ class WebTextRow(SQLModel, table=True):
     space: str | None = None
     # Vectors of the chunks, concatenated: float32, little-endian.
     vectors: bytes | None = None
-    created_at: datetime = moment(default_factory=utc_now)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class WebPageRow(SQLModel, table=True):
@@ -481,14 +481,14 @@ class WebPageRow(SQLModel, table=True):
     # Headers of a conditional request.
     validators: dict[str, str] = Field(default_factory=dict, sa_type=JSON)
     # When the server last confirmed this text.
-    fetched_at: datetime | None = moment(default=None)
+    fetched_at: datetime | None = utc_column(default=None)
     # When the text last changed.
-    changed_at: datetime | None = moment(default=None)
+    changed_at: datetime | None = utc_column(default=None)
     # Time of the next fetch; the fetching process moves it forward first.
-    due_at: datetime = moment(default_factory=utc_now, index=True)
+    due_at: datetime = utc_column(default_factory=utc_now, index=True)
     # Why the last fetch failed: a message for an admin.
     error: str | None = None
-    failing_since: datetime | None = moment(default=None)
+    failing_since: datetime | None = utc_column(default=None)
 
 
 class WebCitationRow(SQLModel, table=True):
@@ -500,7 +500,7 @@ class WebCitationRow(SQLModel, table=True):
     url: str = Field(index=True)
     sha256: str = Field(foreign_key="web_text.sha256", index=True)
     quote: str
-    created_at: datetime = moment(default_factory=utc_now, index=True)
+    created_at: datetime = utc_column(default_factory=utc_now, index=True)
 
 
 class CachedVectorRow(SQLModel, table=True):
@@ -512,7 +512,7 @@ class CachedVectorRow(SQLModel, table=True):
     text_hash: str = Field(primary_key=True)
     # float32, little-endian.
     vector: bytes
-    used_at: datetime = moment(default_factory=utc_now, index=True)
+    used_at: datetime = utc_column(default_factory=utc_now, index=True)
 
 
 class AuditRow(SQLModel, table=True):
@@ -521,7 +521,7 @@ class AuditRow(SQLModel, table=True):
     __tablename__ = "audit"
     __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
-    at: datetime = moment(default_factory=utc_now, index=True)
+    at: datetime = utc_column(default_factory=utc_now, index=True)
     # Person, in the format of FOOTNOTE_ADMINS.
     actor: str
     action: str
@@ -554,7 +554,7 @@ class LinkKeyRow(SQLModel, table=True):
     # 0 to 255, as carried by the links that it signed.
     number: int
     secret: bytes
-    made_at: datetime = moment(default_factory=utc_now)
+    made_at: datetime = utc_column(default_factory=utc_now)
 
 
 class SlackInstallationRow(SQLModel, table=True):
@@ -568,9 +568,9 @@ class SlackInstallationRow(SQLModel, table=True):
     # The tokens, encrypted.
     sealed: bytes
     # When the token expires; None: never.
-    expires_at: datetime | None = moment(default=None)
+    expires_at: datetime | None = utc_column(default=None)
     # Until then, one process renews the token, or backs off after a failure.
-    renewing_until: datetime | None = moment(default=None)
+    renewing_until: datetime | None = utc_column(default=None)
     # Why the token could not be renewed: a message for an admin.
     problem: str | None = None
-    installed_at: datetime = moment(default_factory=utc_now)
+    installed_at: datetime = utc_column(default_factory=utc_now)

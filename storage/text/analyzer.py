@@ -65,7 +65,7 @@ def analyze(text: str) -> list[str]:
     return [term for token in _TOKEN.finditer(plain) for term in _terms(*token.groups())]
 
 
-def words_of(text: str) -> list[str]:
+def alphabetic_words(text: str) -> list[str]:
     """Return the purely alphabetic words in lower case, unstemmed, with accents; compounds in parts."""
     return _LETTERS_ONLY.findall(unicodedata.normalize("NFC", text).lower())
 
@@ -80,7 +80,7 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTerms:
+class TermSet:
     """The terms of a chunk, for membership tests: searching the string is faster than splitting it."""
 
     # All terms, with a blank before and after each.
@@ -96,7 +96,7 @@ class HeldTerms:
         return f" {term} " in self.spaced
 
 
-def spellings(text: str) -> dict[str, str]:
+def umlaut_spellings(text: str) -> dict[str, str]:
     """Return both terms of each word with an umlaut: folded -> spelled out, such as gross -> groess."""
     if text.isascii():
         return {}
@@ -185,7 +185,7 @@ def phrase_terms(text: str) -> tuple[str, ...]:
     return tuple(analyze(text))
 
 
-def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
+def contains_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
     """True if the terms of a phrase occur consecutively in a text."""
     if not phrase or phrase[0] not in terms:
         return False

@@ -88,14 +88,14 @@ _BOX_END = re.compile(r"[:!]| [-–—] ")
 _BOX_SIGNS = " :!.⚠️▲△*"
 
 
-def is_box(line: str) -> bool:
+def is_callout(line: str) -> bool:
     """True if the line is only the label of a call-out box, such as ``WARNING!``."""
     return line.strip(_BOX_SIGNS).casefold() in BOX_WORDS
 
 
-def opens_box(line: str) -> bool:
+def opens_callout(line: str) -> bool:
     """True if the line is, or begins with, the label of a box, followed by a colon or a dash."""
-    return is_box(_BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0])
+    return is_callout(_BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class _Line:
 Place = TypeVar("Place")
 
 
-class ListLeads(Generic[Place]):
+class ListStack(Generic[Place]):
     """Stack of the introductions of the lists that are open at a position, outermost first.
 
     An item may introduce a nested list, which ends with the next item of the outer kind.
@@ -132,7 +132,7 @@ class ListLeads(Generic[Place]):
         # (marker of the introducing item, '' for a sentence; position of the introduction).
         self._open: list[tuple[str, Place]] = []
 
-    def of(self, marker: str) -> tuple[Place, ...]:
+    def close_to(self, marker: str) -> tuple[Place, ...]:
         """Return the introductions of a piece and close finished lists; without a marker, all of them."""
         markers = [own for own, _ in self._open]
         if not marker or marker in markers:
@@ -140,7 +140,7 @@ class ListLeads(Generic[Place]):
         return tuple(place for _, place in self._open)
 
     def open(self, marker: str, place: Place) -> None:
-        """Open a list that is introduced by the piece last passed to ``of``."""
+        """Open a list that is introduced by the piece last passed to ``close_to``."""
         self._open.append((marker, place))
 
 
@@ -155,13 +155,13 @@ def split_units(text: str) -> list[TextUnit]:
     A unit that ends in a colon introduces the next line, and all items of a list there.
     """
     found: list[TextUnit] = []
-    leads: ListLeads[tuple[int, int]] = ListLeads()
+    leads: ListStack[tuple[int, int]] = ListStack()
     last: tuple[int, int] | None = None
     for lines in _segments(text):
         item = _ITEM.match(lines[0].text)
         marker = marker_kind(item[0]) if item else ""
         follows = last is not None and not item and not lines[0].is_row
-        lead = last if follows else next(reversed(leads.of(marker)), None)
+        lead = last if follows else next(reversed(leads.close_to(marker)), None)
         found += _split_segment(text, lines, lead)
         last = None
         if lines[-1].text.endswith(":") and not _CELLS.search(lines[-1].text):
@@ -277,10 +277,10 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
     it; rows and list items are not.
     """
     start = quote.start
-    if quote.is_row or not points_back(quote.text):
+    if quote.is_row or not is_anaphoric(quote.text):
         return quote
     before = [unit for unit in split_units(text) if unit.end <= start]
-    while before and points_back(text[start : quote.end]):
+    while before and is_anaphoric(text[start : quote.end]):
         sentence = before.pop()
         if sentence.is_row or sentence.lead or quote.start - sentence.start > MAX_SUBJECT_CHARS:
             break
@@ -301,7 +301,7 @@ def with_introduced(text: str, quote: Quotable) -> Quotable:
     return replace(quote, end=start + len(block), text=text[quote.start : start + len(block)])
 
 
-def points_back(sentence: str) -> bool:
+def is_anaphoric(sentence: str) -> bool:
     """True if the sentence opens with an anaphoric word."""
     word = _FIRST_WORD.match(sentence)
     return word is not None and word[1].lower() in _POINTING and not _NAMES_NOTHING.match(sentence)

@@ -66,7 +66,7 @@ def count_tokens(text: str) -> int:
     return len(_encoding().encode_ordinary(text))
 
 
-def cut_tokens(text: str, limit: int) -> str:
+def truncate_tokens(text: str, limit: int) -> str:
     """Return the first ``limit`` tokens of ``text``; a character cut in two is dropped."""
     encoding = _encoding()
     tokens = encoding.encode_ordinary(text)

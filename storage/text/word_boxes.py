@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import overload
 
-from storage.models import Box, PlacedWord
+from storage.models import Box, WordBox
 
 # Boxes are stored as integer fractions of the displayed page, times this.
 SCALE = 10_000
@@ -21,7 +21,7 @@ SCALE = 10_000
 WIDTH = 8
 
 
-def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:
+def bounding_boxes(words: Sequence[WordBox], start: int, end: int) -> dict[int, list[Box]]:
     """Return page -> one bounding box per line of the words that text[start:end] touches, in text order."""
     boxes: dict[int, list[Box]] = {}
     for (page, _), line in groupby(_within(words, start, end), key=lambda word: (word.page, word.line)):
@@ -29,7 +29,7 @@ def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, l
     return boxes
 
 
-def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
+def main_page(words: Sequence[WordBox], start: int, end: int) -> int:
     """Return the page with most of the characters of text[start:end]; of two equals the earlier one.
 
     Raises:
@@ -39,11 +39,11 @@ def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
     for word in _within(words, start, end):
         shares[word.page] = shares.get(word.page, 0) + min(end, word.end) - max(start, word.start)
     if not shares:
-        raise ValueError("no word stands in that range")
+        raise ValueError("no word in that range")
     return max(shares, key=lambda page: (shares[page], -page))
 
 
-def _within(words: Sequence[PlacedWord], start: int, end: int) -> list[PlacedWord]:
+def _within(words: Sequence[WordBox], start: int, end: int) -> list[WordBox]:
     """Return the words with at least one character in [start, end); ``words`` is in text order."""
     first = bisect_right(words, start, key=attrgetter("end"))
     last = bisect_left(words, end, lo=first, key=attrgetter("start"))
@@ -56,7 +56,7 @@ def _around(boxes: Sequence[Box]) -> Box:
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
 
-class WordMap(Sequence[PlacedWord]):
+class WordMap(Sequence[WordBox]):
     """The words of a text in order, packed; equal to any sequence of the same words."""
 
     __slots__ = ("_flat", "_offsets")
@@ -69,11 +69,11 @@ class WordMap(Sequence[PlacedWord]):
         """
         self._flat = array("i") if flat is None else flat
         if len(self._flat) % WIDTH:
-            raise ValueError("a word map breaks off in the middle of a word")
+            raise ValueError("a word map ends in the middle of a word")
         self._offsets: tuple[array[int], array[int]] | None = None
 
     @classmethod
-    def of(cls, words: Iterable[PlacedWord]) -> WordMap:
+    def pack(cls, words: Iterable[WordBox]) -> WordMap:
         """Pack words; boxes are rounded to a ten-thousandth of the page."""
         if isinstance(words, cls):
             return words
@@ -83,8 +83,8 @@ class WordMap(Sequence[PlacedWord]):
         return cls(flat)
 
     @classmethod
-    def from_text(cls, text: str) -> WordMap:
-        """Parse ``to_text``.
+    def from_base64(cls, text: str) -> WordMap:
+        """Parse ``to_base64``.
 
         Raises:
             ValueError: the text is malformed.
@@ -93,11 +93,11 @@ class WordMap(Sequence[PlacedWord]):
         flat.frombytes(base64.b64decode(text, validate=True))
         return cls(flat)
 
-    def to_text(self) -> str:
+    def to_base64(self) -> str:
         """Return the map as base64, in this machine's byte order."""
         return base64.b64encode(self._flat.tobytes()).decode()
 
-    def within(self, start: int, end: int, shift: int = 0) -> WordMap:
+    def clip(self, start: int, end: int, shift: int = 0) -> WordMap:
         """Return the words that text[start:end] touches, clipped to it; offsets are moved by ``shift``."""
         if self._offsets is None:
             self._offsets = self._flat[0::WIDTH], self._flat[1::WIDTH]
@@ -111,7 +111,7 @@ class WordMap(Sequence[PlacedWord]):
         return WordMap(flat)
 
     @classmethod
-    def joined(cls, maps: Iterable[WordMap]) -> WordMap:
+    def concat(cls, maps: Iterable[WordMap]) -> WordMap:
         """Concatenate maps."""
         flat = array("i")
         for one in maps:
@@ -121,17 +121,17 @@ class WordMap(Sequence[PlacedWord]):
     def __len__(self) -> int:
         return len(self._flat) // WIDTH
 
-    def __iter__(self) -> Iterator[PlacedWord]:
+    def __iter__(self) -> Iterator[WordBox]:
         for start, end, page, line, x0, y0, x1, y1 in zip(*[iter(self._flat)] * WIDTH, strict=True):
-            yield PlacedWord(start, end, page, line, Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE))
+            yield WordBox(start, end, page, line, Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE))
 
     @overload
-    def __getitem__(self, index: int) -> PlacedWord: ...
+    def __getitem__(self, index: int) -> WordBox: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[PlacedWord]: ...
+    def __getitem__(self, index: slice) -> Sequence[WordBox]: ...
 
-    def __getitem__(self, index: int | slice) -> PlacedWord | Sequence[PlacedWord]:
+    def __getitem__(self, index: int | slice) -> WordBox | Sequence[WordBox]:
         if isinstance(index, slice):
             rows = range(len(self))[index]
             is_run = rows.step == 1

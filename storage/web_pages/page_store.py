@@ -204,7 +204,7 @@ class WebPageStore:
             done = await session.execute(claimed.values(due_at=now + self._retried_after))
             return isinstance(done, CursorResult) and bool(done.rowcount)
 
-    async def keep_text(self, url: str, text: WebText, validators: Mapping[str, str]) -> bool:
+    async def store_text(self, url: str, text: WebText, validators: Mapping[str, str]) -> bool:
         """Store a page's text as its live one; return True if it changed."""
         sha256, now = text.sha256, utc_now()
         async with self._database.transaction(exclusive=False) as session:
@@ -230,20 +230,20 @@ class WebPageStore:
             self._renewed(row, now, validators)
             return has_changed
 
-    async def keep_unchanged(self, url: str) -> None:
+    async def mark_not_modified(self, url: str) -> None:
         """Renew a page that the server reports as not modified."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebPageRow, url):
                 self._renewed(row, utc_now(), row.validators)
 
-    async def keep_listing(self, url: str, listed: Sequence[str], validators: Mapping[str, str]) -> None:
+    async def store_listing(self, url: str, listed: Sequence[str], validators: Mapping[str, str]) -> None:
         """Store the pages listed by a sitemap."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebPageRow, url):
                 row.listed = list(listed)
                 self._renewed(row, utc_now(), validators)
 
-    async def keep_failure(self, url: str, error: str, channel_id: int | None = None) -> None:
+    async def record_failure(self, url: str, error: str, channel_id: int | None = None) -> None:
         """Record that a page could not be fetched or read; its last text stays live.
 
         ``channel_id``: channel that the notice to admins refers to after a week of failures.
@@ -299,7 +299,7 @@ class WebPageStore:
         async with self._database.snapshot() as session:
             return list(await session.scalars(query))
 
-    async def keep_vectors(self, sha256: str, space: str, vectors: Vectors) -> None:
+    async def store_vectors(self, sha256: str, space: str, vectors: Vectors) -> None:
         """Store the vectors of a text's chunks, replacing those of another space."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebTextRow, sha256):

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails, PydanticCustomError
 from yarl import URL
 
-from storage.chat.channels import is_channel_word, library_channel, named_tenant
+from storage.chat.channels import is_channel_name, library_channel, named_tenant
 from storage.config_file import MAP_NAME, AdminFile, Mistake, default_sentence, read_file
 from storage.models import Channel
 from storage.text.analyzer import analyze
@@ -89,7 +89,7 @@ class WebSources:
         """
         return self.allows(url) and all(one.allows(target) for one in self.domains if one.allows(url))
 
-    def of(self, channel: Channel) -> tuple[WebDomain, ...]:
+    def domains_for(self, channel: Channel) -> tuple[WebDomain, ...]:
         """Return the domains that a channel's questions may open."""
         return tuple(one for one in self.domains if not one.channels or self._names(one.channels, channel))
 
@@ -120,10 +120,10 @@ class WebSourcesFile:
     def __init__(self, home: Path) -> None:
         """Watch the file in ``home``; a missing file approves nothing."""
         self._file = AdminFile(
-            home / SOURCES_NAME, read_web_sources, what="the list of web sources", named_by=NAMED_BY
+            home / SOURCES_NAME, read_web_sources, what="the list of web sources", check_command=NAMED_BY
         )
         self._libraries = AdminFile(
-            home / MAP_NAME, _read_libraries, what="the list of libraries", named_by=NAMED_BY
+            home / MAP_NAME, _read_libraries, what="the list of libraries", check_command=NAMED_BY
         )
         self._has_looked = False
 
@@ -135,7 +135,7 @@ class WebSourcesFile:
     @property
     def is_known(self) -> bool:
         """True if the list was valid once since start-up; until then it is unknown what is approved."""
-        return self._file.in_force is not None
+        return self._file.current is not None
 
     async def current(self) -> WebSources:
         """Reload the file if it changed and return the sources; with mistakes, its last valid content."""
@@ -151,11 +151,11 @@ class WebSourcesFile:
 
     @property
     def _in_force(self) -> WebSources:
-        return replace(self._file.in_force or WebSources(), libraries=self._libraries.in_force or {})
+        return replace(self._file.current or WebSources(), libraries=self._libraries.current or {})
 
     def _follow(self) -> None:
-        self._file.follow()
-        self._libraries.follow()
+        self._file.reload_if_changed()
+        self._libraries.reload_if_changed()
         self._has_looked = True
 
 
@@ -187,7 +187,7 @@ def _keyword(word: str) -> str:
 
 
 def _channel(name: str) -> str:
-    if not is_channel_word(name):
+    if not is_channel_name(name):
         raise PydanticCustomError(
             "channel",
             "channel {name} is malformed: copy it from `footnote channels`, or name a local one",
@@ -284,9 +284,9 @@ def read_web_sources(data: bytes) -> WebSources:
         InvalidFile: the file has mistakes; all that could be found are listed.
     """
     said, lines = read_file(SOURCES_NAME, data, _File, _sentence)
-    named = [(name, lines.of(("web_first",))) for name in said.web_first]
+    named = [(name, lines.line_of(("web_first",))) for name in said.web_first]
     for number, domain in enumerate(said.domain):
-        named += [(name, lines.of(("domain", number, "channels"))) for name in domain.channels]
+        named += [(name, lines.line_of(("domain", number, "channels"))) for name in domain.channels]
     return WebSources(tuple(map(_domain, said.domain)), tuple(said.web_first), tuple(named))
 
 

@@ -17,7 +17,7 @@ from bot.sign_in_settings import SignInSettings
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import FootnoteSettings, StorageSettings, fault_of, load, refuse_unknown
+from storage.settings import FootnoteSettings, StorageSettings, load, reference_error, refuse_unknown
 
 ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings, SignInSettings)
 SETTINGS = {
@@ -194,7 +194,7 @@ SECRETS = [
 def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
     """Shows that no reference resolves to one, however it is spelled."""
     for spelled in (variable, variable.lower()):
-        assert "Footnote's own settings" in (fault_of(f"env:{spelled}") or "")
+        assert "Footnote's own settings" in (reference_error(f"env:{spelled}") or "")
 
 
 def test_pdf_passwords_are_given_by_reference_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_host_without_a_scheme_contains_no_password(written: str, monkeypatch:
 def test_a_key_with_a_character_invalid_in_headers_is_refused(variable: str, letter: str) -> None:
     """A key with a copied stray character fails at startup by its name, not during a call."""
     room = next(one for one in ROOMS if variable in one.variables())
-    with pytest.raises(SettingsError, match=f"{variable} holds a blank or a letter") as refused:
+    with pytest.raises(SettingsError, match=f"{variable} contains an invalid character") as refused:
         load(room, **{room.variables()[variable]: SecretStr(f"CANARY{letter}1")})
     assert "CANARY" not in str(refused.value)
 

@@ -55,13 +55,13 @@ from storage.models import (
     ChannelKey,
     Chunk,
     CitationRecord,
+    CitedPlace,
     DocumentStatus,
     Figure,
     LivePublication,
-    PlacedWord,
     Platform,
     Rung,
-    Shown,
+    WordBox,
 )
 from storage.text.analyzer import analyze, index_terms
 from storage.text.token_counts import count_tokens
@@ -90,7 +90,7 @@ def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recov
     )
 
 
-def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[PlacedWord, ...]:
+def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[WordBox, ...]:
     """Return every word in its own box: a line per line of text, an em of 0.01."""
     words = []
     for start, end in _words(text):
@@ -98,7 +98,7 @@ def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[Plac
         line = text.count("\n", 0, start)
         column = start - (text.rfind("\n", 0, start) + 1)
         box = Box(column / 1000, line / 100, (column + end - start) / 1000, (line + 0.8) / 100)
-        words.append(PlacedWord(start, end, page, line, box))
+        words.append(WordBox(start, end, page, line, box))
     return tuple(words)
 
 
@@ -221,7 +221,7 @@ class Shelf:
     # Terms whose frequencies were requested.
     counted: set[str] = field(default_factory=set)
 
-    async def find(
+    async def search(
         self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (), *, limit: int,
     ) -> Found:  # fmt: skip
@@ -260,7 +260,7 @@ class Shelf:
     def _as_passage(self, number: int, file: str) -> Passage:
         """Return a figure as indexed, after its publication's chunks."""
         figure, publication = self.figures[number], make_publication(file)
-        passage = make_passage(figure.said, page=figure.page)
+        passage = make_passage(figure.embedding_text, page=figure.page)
         return replace(passage, publication=publication, ordinal=publication.chunks + number)
 
     @staticmethod
@@ -297,7 +297,7 @@ class Register:
     # Live publications, for lookups of single documents.
     publications: list[LivePublication] = field(default_factory=list)
 
-    async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
+    async def add(self, channel_id: int, shown: Sequence[CitedPlace]) -> Sequence[CitationRecord]:
         for one in shown:
             placed = tuple(Box(*box) for box in one.boxes)
             number = len(self.kept) + 1
@@ -321,7 +321,7 @@ class Register:
     async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
         return next((one for one in self.publications if one.document_id == document), None)
 
-    async def namesakes(
+    async def live_by_name(
         self, channel_id: int, titles: Collection[str], files: Collection[str]
     ) -> list[LivePublication]:
         return [one for one in self.publications if one.title in titles or one.file in files]
@@ -329,7 +329,7 @@ class Register:
     async def live_versions(self, channel_id: int, versions: Collection[int]) -> list[LivePublication]:
         return [one for one in self.publications if one.version_id in versions]
 
-    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+    async def active_documents(self, channel_id: int) -> list[DocumentStatus]:
         self.reads += 1
         return [one for one in self.statuses if one.state != "deleted"]
 

@@ -38,7 +38,7 @@ class FaultyIndex:
             self.fails_while_writing -= 1
             raise IndexUnavailable("the connection broke")
 
-    async def seal(
+    async def commit_publication(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
         """Seal, or fail as incomplete or late."""
@@ -47,7 +47,7 @@ class FaultyIndex:
         if self.loses:
             self.loses -= 1
             raise IncompletePublication("3 of 4 chunks")
-        await self._real.seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
+        await self._real.commit_publication(tenant, publication, chunks=chunks, vectors=vectors, space=space)
         self.sealed.append(publication)
 
     def __getattr__(self, name: str) -> Any:

@@ -36,15 +36,15 @@ from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.models import Channel, ChannelKey, Chunk, CitationRecord, Page, Platform, Shown
-from storage.pdf.models import ReadPdf
+from storage.models import Channel, ChannelKey, Chunk, CitationRecord, CitedPlace, Page, Platform
+from storage.pdf.models import PdfText
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 from storage.stores import Stores
-from storage.text.word_boxes import main_page, rectangles
+from storage.text.word_boxes import bounding_boxes, main_page
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
@@ -58,7 +58,7 @@ SIGNED_IN = {"Authorization": f"Bearer {CONSOLE_SECRET}"}
 
 
 # Cache of readings by content: many tests use the same one.
-_readings: dict[str, ReadPdf] = {}
+_readings: dict[str, PdfText] = {}
 
 DONE = {"generation": "test", "rung": "full", "state": "done"}
 
@@ -190,7 +190,7 @@ class House:
             store=None,
             blobs=self.blobs,
             files=self.readings,
-            readings=RepairingReadings(self.readings, self.database),
+            readings=SelfHealingReadings(self.readings, self.database),
             folders=self.folders,
             passwords=FolderPasswords(self.database, ()),
             glossary=GlossaryFile(self.home / GLOSSARY_NAME),
@@ -252,7 +252,7 @@ class House:
         shown = [_shown(*quote, number) for number, quote in enumerate(quotes, 1)]
         return await self.citations.add(channel.id, shown)
 
-    async def keep(self, channel: Channel, shown: Shown) -> CitationRecord:
+    async def keep(self, channel: Channel, shown: CitedPlace) -> CitationRecord:
         """Cite `shown` unchanged."""
         (record,) = await self.citations.add(channel.id, [shown])
         return record
@@ -311,12 +311,12 @@ class House:
             session.add(PublicationRow(state="live", live_at=now, **ids))
 
 
-def _shown(shelved: Shelved, page: int, quote: str, number: int | None = None) -> Shown:
+def _shown(shelved: Shelved, page: int, quote: str, number: int | None = None) -> CitedPlace:
     text, words = shelved.pages[page - 1].text, shelved.pages[page - 1].words
     start = text.index(quote)
-    boxes = rectangles(words, start, start + len(quote))
+    boxes = bounding_boxes(words, start, start + len(quote))
     assert main_page(words, start, start + len(quote)) == page
-    return Shown(shelved.version, page, quote, boxes[page], number)
+    return CitedPlace(shelved.version, page, quote, boxes[page], number)
 
 
 class Visit(Protocol):

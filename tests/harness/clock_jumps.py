@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 
 # Environment variable with the path of a file that holds the clock offset in seconds.
 VARIABLE = "FOOTNOTE_CLOCK_AHEAD"
@@ -26,6 +26,6 @@ def arm_from_environment() -> None:
 
     def read(_number: int, _frame: FrameType | None) -> None:
         wrong.close()
-        wrong.enter_context(clock_ahead(timedelta(seconds=float(Path(file).read_text()))))
+        wrong.enter_context(shift_wall_clock(timedelta(seconds=float(Path(file).read_text()))))
 
     signal.signal(signal.SIGUSR1, read)

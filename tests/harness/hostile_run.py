@@ -99,7 +99,7 @@ class MeasuredReader:
             return await process.fetch(path)
         finally:
             self.seconds[sha256] = max(self.seconds.get(sha256, 0), time.monotonic() - started)
-            self.peaks[sha256] = max(self.peaks.get(sha256, 0), process.latest_peak)
+            self.peaks[sha256] = max(self.peaks.get(sha256, 0), process.peak_memory)
             self._free.put_nowait(process)
 
 
@@ -167,8 +167,8 @@ class Siege:
             drawn = await process.render(self.home.blobs.path(sha256), 1, 72)
             assert max(drawn.width, drawn.height) <= LONGEST_SIDE
         except DocumentError as error:
-            return str(error), process.latest_peak
-        return "", process.latest_peak
+            return str(error), process.peak_memory
+        return "", process.peak_memory
 
 
 @asynccontextmanager

@@ -109,7 +109,7 @@ class Home:
             web_pages=WebPageStore(self.database),
             vision=vision,
             compute_pool=lasting_side(),
-            **{"make_schedule": QuickScheduler, "max_pause_seconds": 0.2, **self.given},
+            **{"make_schedule": QuickScheduler, "max_backoff_seconds": 0.2, **self.given},
         )
         self.ingestions.append(made)
         return made
@@ -156,7 +156,7 @@ class Home:
         if not await self.index.has_tenant(where.tenant):
             return {}
         live = LiveIndex(self.index, self.catalog, self.embedder.space)
-        found = await live.find(where, analyze(words), None, limit=20)
+        found = await live.search(where, analyze(words), None, limit=20)
         return {one.file: one for one in found.publications.values()}
 
     async def documents(self, channel: str) -> dict[str, DocumentStatus]:

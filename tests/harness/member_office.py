@@ -123,7 +123,7 @@ class MemberOffice:
             (room,) = [one for one in rooms if one.tenant == channel.tenant]
             for notice in await self.stores.notices.recent(channel.id, 9):
                 tried = f"{room.question} Is it {room.password}?"
-                await self.stores.notices.keep_questions(notice.id, [tried])
+                await self.stores.notices.store_questions(notice.id, [tried])
 
     async def say(self, person: str, text: str, thread: str | None = None, ts: str | None = None) -> str:
         """Write to the bot in a direct chat; return its reply as JSON. With ``ts``: edit that message.

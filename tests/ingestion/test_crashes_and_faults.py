@@ -26,7 +26,7 @@ LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 @pytest.fixture(autouse=True)
 def short_pauses(home: Home) -> None:
     """Retry failures at once; stopping waits for no hanging reader."""
-    home.given = {"max_pause_seconds": 0.2, "make_worker": partial(Worker, drain_seconds=0.5)}
+    home.given = {"max_backoff_seconds": 0.2, "make_worker": partial(Worker, drain_seconds=0.5)}
 
 
 class StubbornReader:

@@ -76,7 +76,7 @@ async def test_our_own_server_is_restarted_when_it_dies(program: Program, sop: P
         answer = await ask(program)
         assert answer["state"] == "passages"
         assert any(passage["vector"] is not None for passage in answer["passages"])
-    assert f"Weaviate (process {child}) ended under us" in program.log
+    assert f"Weaviate (pid {child}) exited unexpectedly" in program.log
 
 
 def test_a_missing_server_is_named_in_the_error(with_samples: Program) -> None:

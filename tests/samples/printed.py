@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import Line, ReadPdf
+from storage.models import Box, Page, WordBox
+from storage.pdf.models import Line, PdfText
 
 BODY, HEADING = 11.0, 18.0
 
@@ -13,10 +13,10 @@ BODY, HEADING = 11.0, 18.0
 Row = tuple[str, float, bool]
 
 
-def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> ReadPdf:
+def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> PdfText:
     """Return a reading of these lines, each on its own baseline."""
     made = [make_page(number, rows) for number, rows in enumerate(pages, start=1)]
-    return ReadPdf(title, tuple(page for page, _ in made), tuple(lines for _, lines in made), 0, False)
+    return PdfText(title, tuple(page for page, _ in made), tuple(lines for _, lines in made), 0, False)
 
 
 def make_page(number: int, rows: Sequence[Row]) -> tuple[Page, tuple[Line, ...]]:
@@ -33,7 +33,7 @@ def make_page(number: int, rows: Sequence[Row]) -> tuple[Page, tuple[Line, ...]]
             if word:
                 left, right = ((len(text) - start) / len(row), (len(text) - start + len(word)) / len(row))
                 place = box._replace(x0=0.1 + 0.8 * left, x1=0.1 + 0.8 * right)
-                words.append(PlacedWord(len(text), len(text) + len(word), number, len(lines), place))
+                words.append(WordBox(len(text), len(text) + len(word), number, len(lines), place))
             text += word + " "
         text = text[:-1]
         lines.append(Line(start, len(text), size, is_bold, box))

@@ -28,7 +28,7 @@ from storage.chat.answer_sources import AnswerSources
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.models import ChannelKey, Platform
 from storage.queues.inventory import Inventory
 from storage.sql.database import Database
@@ -91,7 +91,7 @@ async def test_a_question_in_progress_during_a_jump_is_answered_once(world: Worl
     async with answering(worker):
         await worker.receive(message())
         await until(lambda: is_true(bool(world.echo.asked)))
-        with clock_ahead(jump):
+        with shift_wall_clock(jump):
             await asyncio.sleep(1)
         world.echo.gate.set()
         await until(world.is_answered)
@@ -102,7 +102,7 @@ async def test_a_question_in_progress_during_a_jump_is_answered_once(world: Worl
 async def test_a_dead_workers_question_is_answered_after_a_jump(world: World, jump: timedelta) -> None:
     """Shows that a lease that ends two hours later or earlier delays no answer."""
     await world.worker().receive(message())
-    with clock_ahead(jump):
+    with shift_wall_clock(jump):
         assert await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
     async with answering(world.worker()):
         await until(world.is_answered)
@@ -113,14 +113,14 @@ async def test_a_dead_workers_question_is_answered_after_a_jump(world: World, ju
 async def test_an_answer_deferred_by_a_wrong_clock_is_delivered(world: World, jump: timedelta) -> None:
     """Shows that an answer in the outbox with a retry in ten seconds is not delayed by hours."""
     await world.worker().receive(message())
-    with clock_ahead(jump):
+    with shift_wall_clock(jump):
         item = await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
         assert item
         await world.inbox.mark_posting(item)
         message_id = await world.chat.place(item.address)
         await world.inbox.mark_placed(item, message_id)
         await world.inbox.save_answer(item, answer_to_json(Answer(AnswerState.CHAT, "It was kept.")))
-        await world.inbox.put_off(item, "the platform is busy", at_least=10)
+        await world.inbox.retry_later(item, "the platform is busy", at_least=10)
     async with answering(world.worker()):
         await until(world.is_answered)
     assert (world.chat.texts, world.echo.asked) == (["It was kept."], [])
@@ -134,14 +134,14 @@ async def test_a_message_update_is_not_delayed_by_a_wrong_clock(world: World, st
         await until(world.is_answered)
     sources, platforms = AnswerSources(world.database), [Platform.SLACK]
     assert await sources.claim(platforms, 60) is None
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         async with world.database.transaction() as session:
             await session.execute(update(OutboxRow).values(changed_at=utc_now()))
         if step != "changed":
             posted = await sources.claim(platforms, 60)
             assert posted
             if step == "put off":
-                await sources.put_off(posted, 60)
+                await sources.retry_later(posted, 60)
     assert await sources.claim(platforms, 60) is not None
     assert await sources.claim(platforms, 60) is None
 
@@ -151,9 +151,9 @@ async def test_a_web_page_is_not_delayed_beyond_its_interval(world: World, is_fa
     """Shows that a refresh or retry scheduled by a fast clock is due once the clock is correct."""
     pages = WebPageStore(world.database, cache_days=1 / 48)
     await pages.approve([URL])
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         assert await pages.claim(URL)
-        await (pages.keep_failure(URL, "it is away") if is_failing else pages.keep_listing(URL, [], {}))
+        await (pages.record_failure(URL, "it is away") if is_failing else pages.store_listing(URL, [], {}))
     assert await pages.due() == [URL]
     assert await pages.claim(URL)
 
@@ -161,10 +161,10 @@ async def test_a_web_page_is_not_delayed_beyond_its_interval(world: World, is_fa
 async def test_a_comparison_leased_by_a_wrong_clock_is_made(world: World) -> None:
     """Shows that the reconciler's lease and pause end for processes with the correct time."""
     inventory, lease = Inventory(world.database), timedelta(seconds=15)
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         assert await inventory.acquire_lease(lease, is_wanted_now=False)
     assert await inventory.acquire_lease(lease, is_wanted_now=False)
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         await inventory.release_lease(timedelta(hours=1))
     assert await inventory.acquire_lease(lease, is_wanted_now=False)
 

@@ -159,7 +159,7 @@ async def fill(world: World) -> None:
         shelf = NoticeShelf(world.database, await world.channels.get(folder.channel_id), folder.id)
         await shelf.publish(await shelf.add(f"{CANARY}.pdf"))
         (notice,) = await world.notices.recent(folder.channel_id, 1)
-        await world.notices.keep_questions(notice.id, [f"Who is {CANARY}?"])
+        await world.notices.store_questions(notice.id, [f"Who is {CANARY}?"])
         await world.folders.report(folder.id, f"{CANARY} is away.")
     now = utc_now()
     record: dict[str, Any] = {"question": CANARY, "searched": CANARY, "answer": CANARY}
@@ -181,12 +181,12 @@ async def fill(world: World) -> None:
         session.add(OutboxRow(inbox_id=row.id, state="delivered", answer={"state": "not_found"}))
         key = str(row.id)
     await world.records.keep(key, first.id, now, "not_found", record)
-    await world.feedback.keep(first.id, key, "person", FeedbackVerdict.WRONG_ANSWER, comment=CANARY)
-    await world.memory.keep(NewTurn(key, first.id, "", CANARY, CANARY, CANARY, (), now))
+    await world.feedback.upsert(first.id, key, "person", FeedbackVerdict.WRONG_ANSWER, comment=CANARY)
+    await world.memory.store(NewTurn(key, first.id, "", CANARY, CANARY, CANARY, (), now))
     new = NewUpload(first.id, "1", world.places[ACME].asker, "ab" * 32, 1, {})
     await world.uploads.keep(new, lambda _: f"{CANARY}.pdf", UploadQuota(9, 9))
     await world.pages.approve([PAGE])
-    await world.pages.keep_text(PAGE, WebText(CANARY, "", (WebTextChunk(f"{CANARY} deposit", 2),)), {})
+    await world.pages.store_text(PAGE, WebText(CANARY, "", (WebTextChunk(f"{CANARY} deposit", 2),)), {})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -250,12 +250,12 @@ async def documents(world: World, place: Place) -> str:
 
 async def tried(world: World, place: Place) -> str:
     """Return the suggested questions of a channel."""
-    return str(await world.notices.tried_questions(place.channel.id, 9))
+    return str(await world.notices.sample_questions(place.channel.id, 9))
 
 
 async def domains(world: World, place: Place) -> str:
     """Return the approved sites that a question may open."""
-    return str((await world.sources.current()).of(place.channel))
+    return str((await world.sources.current()).domains_for(place.channel))
 
 
 async def cited_page(world: World, place: Place) -> str:
@@ -279,7 +279,9 @@ async def records(world: World, place: Place) -> str:
 async def gaps(world: World, place: Place) -> str:
     """Return the unanswered questions."""
     since = world.records.kept_since
-    asked = [await world.records.asked_since(place.channel.id, since, openly=one) for one in (True, False)]
+    asked = [
+        await world.records.asked_since(place.channel.id, since, public_only=one) for one in (True, False)
+    ]
     return str([find_gaps(one) for one in asked])
 
 
@@ -394,6 +396,6 @@ async def test_caches_contain_no_name_and_no_text(world: World) -> None:
     assert CANARY.casefold() not in str(row.model_dump()).casefold()
     assert np.array_equal(await vectors.embed(embedder, [CANARY]), made)
     images = ImageFiles(world.home / "images")
-    kept = images.keep(f"{'ab' * 32}-1-132", PageImage(b"\x89PNG", "image/png"))
+    kept = images.write(f"{'ab' * 32}-1-132", PageImage(b"\x89PNG", "image/png"))
     assert CANARY not in kept.name
     assert images.read(f"{'cd' * 32}-1-132") is None

@@ -26,7 +26,7 @@ def read_sites(data: bytes) -> list[str]:
 
 def follower(path: Path, equal_scans: int = 1) -> AdminFile[list[str]]:
     """Return a follower of the sample file."""
-    return AdminFile(path, read_sites, what="it", named_by="footnote sites", equal_scans=equal_scans)
+    return AdminFile(path, read_sites, what="it", check_command="footnote sites", equal_scans=equal_scans)
 
 
 def test_mistakes_are_reported_for_any_schema() -> None:
@@ -43,11 +43,11 @@ def test_a_file_being_saved_is_read_once_it_is_stable(tmp_path: Path) -> None:
     path = tmp_path / "sites.toml"
     file = follower(path, equal_scans=2)
     path.write_text('urls = ["a"]\n')
-    assert [file.follow() for _ in range(3)] == [None, ["a"], None]
+    assert [file.reload_if_changed() for _ in range(3)] == [None, ["a"], None]
     path.write_text('urls = ["a", "b"]\n')
-    assert file.follow() is None
-    assert file.in_force == ["a"]
-    assert file.follow() == ["a", "b"]
+    assert file.reload_if_changed() is None
+    assert file.current == ["a"]
+    assert file.reload_if_changed() == ["a", "b"]
 
 
 def test_a_change_that_could_not_be_applied_is_returned_again(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_change_that_could_not_be_applied_is_returned_again(tmp_path: Path) ->
     path = tmp_path / "sites.toml"
     file = follower(path)
     path.write_text('urls = ["a"]\n')
-    assert file.follow() == ["a"]
-    file.follow_again()
-    assert [file.follow(), file.follow()] == [["a"], None]
+    assert file.reload_if_changed() == ["a"]
+    file.invalidate()
+    assert [file.reload_if_changed(), file.reload_if_changed()] == [["a"], None]
 
 
 def test_saving_the_same_text_again_counts_as_a_change(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_saving_the_same_text_again_counts_as_a_change(tmp_path: Path) -> None:
     path = tmp_path / "sites.toml"
     file = follower(path)
     path.write_text('urls = ["a"]\n')
-    assert file.follow() == ["a"]
+    assert file.reload_if_changed() == ["a"]
     (tmp_path / "new").write_text('urls = ["a"]\n')
     os.replace(tmp_path / "new", path)
-    assert file.follow() == ["a"]
+    assert file.reload_if_changed() == ["a"]

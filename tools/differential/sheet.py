@@ -12,7 +12,7 @@ import pypdfium2
 from PIL import Image, ImageDraw, ImageFont
 
 from storage.models import Page
-from storage.text.word_boxes import rectangles
+from storage.text.word_boxes import bounding_boxes
 from tools.differential.readers import ComparedPage
 from tools.differential.tokens import DASH, Difference, Kind, flat
 
@@ -93,7 +93,7 @@ class PagePicture:
         pattern = edge + re.escape(token).replace(r"\-", DASH.pattern) + r"(?!\w)"
         places = []
         for found in re.finditer(pattern, self._page.text):
-            x0, y0, x1, y1 = rectangles(self._page.words, *found.span())[self._page.number][0]
+            x0, y0, x1, y1 = bounding_boxes(self._page.words, *found.span())[self._page.number][0]
             places.append((round(x0 * width), round(y0 * height), round(x1 * width), round(y1 * height)))
         return places
 

@@ -261,7 +261,7 @@ MUTATIONS = (
     Mutation(
         "the program that opens PDFs is not isolated",
         "storage/pdf/fork_server.py",
-        "sandbox.isolate()",
+        "sandbox.enter_sandbox()",
         '{"network": "namespace", "files": "none", "calls": "listed"}',
         f"{SANDBOX_TESTS}::test_the_running_program_has_no_network_and_no_privileges",
     ),
@@ -338,7 +338,7 @@ MUTATIONS = (
     Mutation(
         "a drawn page that is sent behind its PDF's removal stays in the store",
         "storage/files/blobs.py",
-        "if not self.is_kept(sha256 := picture.name[:64]):",
+        "if not self.exists(sha256 := picture.name[:64]):",
         "if not (sha256 := picture.name[:64]):",
         "tests/storage/files/test_shared_blobs.py::test_page_images_are_deleted_with_their_content",
     ),
@@ -444,14 +444,14 @@ MUTATIONS = (
     Mutation(
         "two questions of a thread take the same stream",
         "storage/chat/inbox.py",
-        "if STREAM in message and not await _is_free(session, item, message):",
-        "if STREAM in message and False:",
+        "if STREAM_KEY in message and not await _is_free(session, item, message):",
+        "if STREAM_KEY in message and False:",
         "tests/bot/slack/test_stream_recovery.py::test_a_stream_of_a_live_process_may_be_claimed_by_another",
     ),
     Mutation(
         "whoever answers a stopped question goes on with it",
         "storage/chat/inbox.py",
-        '_take_away(row, state="waiting", text=row.text)',
+        '_revoke_lease(row, state="waiting", text=row.text)',
         "row.lease_owner = row.lease_until = None",
         "tests/bot/core/conversation/test_conversation.py::test_a_question_in_another_process_is_stopped_too",
     ),
@@ -579,7 +579,7 @@ MUTATIONS = (
     Mutation(
         "a silent database server is waited for",
         "storage/sql/postgres.py",
-        "if not await self._answers():",
+        "if not await self._is_alive():",
         "if False:",
         "tests/storage/sql/test_postgres.py::test_a_hung_server_is_an_outage_within_seconds",
     ),

@@ -15,10 +15,10 @@ from bot.cli.json_output import dump
 from bot.cli.progress import CountLine
 from bot.server_socket import read_server_url
 from bot.settings import Settings, load_settings
+from storage.backup.destination import BackupDestination
 from storage.backup.home_backup import HomeBackup
 from storage.backup.home_restore import HomeRestore, read_backup
 from storage.backup.manifest import BackupManifest
-from storage.backup.place import BackupPlace
 from storage.errors import SettingsError
 from storage.settings import AwsSettings, load
 from storage.stores import open_index, open_stores
@@ -34,7 +34,7 @@ async def backup(options: argparse.Namespace) -> int:
         BackupError: the target is full, unreachable or denies access.
     """
     settings = load_settings()
-    place = BackupPlace(options.url, load(AwsSettings))
+    place = BackupDestination(options.url, load(AwsSettings))
     async with open_existing_home(settings) as stores:
         report = await HomeBackup(stores, place, CountLine().show).write(replace=options.replace)
     if options.json:
@@ -60,7 +60,7 @@ async def restore(options: argparse.Namespace) -> int:
     settings = load_settings()
     if read_server_url(settings.home) is not None:
         raise SettingsError("`footnote serve` runs on this home: stop it first")
-    place = BackupPlace(options.url, load(AwsSettings))
+    place = BackupDestination(options.url, load(AwsSettings))
     manifest = await asyncio.to_thread(read_backup, place)
     if options.digest not in (None, manifest.digest):
         raise SettingsError(

@@ -19,7 +19,7 @@ from bot.settings import ROOMS, load_settings
 from ingestion.folder_map.folder_map import check_map, map_locations
 from storage.config_file import MAP_NAME
 from storage.errors import SettingsError
-from storage.settings import StorageSettings, home_of, load
+from storage.settings import StorageSettings, load, resolve_home
 
 
 async def doctor(options: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
     try:
         settings = load_settings()
     except (SettingsError, OSError) as error:
-        broken = [*broken_checks(home_of(), _storage_settings(), str(error))]
+        broken = [*broken_checks(resolve_home(), _storage_settings(), str(error))]
         return await run_checks(
             [one for one in broken if not only or one.name in {"settings", *only}], redactor
         )

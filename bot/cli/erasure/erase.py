@@ -24,7 +24,7 @@ from storage.stores import Stores, make_eraser, open_index
 FILES = {
     "blobs": "stored PDFs",
     "readings": "readings",
-    "pictures": "drawn pages and figures",
+    "pictures": "rendered pages and figures",
     "publications": "readings in the index",
     "reindexed": "other documents, indexed anew: until then questions of the channel end in “try again”",
 }

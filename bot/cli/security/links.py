@@ -63,7 +63,7 @@ async def rotate_key(options: argparse.Namespace) -> int:
         ):
             return 1
         if options.file is not None:
-            await AuditLog(stores.database).keep(AuditedAction(LOCAL_ASKER, "rotate key", "", "file"))
+            await AuditLog(stores.database).record(AuditedAction(LOCAL_ASKER, "rotate key", "", "file"))
             _rotate_file(KeyRing(options.file))
         elif isinstance(ring, SharedKeyRing):
             await ring.rotate(LOCAL_ASKER)
@@ -87,7 +87,7 @@ async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Na
     if not options.yes and not await is_confirmed(f"End all links of {channel.name}? [y/N] "):
         return 1
     action = AuditedAction(LOCAL_ASKER, "revoke links", channel.tenant)
-    await stores.channels.raise_epoch(channel.id, action)
+    await stores.channels.invalidate_links(channel.id, action)
     print(f"All links of {channel.name} that were made until now have ended.", file=sys.stderr)
     return 0
 

@@ -21,7 +21,7 @@ from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
 from storage.documents.catalog import Catalog
-from storage.models import Channel, CitationRecord, FigureKind, LivePublication, Shown
+from storage.models import Channel, CitationRecord, CitedPlace, FigureKind, LivePublication
 from storage.models import Figure as KnownFigure
 from storage.task_group import gather_or_cancel
 
@@ -40,7 +40,7 @@ class DocumentNames:
         """
         titles = {title for one in publications for title in _titles(one)}
         files = {PurePosixPath(one.file).name for one in publications}
-        namesakes = await self._catalog.namesakes(channel_id, titles, files) if publications else []
+        namesakes = await self._catalog.live_by_name(channel_id, titles, files) if publications else []
         return names_among([*publications, *namesakes], publications)
 
     async def names_of_versions(self, channel_id: int, versions: Collection[int]) -> dict[int, str]:
@@ -72,7 +72,7 @@ class CitationService:
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
         shown = [
-            Shown(one.version_id, quote.page, text, quote.boxes, number)
+            CitedPlace(one.version_id, quote.page, text, quote.boxes, number)
             for number, (one, quote, text) in enumerate(zip(sources, quotes, texts, strict=True), start=1)
             if not one.web
         ]
@@ -108,7 +108,7 @@ class CitationService:
         Raises:
             storage.errors.InfrastructureError: citations cannot be stored.
         """
-        shown = Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
+        shown = CitedPlace(publication.version_id, figure.page, figure.caption, (figure.box,))
         (record,) = await self._store.add(channel.id, [shown])
         described = words.figure_described(description=figure.description) if figure.description else ""
         return AnswerFigure(
@@ -140,7 +140,7 @@ class CitationService:
         Raises:
             storage.errors.InfrastructureError: citations cannot be stored.
         """
-        return await self._open(channel, Shown(version_id, page))
+        return await self._open(channel, CitedPlace(version_id, page))
 
     async def show_again(
         self, channel: Channel, versions: Collection[int], shown: Sequence[Mapping[str, Any]]
@@ -166,7 +166,7 @@ class CitationService:
         for one in shown:
             place = one["number"], one["page"], one["quote"]
             record = next((its for its in records if (its.number, its.page, its.quote) == place), None)
-            source = await self._catalog.source(record.version_id) if record else None
+            source = await self._catalog.version_source(record.version_id) if record else None
             if one["kind"] == "web":
                 number, host, url = one["number"], one["host"], one["file"]
                 fetched = one["fetched"]
@@ -189,7 +189,7 @@ class CitationService:
         versions = {one.version_id for one in known if one and one.channel_id == channel.id}
         return await self.show_again(channel, versions, shown)
 
-    async def _open(self, channel: Channel, shown: Shown) -> str:
+    async def _open(self, channel: Channel, shown: CitedPlace) -> str:
         (record,) = await self._store.add(channel.id, [shown])
         return self._links.page_url(channel, record)
 

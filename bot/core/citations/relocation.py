@@ -12,10 +12,10 @@ from uuid import UUID
 
 from bot.core.verification.claims import find_spans, reduce_text
 from storage.errors import InfrastructureError
-from storage.models import Box, Chunk, Shown
-from storage.queues.reading_repair import RepairingReadings
-from storage.recent_items import RecentItems
-from storage.text.word_boxes import main_page, rectangles
+from storage.lru_cache import LRUCache
+from storage.models import Box, Chunk, CitedPlace
+from storage.queues.reading_repair import SelfHealingReadings
+from storage.text.word_boxes import bounding_boxes, main_page
 
 # Cached places: finding one means reading a whole document.
 REMEMBERED = 500
@@ -54,12 +54,12 @@ FIRST_PAGE = Place(1, FoundBy.NOTHING)
 class PassageLocator:
     """Locates quotes in the chunks of readings."""
 
-    def __init__(self, readings: RepairingReadings) -> None:
+    def __init__(self, readings: SelfHealingReadings) -> None:
         self._readings = readings
-        self._places: RecentItems[tuple[int, int, str, UUID], Place] = RecentItems(REMEMBERED)
+        self._places: LRUCache[tuple[int, int, str, UUID], Place] = LRUCache(REMEMBERED)
 
     async def locate(
-        self, shown: Shown, newer: UUID, *, own: UUID | None = None, section: Sequence[str] = ()
+        self, shown: CitedPlace, newer: UUID, *, own: UUID | None = None, section: Sequence[str] = ()
     ) -> Place:
         """Locate in the reading ``newer`` what was shown of another version.
 
@@ -81,7 +81,7 @@ class PassageLocator:
         self._places[key] = place
         return place
 
-    async def _section(self, shown: Shown, own: UUID | None) -> Sequence[str]:
+    async def _section(self, shown: CitedPlace, own: UUID | None) -> Sequence[str]:
         if own is None or not shown.quote:
             return ()
         with suppress(InfrastructureError, LookupError):
@@ -93,10 +93,10 @@ class PassageLocator:
         return ()
 
 
-def moved(shown: Shown, version_id: int, place: Place) -> Shown:
+def moved(shown: CitedPlace, version_id: int, place: Place) -> CitedPlace:
     """Return what to cite at a place of another version; without the quote if its words are not there."""
     quote = shown.quote if place.found_by is FoundBy.TEXT else ""
-    return Shown(version_id, place.page, quote, place.boxes, shown.number, shown.origin)
+    return CitedPlace(version_id, place.page, quote, place.boxes, shown.number, shown.origin)
 
 
 def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
@@ -106,9 +106,9 @@ def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
     spans = [find_spans(part, chunk.text)[0] for part in _parts(quote)]
     start, end = spans[-1]
     page = chunk.page_at(start)
-    if any(rectangles(chunk.words, start, end)):
+    if any(bounding_boxes(chunk.words, start, end)):
         page = main_page(chunk.words, start, end)
-    boxes = [box for span in spans for box in rectangles(chunk.words, *span).get(page, ())]
+    boxes = [box for span in spans for box in bounding_boxes(chunk.words, *span).get(page, ())]
     return Place(page, FoundBy.TEXT, tuple(boxes))
 
 

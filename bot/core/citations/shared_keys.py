@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence
 
 from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, LinkKey
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
 # Refresh interval of a process that opens no links, so that it signs with the newest key.
@@ -27,7 +27,7 @@ class SharedKeyRing:
         self._store = store
         self._held = held
         # Monotonic seconds of the last SQL read, whether it succeeded or not.
-        self._read_at = steady_seconds()
+        self._read_at = monotonic_seconds()
         self._reading = asyncio.Lock()
 
     @classmethod
@@ -63,10 +63,10 @@ class SharedKeyRing:
             await self._read()
 
     def _is_fresh(self) -> bool:
-        return steady_seconds() - self._read_at < HELD_SECONDS
+        return monotonic_seconds() - self._read_at < HELD_SECONDS
 
     async def _read(self) -> None:
         try:
             self._held = await self._store.keys() or self._held
         finally:
-            self._read_at = steady_seconds()
+            self._read_at = monotonic_seconds()

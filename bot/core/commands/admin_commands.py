@@ -91,7 +91,7 @@ class AdminCommands:
         if meant is not None and not meant:
             return None
         if not self._is_admin(question.asker):
-            await self._audit.keep(self._action(command, question, is_done=False))
+            await self._audit.record(self._action(command, question, is_done=False))
             return words.admins_only
         if meant is not None:
             return await self._of_file(command, question, meant, words)
@@ -100,7 +100,7 @@ class AdminCommands:
             return await self._pause(command, question, folders, words)
         if command.intent is ChatIntent.APPROVE:
             return await self._approve(command, question, folders, words)
-        await self._audit.keep(self._action(command, question))
+        await self._audit.record(self._action(command, question))
         # All members of a channel read the reply: do not reveal paths on the server to them.
         names_places = question.asked_in.is_direct or question.asker == LOCAL_ASKER
         return _status(folders, words, names_places=names_places)
@@ -177,11 +177,11 @@ class AdminCommands:
     async def _approve(
         self, command: ChatCommand, question: Question, folders: Sequence[FolderStatus], words: ReplyWords
     ) -> str:
-        folder = next((one for one in folders if str(one.id) == command.name and one.asked), None)
+        folder = next((one for one in folders if str(one.id) == command.name and one.pending_deletions), None)
         if folder is None:
             return words.nothing_to_approve
         action = self._action(command, question, command.name)
-        shown = [document for document, _ in folder.asked]
+        shown = [document for document, _ in folder.pending_deletions]
         return words.approved(await self._folders.approve(folder.id, shown, action))
 
 
@@ -204,7 +204,9 @@ def _status(folders: Sequence[FolderStatus], words: ReplyWords, *, names_places:
         notes = [
             words.folder_paused if folder.is_paused else "",
             shorten(folder.problem or "", TEXT_CHARS),
-            words.asks_to_delete(len(folder.asked), folder=folder.id) if folder.asked else "",
+            words.asks_to_delete(len(folder.pending_deletions), folder=folder.id)
+            if folder.pending_deletions
+            else "",
         ]
         lines.append(" · ".join(filter(None, (known, *notes))))
     if (rest := len(folders) - MAX_NAMED) > 0:

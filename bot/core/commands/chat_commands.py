@@ -200,7 +200,7 @@ class ChatCommands:
             tried = [
                 one
                 for channel in question.asked_channels
-                for one in await self._notices.tried_questions(channel.id, MAX_VERSIONS)
+                for one in await self._notices.sample_questions(channel.id, MAX_VERSIONS)
             ]
         except InfrastructureError as error:
             log.warning("question %s gets no examples: %s", question.id, type(error).__name__)

@@ -18,7 +18,7 @@ from bot.core.verification.claims import VerifiedClaim, number_quotes, place, ve
 from bot.core.wording import ReplyWords
 from storage.documents.catalog import Catalog
 from storage.models import Channel
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.analyzer import fold
 from storage.text.sentences import quotables
 
@@ -72,7 +72,7 @@ class _Heading:
 class DocumentOutlines:
     """Writes outlines of live documents."""
 
-    def __init__(self, catalog: Catalog, readings: RepairingReadings, citations: CitationService) -> None:
+    def __init__(self, catalog: Catalog, readings: SelfHealingReadings, citations: CitationService) -> None:
         self._catalog = catalog
         self._readings = readings
         self._citations = citations

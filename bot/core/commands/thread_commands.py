@@ -13,7 +13,7 @@ from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords, StoredRecord
-from storage.models import Shown
+from storage.models import CitedPlace
 from storage.sql.audit import AuditedAction
 
 
@@ -53,7 +53,7 @@ class ThreadCommands:
         chosen = next((one for one in cited if number in ("", str(one.number))), None)
         if chosen is None:
             return words.nothing_to_subscribe
-        shown = Shown(chosen.version_id, chosen.page, chosen.quote)
+        shown = CitedPlace(chosen.version_id, chosen.page, chosen.quote)
         of = asked.origin.name if asked.members else ""
         if not await self._subscriptions.add(question.id, shown, words.language.value, of):
             return words.nothing_to_subscribe
@@ -106,5 +106,5 @@ class ThreadCommands:
         if question.thread is None:
             return words.nothing_to_forget
         action = AuditedAction(question.asker, "forget", question.asked_in.tenant, question.thread)
-        count = await self._memory.forget(question.asked_in.id, question.thread, action)
+        count = await self._memory.erase(question.asked_in.id, question.thread, action)
         return words.forgot(count) if count else words.nothing_to_forget

@@ -55,7 +55,7 @@ class UploadCommands:
         if upload is None:
             return words.no_such_upload(name=inert(shorten(name, NAME_CHARS)))
         if not self._may_remove(question.asker, upload):
-            await self._audit.keep(self._action(question, upload, is_done=False))
+            await self._audit.record(self._action(question, upload, is_done=False))
             return words.upload_not_yours(file=inert(upload.name))
         try:
             await on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)

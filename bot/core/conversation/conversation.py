@@ -47,8 +47,8 @@ from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat_models import UPLOAD, InboxItem
-from storage.clock import steady_seconds
+from storage.chat_models import UPLOAD_KEY, InboxItem
+from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
@@ -158,7 +158,7 @@ class Conversation:
             return await self._repeated.keep_once(event, partial(self._receive, message))
 
     async def _receive(self, message: IncomingMessage) -> bool:
-        if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
+        if message.is_unaddressed and not await self._inbox.has_question(message.key.tenant, message.thread):
             return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
         origin = QuestionOrigin.of_message(message)
@@ -182,7 +182,7 @@ class Conversation:
         Raises:
             DatabaseUnavailable: nothing was changed, so the edit must not be acknowledged.
         """
-        is_new = await self._inbox.ask_again(message.key.platform, message.message_key, message.text)
+        is_new = await self._inbox.requeue_edited(message.key.platform, message.message_key, message.text)
         self._announce()
         return is_new
 
@@ -197,7 +197,7 @@ class Conversation:
         """
 
         def stopped(item: InboxItem) -> Json | None:
-            is_question = NOTE not in item.address and UPLOAD not in item.address
+            is_question = NOTE not in item.address and UPLOAD_KEY not in item.address
             return stopped_answer(item) if is_question and request.covers(item.address) else None
 
         place = (request.key.tenant, request.thread, request.message_key)
@@ -213,7 +213,7 @@ class Conversation:
         Raises:
             DatabaseUnavailable: the database is unavailable.
         """
-        kept = await self._inbox.given(platform, message_key)
+        kept = await self._inbox.answer_of(platform, message_key)
         return GivenAnswer(kept[0], answer_from_json(kept[1])) if kept else None
 
     async def run(self) -> None:
@@ -269,7 +269,7 @@ class Conversation:
     def _is_nobody_free(self) -> bool:
         """True if all slots are taken, and none is about to claim a question."""
         since = self._claiming_since
-        return self._slots.locked() and (since is None or steady_seconds() - since > FLOOD_SECONDS)
+        return self._slots.locked() and (since is None or monotonic_seconds() - since > FLOOD_SECONDS)
 
     async def _place_some(self) -> bool:
         """Post a batch of placeholders, channels in turn; False if there are none to post."""
@@ -305,7 +305,7 @@ class Conversation:
         """Start the next question once a slot is free, or wait for one to arrive."""
         await self._slots.acquire()
         self._wakeup.clear()
-        self._claiming_since = steady_seconds()
+        self._claiming_since = monotonic_seconds()
         item = None if self._is_stopping else await self._claim()
         self._claiming_since = None
         if item is not None:
@@ -364,7 +364,7 @@ class Conversation:
         messenger, note = self._messengers[item.platform], item.address.get(NOTE)
         if note and not item.answer:
             if not await self._replies.is_due(item, note):
-                await self._inbox.give_up(item, "the page is followed no more, or did not change")
+                await self._inbox.fail(item, "the page is followed no more, or did not change")
                 return
         message = item.message or await self._placeholders.place(item)
         answer = await self._answer(item, messenger, message)
@@ -384,9 +384,9 @@ class Conversation:
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
         """Return the stored answer, or compute one and store it."""
         async with live_updates(partial(self._show, item, messenger, message)) as listener:
-            began = steady_seconds()
+            began = monotonic_seconds()
             made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
-            self._waits.answered(steady_seconds() - began)
+            self._waits.answered(monotonic_seconds() - began)
         if not made.is_kept:
             kept = answer_to_json(made.answer)
             await self._inbox.save_answer(item, kept, made.turn, cited_versions(made.answer))
@@ -408,13 +408,13 @@ class Conversation:
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             if self._is_undeliverable(item, error):
-                await self._inbox.give_up(item, reason)
+                await self._inbox.fail(item, reason)
             elif isinstance(error, DeliveryError):
                 unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
-                await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
+                await self._inbox.retry_later(item, reason, at_least=error.retry_after or unclear)
             else:
                 is_own_fault = not isinstance(error, InfrastructureError | FileBeingRead)
-                await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
+                await self._inbox.retry_later(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
         """True if even an error message cannot be delivered, or the retries took too long."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bot.core.conversation.explanation import explain
 from bot.core.models import Language
 from bot.core.wording import reply_words
-from storage.chat.feedback import FeedbackStore, FeedbackVerdict, person_of
+from storage.chat.feedback import FeedbackStore, FeedbackVerdict, hash_person
 from storage.chat.inbox import Inbox
 from storage.chat.traces import QuestionRecords
 from storage.models import ChannelKey
@@ -109,10 +109,10 @@ class AnswerFeedback:
         words = reply_words(asked.language if asked else language)
         pages = (await self._store.candidates(asked.channel_id, asked.id))[:MAX_PAGES] if asked else []
         file, number = pages[page] if page is not None and 0 <= page < len(pages) else ("", 0)
-        if asked is None or not await self._store.keep(
+        if asked is None or not await self._store.upsert(
             asked.channel_id,
             asked.id,
-            person_of(*person),
+            hash_person(*person),
             verdict,
             file=file,
             page=number,

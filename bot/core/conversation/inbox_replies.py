@@ -15,7 +15,7 @@ from bot.core.wording import reply_words
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat_models import UPLOAD, InboxItem, NewTurn
+from storage.chat_models import UPLOAD_KEY, InboxItem, NewTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class InboxReplies:
         """Return a change note or an upload's status; None if the item is a question."""
         if (note := item.address.get(NOTE)) and self._notes:
             return await self._notes.write(note)
-        return await self._take_upload(item) if UPLOAD in item.address and self._take_upload else None
+        return await self._take_upload(item) if UPLOAD_KEY in item.address and self._take_upload else None
 
     async def _question(self, item: InboxItem) -> Question | Answer:
         """Build the question with its thread's history; ``DirectChats`` does so for a direct chat."""
@@ -100,7 +100,7 @@ class InboxReplies:
 
 def language_of_item(item: InboxItem) -> Language:
     """Return the language of a question, or of the text sent with a file; English if uncertain."""
-    said = item.address.get(UPLOAD, {}).get("language")
+    said = item.address.get(UPLOAD_KEY, {}).get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH
 
 
@@ -113,5 +113,5 @@ def stopped_answer(item: InboxItem) -> dict[str, Any]:
 def _failure(item: InboxItem) -> Answer:
     language = language_of_item(item)
     words = reply_words(language)
-    failed = words.upload_failed if UPLOAD in item.address else words.engine_failed
+    failed = words.upload_failed if UPLOAD_KEY in item.address else words.engine_failed
     return Answer(AnswerState.FAILED, failed, language=language)

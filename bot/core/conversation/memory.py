@@ -71,7 +71,7 @@ async def answer_in_thread(
     answer = await answering.answer(question, listener)
     if turn := turn_of(question, thread, answer):
         try:
-            await memory.keep(turn)
+            await memory.store(turn)
         except DatabaseUnavailable:
             log.warning("question=%s is not remembered by its thread", question.id)
     return answer

@@ -113,16 +113,16 @@ class Placeholders:
             await self._inbox.mark_unposted(item)
             raise
         reach("amid-placeholder")
-        await self._keep(item, message, is_let_go=is_queued)
+        await self._keep(item, message, is_released=is_queued)
         reach("after-placeholder")
         return message
 
-    async def _keep(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
+    async def _keep(self, item: InboxItem, message: dict[str, Any], *, is_released: bool = False) -> None:
         """Store the reference; if another question has that message, ours must be searched for again.
 
         The unclaimed streams of a thread are interchangeable: there are as many as questions.
         """
         try:
-            await self._inbox.mark_placed(item, message, is_let_go=is_let_go)
+            await self._inbox.mark_placed(item, message, is_released=is_released)
         except MessageTaken as error:
             raise DeliveryUnclear("another question has that message") from error

@@ -16,7 +16,7 @@ from bot.core.models import Language
 from bot.core.ports import IncomingMessage
 from bot.core.wording import reply_words
 from storage.chat_models import InboxItem
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 
 MINUTE = 60.0
 # People, channels and workspaces counted at the same time.
@@ -82,7 +82,7 @@ class QuestionRates:
             for stale in [one for one in self._moments if not self._count(one)]:
                 del self._moments[stale]
         for key, _ in self._limited(origin):
-            self._moments[key].append(steady_seconds())
+            self._moments[key].append(monotonic_seconds())
 
     def _limited(self, origin: QuestionOrigin) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield the keys to count, each with its limit."""
@@ -92,7 +92,7 @@ class QuestionRates:
 
     def _count(self, key: tuple[str, str]) -> int:
         moments = self._moments.get(key)
-        while moments and moments[0] <= steady_seconds() - MINUTE:
+        while moments and moments[0] <= monotonic_seconds() - MINUTE:
             moments.popleft()
         return len(moments) if moments else 0
 
@@ -111,20 +111,20 @@ class PostPace:
 
     def refused(self, channel: int, seconds: float) -> None:
         """Record that the platform accepts nothing in a channel for ``seconds``."""
-        now = steady_seconds()
+        now = monotonic_seconds()
         self._next_at[channel] = max(self._next_at.get(channel, 0.0), now + max(seconds, self._pause))
         self._refused_at[channel] = now + seconds
 
     def closed_channels(self) -> Sequence[int]:
         """Return the channels in which nothing may be posted at this moment."""
-        now = steady_seconds()
+        now = monotonic_seconds()
         for channel in [one for one, at in self._refused_at.items() if at <= now - MINUTE]:
             del self._refused_at[channel], self._next_at[channel]
         return [channel for channel, at in self._next_at.items() if at > now]
 
     def take(self, channel: int) -> bool:
         """True if a message may be posted in a channel now; if so, it counts as posted."""
-        now = steady_seconds()
+        now = monotonic_seconds()
         if (at := self._next_at.get(channel)) is None:
             return True
         if at > now:

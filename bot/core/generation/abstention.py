@@ -21,8 +21,8 @@ from bot.core.understanding.question_terms import subject_words
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import DocumentStatus
 
-# Minimum cosine, on the scale of ``CosineScale``, for the closest page to be linked: on the tuning half .76
-# of the answerable questions that end in a not-found reply reach it, and .28 of the off-topic ones.
+# Minimum cosine, on the scale of ``CosineCalibration``, for the closest page to be linked: on the tuning half
+# .76 of the answerable questions that end in a not-found reply reach it, and .28 of the off-topic ones.
 MIN_CLOSEST = 0.3
 
 

@@ -25,7 +25,7 @@ from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
 from bot.core.verification.table_rows import names_of_row
 from storage.embeddings.base import QueryEmbedder
-from storage.embeddings.cosine_scale import CosineScale
+from storage.embeddings.cosine_scale import CosineCalibration
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
@@ -60,7 +60,7 @@ class ExtractiveAnswerer:
         self,
         embedder: QueryEmbedder,
         kept: SentenceVectorStore | None = None,
-        scale: CosineScale | None = None,
+        scale: CosineCalibration | None = None,
         *,
         most_made: int = 12,
     ) -> None:
@@ -73,7 +73,7 @@ class ExtractiveAnswerer:
             most_made: maximum vectors computed per question, those of the likeliest candidates by words.
         """
         self._sentence_vectors = SentenceVectors(embedder, kept)
-        self._scale = scale or CosineScale()
+        self._scale = scale or CosineCalibration()
         self._most_made = most_made
 
     async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
@@ -95,7 +95,9 @@ class ExtractiveAnswerer:
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
         vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
-        cosines = [None if vector is None else self._scale.of(float(vector @ asked)) for vector in vectors]
+        cosines = [
+            None if vector is None else self._scale.rescale(float(vector @ asked)) for vector in vectors
+        ]
         return _by_page(candidates, cosines), embedded
 
 

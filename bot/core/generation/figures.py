@@ -31,9 +31,9 @@ from bot.core.verification.table_rows import find_caption, find_table
 from bot.core.wording import reply_words
 from storage.models import Box, FigureKind, LivePublication
 from storage.models import Figure as KnownFigure
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.analyzer import analyze
-from storage.text.word_boxes import rectangles
+from storage.text.word_boxes import bounding_boxes
 
 MAX_FIGURES_SHOWN = 3
 # Maximum rows of a table; its chunk has fewer.
@@ -67,7 +67,7 @@ DATA = 1.0
 class FigureSelector:
     """Selects the figures that belong to an answer."""
 
-    def __init__(self, readings: RepairingReadings) -> None:
+    def __init__(self, readings: SelfHealingReadings) -> None:
         self._readings = readings
 
     async def write(self, retrieval: Retrieval) -> WrittenAnswer | None:
@@ -217,7 +217,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
     span = find_table(passage.text, quote.start, MAX_ROWS_SHOWN)
     if span is None or not span[0] <= quote.start < span[1]:
         return None
-    boxes = rectangles(item.words, *span).get(quote.page, ())
+    boxes = bounding_boxes(item.words, *span).get(quote.page, ())
     name = find_caption(passage.text, span[0]) or next(reversed(quote.section), "")
     if not boxes or not name:
         return None

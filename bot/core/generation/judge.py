@@ -19,7 +19,7 @@ from bot.core.generation.quote_selection import QuoteCandidate, terms_of
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words, lookup_terms
-from storage.embeddings.cosine_scale import CosineScale
+from storage.embeddings.cosine_scale import CosineCalibration
 from storage.text.analyzer import analyze
 
 # Minimum probability for a model to read the evidence, and for a compared document to be quoted.
@@ -91,14 +91,14 @@ class Verdict:
 class Judge:
     """Decides from a question and its evidence between passages and a not-found reply."""
 
-    def __init__(self, answer_probability: float = 0.53, scale: CosineScale | None = None) -> None:
+    def __init__(self, answer_probability: float = 0.53, scale: CosineCalibration | None = None) -> None:
         """Set the threshold.
 
         Args:
             answer_probability: minimum probability for passages to be shown; below it the reply is not-found.
             scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.
         """
-        self._scale = scale or CosineScale()
+        self._scale = scale or CosineCalibration()
         self._threshold = answer_probability
 
     def verdict(
@@ -133,7 +133,7 @@ class Judge:
         near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
         return Signals(
             sentence=max(cosines, default=None),
-            passage=max(*cosines, self._scale.of(max(likeness))) if cosines and likeness else None,
+            passage=max(*cosines, self._scale.rescale(max(likeness))) if cosines and likeness else None,
             rank=passages[0].score if passages else 0.0,
             lacks=not RequiredAnswer(question.text).is_held_by(*near),
             empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),

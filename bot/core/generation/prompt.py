@@ -18,7 +18,7 @@ from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote, Quo
 from bot.core.ports import OnClaim
 from bot.core.understanding.question_terms import language_of
 from bot.core.verification.page_markers import with_page_markers
-from storage.models import self_description
+from storage.models import metadata_line
 
 _QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
 _CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
@@ -75,7 +75,7 @@ def _format_passage(item: Evidence, fence: str) -> str:
     pages = str(first) if first == last else f"{first}-{last}"
     source = passage.publication
     facts = [f"title: {_line(source.title)}", f"file: {_line(source.file_name)}", f"page: {pages}"]
-    if says := self_description(source.metadata):
+    if says := metadata_line(source.metadata):
         facts.append(f"document: {_line(says)}")
     # A heading directly above a deeper one has no text under it.
     paths = [path for _, path in item.sections]

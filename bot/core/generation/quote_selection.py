@@ -77,7 +77,7 @@ class QuoteCandidate:
     is_about: bool = True
     # Log-odds among the candidates of one question.
     score: float = 0.0
-    # Similarity to the question, on the scale of ``CosineScale``; None: it has no vector.
+    # Similarity to the question, on the scale of ``CosineCalibration``; None: it has no vector.
     cosine: float | None = None
     # A row of labelled fields, none of which the question mentions: ``Location: Venice, FL``.
     is_unasked: bool = False

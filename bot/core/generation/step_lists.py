@@ -11,7 +11,7 @@ from bot.core.models import Claim, Evidence, Language, Quote
 from bot.core.understanding.answer_types import wants_list, wants_steps
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
-from storage.text.sentences import Quotable, opens_box, split_units
+from storage.text.sentences import Quotable, opens_callout, split_units
 
 # Maximum steps quoted; of a longer list those from the requested one.
 MAX_STEPS = 12
@@ -68,7 +68,7 @@ class StepList:
     def guarded(self) -> StepList:
         """Return the list extended by the warning box before its first step."""
         item, begin, end = self.parts[0]
-        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_box(one[0])]
+        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_callout(one[0])]
         start = boxes[-1].start() if boxes else begin
         between = item.passage.text[start:begin]
         if not between or len(between) > MAX_BOX_CHARS or _STEP.search(between):

@@ -28,7 +28,7 @@ from storage.chat.citations import Citations
 from storage.chat_models import PostedAnswer, SourceState
 from storage.documents.catalog import Catalog
 from storage.errors import raised_at
-from storage.models import LivePublication, Platform, Shown
+from storage.models import CitedPlace, LivePublication, Platform
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class AnswerReviser:
             if self._refused[posted.inbox_id] >= MAX_REFUSALS:
                 return await self._drop(posted, str(error))
             _log.warning("answer=%d is updated later: %s", posted.inbox_id, error)
-            await self._sources.put_off(posted, max(asked or 0, self._timing.hold))
+            await self._sources.retry_later(posted, max(asked or 0, self._timing.hold))
             return True
         await self._sources.finish(posted, shown)
         self._refused.pop(posted.inbox_id, None)
@@ -161,7 +161,7 @@ class AnswerReviser:
         if state.is_withdrawn or live is None:
             return SourceChange(words.source_withdrawn(document=name), None)
         shown = [
-            Shown(one.version_id, one.page, one.quote, one.boxes, one.number, one.citation_id or None)
+            CitedPlace(one.version_id, one.page, one.quote, one.boxes, one.number, one.citation_id or None)
             for one in cited
         ]
         places = [await self._place(*pair, live) for pair in zip(shown, cited, strict=True)]
@@ -178,7 +178,7 @@ class AnswerReviser:
         )
         return SourceChange(_line(words, name, state, places[0]), page)
 
-    async def _place(self, shown: Shown, cited: Citation, live: LivePublication) -> Place:
+    async def _place(self, shown: CitedPlace, cited: Citation, live: LivePublication) -> Place:
         return await self._locator.locate(shown, live.reading_id, section=cited.section)
 
 

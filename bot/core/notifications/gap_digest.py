@@ -80,7 +80,9 @@ class GapDigest:
         """
         is_elsewhere = target.id != notice.channel_id
         since = notice.created_at - timedelta(days=DAYS)
-        gaps = find_gaps(await self._records.asked_since(notice.channel_id, since, openly=not is_elsewhere))
+        gaps = find_gaps(
+            await self._records.asked_since(notice.channel_id, since, public_only=not is_elsewhere)
+        )
         if not gaps:
             return None
         more = len(gaps) - MAX_NAMED

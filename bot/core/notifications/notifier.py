@@ -25,7 +25,7 @@ from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
-from storage.chat_models import CHAT, NoticeAudience, NoticeBatch, NoticeGroup
+from storage.chat_models import CHAT_KEY, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import raised_at
 from storage.models import Channel, Platform
@@ -156,7 +156,7 @@ class Notifier:
         self._is_unfinished = True
         if self._digest:
             await self._digest.record()
-        while (batch := await self._notices.take_over(self._pace.lease)) is not None:
+        while (batch := await self._notices.claim_interrupted(self._pace.lease)) is not None:
             await self._resume(batch)
         waiting, expired = await self._notices.waiting(), utc_now() - NOTICE_EXPIRY
         if any(group.oldest < expired for group in waiting):
@@ -202,7 +202,7 @@ class Notifier:
     async def _target(self, route: Route) -> Channel:
         """Return the channel to post in; an upload to a library gets its receipt in the uploading chat."""
         address = await self._uploads.address(route.upload) if self._uploads and route.upload else None
-        return await self._channels.get((address or {}).get(CHAT, route.channel_id))
+        return await self._channels.get((address or {}).get(CHAT_KEY, route.channel_id))
 
     def _is_private(self, target: Channel) -> bool:
         """True if it is a direct chat other than the admins' channel: no unrequested receipts go there."""
@@ -224,7 +224,7 @@ class Notifier:
         try:
             yield
         except BaseException:
-            await self._notices.give_back(batch)
+            await self._notices.release(batch)
             raise
 
     async def _place(self, target: Channel, upload: int | None) -> dict[str, Any] | None:
@@ -242,13 +242,13 @@ class Notifier:
             async with asyncio.timeout(self._pace.lease / 2):
                 await self._announcers[target.platform].announce(place, announcement)
         except (DeliveryUnclear, TimeoutError):
-            await self._notices.put_off(announcement.id, self._pace.unclear)
+            await self._notices.retry_later(announcement.id, self._pace.unclear)
         except ChannelClosed as error:
             await self._drop(announcement.id, target, error)
         except DeliveryError as error:
             _log.warning("channel=%d takes no announcement yet: %s", target.id, error)
             self._held_until[target.id] = time.monotonic() + (error.retry_after or self._pace.hold)
-            await self._notices.give_back(announcement.id)
+            await self._notices.release(announcement.id)
         else:
             await self._notices.finish(announcement.id, "posted")
             _log.info("announcement=%s channel=%d posted", announcement.id, target.id)
@@ -266,14 +266,14 @@ class Notifier:
             if is_old:
                 await self._notices.finish(batch.id, "kept")
             else:
-                await self._notices.put_off(batch.id, self._pace.hold)
+                await self._notices.retry_later(batch.id, self._pace.hold)
             return
         try:
             stands = await self._announcers[target.platform].has_announced(place, batch.id, batch.began_at)
         except ChannelClosed as error:
             await self._drop(batch.id, target, error)
         except DeliveryError:
-            await self._notices.put_off(batch.id, self._pace.hold)
+            await self._notices.retry_later(batch.id, self._pace.hold)
         else:
             await self._end(batch, target, place, stands)
 

@@ -16,8 +16,8 @@ from storage.chat.answer_sources import Subscriptions
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.documents.catalog import Catalog
-from storage.models import LivePublication, Shown, TenantName
-from storage.queues.reading_repair import RepairingReadings
+from storage.models import CitedPlace, LivePublication, TenantName
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.sentences import split_units
 
 # Sentences quoted per kind, added and removed; the page itself is one click away.
@@ -35,7 +35,7 @@ class PageNotes:
         channels: Channels,
         catalog: Catalog,
         citations: Citations,
-        readings: RepairingReadings,
+        readings: SelfHealingReadings,
         links: Links,
     ) -> None:
         self._subscriptions = subscriptions
@@ -65,11 +65,11 @@ class PageNotes:
             LookupError: the subscription or its document was deleted since.
         """
         followed, live = await self._subscriptions.get(note["subscription"]), await self._live(note)
-        old = await self._catalog.source(note["version"])
+        old = await self._catalog.version_source(note["version"])
         if followed is None or old is None or live is None:
             raise LookupError("a page that is followed no more")
         words = reply_words(Language(followed.language))
-        before = Shown(note["version"], note["page"], followed.shown.quote)
+        before = CitedPlace(note["version"], note["page"], followed.shown.quote)
         place = await self._locator.locate(before, live.reading_id, own=old.reading_id)
         channel = await self._channels.get(live.channel_id)
         origin = await self._citations.newest_of(channel.id, before)
@@ -93,7 +93,7 @@ class PageNotes:
 
     async def _live(self, note: Mapping[str, int]) -> LivePublication | None:
         """Return the live version of the note's document."""
-        old = await self._catalog.source(note["version"])
+        old = await self._catalog.version_source(note["version"])
         return await self._catalog.live_document(old.channel_id, old.document_id) if old else None
 
 

@@ -262,7 +262,7 @@ class ReceiptBuilder:
             return notice.questions
         channel = await self._channels.get(notice.channel_id)
         tried = await self._suggested_questions.questions(channel, notice)
-        await self._notices.keep_questions(notice.id, tried)
+        await self._notices.store_questions(notice.id, tried)
         return tried
 
     async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:

@@ -14,13 +14,13 @@ from storage.models import Rung
 class SearchNotes:
     """Writes the notes below search results."""
 
-    def __init__(self, records: QuestionRecords | None = None, *, stops_at: Rung = Rung.FULL) -> None:
+    def __init__(self, records: QuestionRecords | None = None, *, last_rung: Rung = Rung.FULL) -> None:
         """Detect a channel's first question with ``records``; None: no note on the first search.
 
-        ``stops_at``: the reading stage at which ingestion stops.
+        ``last_rung``: the reading stage at which ingestion stops.
         """
         self._records = records
-        self._stops_at = stops_at
+        self._stops_at = last_rung
         self._known: set[int] = set()
 
     async def write(self, question: Question, retrieval: Retrieval) -> Sequence[str]:

@@ -15,7 +15,7 @@ from bot.core.ports import Generator, QuestionAnswering
 from storage.chat_models import Notice
 from storage.clock import utc_now
 from storage.models import Channel, Chunk
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 
 MAX_QUESTION_CHARS = 140
 MIN_WORDS = 3
@@ -57,7 +57,7 @@ class SuggestedQuestions:
     """Asks candidate questions in the document's channel and keeps those that it answers."""
 
     def __init__(
-        self, answering: QuestionAnswering, chunks: RepairingReadings, model: Generator | None = None
+        self, answering: QuestionAnswering, chunks: SelfHealingReadings, model: Generator | None = None
     ) -> None:
         """Let ``model`` write candidates; None: use only headings that are questions."""
         self._answering = answering

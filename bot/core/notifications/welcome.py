@@ -66,7 +66,7 @@ class Onboarding:
         """
         channel = await self._channels.ensure(key, name, is_direct=is_direct)
         if address is not None:
-            await self._channels.keep_address(channel, address)
+            await self._channels.set_address(channel, address)
         await self._notices.welcome(channel.id)
 
     async def name(self, key: ChannelKey, name: str) -> None:
@@ -123,7 +123,7 @@ class WelcomeBuilder:
             library = await self._libraries.of(target.platform, target.installation)
             asked = library or target
             lead = notification_wording.welcome_direct(has_library=library is not None)
-        documents = await self._catalog.undeleted(asked.id)
+        documents = await self._catalog.active_documents(asked.id)
         if not documents:
             folder = "" if target.is_direct else await self._folders.make(target)
             return Announcement(batch, lead, (), (words.no_documents(asked, folder),))
@@ -183,7 +183,7 @@ class ChannelOverviews:
         return await _offered(self._notices, library) if library else ()
 
     async def _overview(self, channel: Channel) -> ChannelOverview | None:
-        documents = await self._catalog.undeleted(channel.id)
+        documents = await self._catalog.active_documents(channel.id)
         if not documents:
             return None
         listed = DocumentList(reply_words(Language.ENGLISH), documents)
@@ -195,5 +195,5 @@ class ChannelOverviews:
 
 async def _offered(notices: Notices, channel: Channel) -> tuple[str, ...]:
     """Return at most three stored questions that the channel's documents answer."""
-    tried = await notices.tried_questions(channel.id, VERSIONS_READ)
+    tried = await notices.sample_questions(channel.id, VERSIONS_READ)
     return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]

@@ -175,7 +175,7 @@ class HybridRetriever:
 
         For a question about a figure, figures are searched for separately.
         """
-        find = partial(self._search.find, question.channel, terms, vector)
+        find = partial(self._search.search, question.channel, terms, vector)
         allowed = question.documents
         scope = () if allowed is None else (frozenset(map(document_facet, allowed)),)
         wanted = 2 * self._candidates

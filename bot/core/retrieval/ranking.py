@@ -38,7 +38,7 @@ from bot.core.understanding.question_terms import QuestionTerms, identified_docu
 from storage.index.base import Hit
 from storage.index.live_index import SearchHits
 from storage.models import LivePublication
-from storage.text.analyzer import HeldTerms, fold
+from storage.text.analyzer import TermSet, fold
 
 # Minimum share of the best score for a document's best passage to take part in diversification, unless the
 # question names the document.
@@ -106,7 +106,7 @@ def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
                 score=share * word_scores[key] + (1 - share) * vector_scores[key],
                 bm25=words[key].score if key in words else None,
                 vector=vectors[key].score if key in vectors else None,
-                terms=HeldTerms.of(hit.terms),
+                terms=TermSet.of(hit.terms),
             )
         )
     return sorted(passages, key=rank_order)

@@ -31,8 +31,8 @@ from bot.core.understanding.answer_types import spans_documents
 from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.errors import InfrastructureError
 from storage.models import Chunk, LivePublication
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
-from storage.text.analyzer import HeldTerms, index_terms
+from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore
+from storage.text.analyzer import TermSet, index_terms
 from storage.text.sentences import Quotable
 from storage.text.token_counts import count_tokens
 
@@ -203,7 +203,7 @@ def reranker_text(passage: Passage) -> str:
 class Expansion:
     """Context expansion: adds the text around the passages of one question, within a token budget."""
 
-    def __init__(self, evidence: Sequence[Evidence], chunks: RepairingReadings, tokens: int) -> None:
+    def __init__(self, evidence: Sequence[Evidence], chunks: SelfHealingReadings, tokens: int) -> None:
         """``tokens`` (cl100k_base): budget for what is added to ``evidence``."""
         self._expanded = list(evidence)
         self._places = {_place(item.passage, item.passage.ordinal) for item in evidence}
@@ -254,7 +254,7 @@ class Expansion:
             score=NEIGHBOUR_SHARE * passage.score,
             bm25=None,
             vector=None,
-            terms=HeldTerms.of(index_terms(title, chunk.heading_path, chunk.text)),
+            terms=TermSet.of(index_terms(title, chunk.heading_path, chunk.text)),
         )
         self._tokens -= chunk.tokens
         self._places.add(_place(neighbour, chunk.ordinal))
@@ -292,7 +292,7 @@ def _share_a_table(text: str, other: str, step: int) -> bool:
 
 
 async def gather_evidence(
-    passages: Sequence[Passage], chunks: RepairingReadings, *, most: int, tokens: int
+    passages: Sequence[Passage], chunks: SelfHealingReadings, *, most: int, tokens: int
 ) -> list[Evidence]:
     """Return the first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
 

@@ -18,7 +18,7 @@ from storage.models import Channel
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import analyze
 from storage.text.sentences import split_units
-from storage.web_pages.opened_domains import OpenedDomain, opened_domains
+from storage.web_pages.keyword_gate import OpenedDomain, opened_domains
 from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
@@ -83,7 +83,7 @@ class WebSearch:
         said = [(one.asked, one.said) for one in retrieval.question.synonyms]
         for look in (self.sources.known, self.sources.current):  # read the file only if a domain opens
             sources = await look()
-            domains, policy = sources.of(question.channel), self.policy
+            domains, policy = sources.domains_for(question.channel), self.policy
             opened = opened_domains(
                 question.message or question.text, domains, said, hits=policy.hits, most=policy.domains
             )
@@ -122,7 +122,7 @@ class WebSearch:
         Raises:
             storage.errors.DatabaseUnavailable: the database does not answer.
         """
-        domains = (await self.sources.current()).of(channel)
+        domains = (await self.sources.current()).domains_for(channel)
         return set(urls) <= set(await approved_pages(domains, self._store))
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:

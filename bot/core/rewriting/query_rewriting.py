@@ -35,7 +35,7 @@ from bot.core.verification.facts import unsupported
 from storage.chat.notifications import Notices
 from storage.chat_models import Turn
 from storage.embeddings.base import QueryEmbedder
-from storage.embeddings.cosine_scale import CosineScale
+from storage.embeddings.cosine_scale import CosineCalibration
 from storage.errors import EmbedderUnavailable
 from storage.text.analyzer import analyze, fold
 
@@ -68,7 +68,7 @@ class FollowUps:
         embedder: QueryEmbedder,
         rewriter: ModelRewriter | None = None,
         notices: Notices | None = None,
-        scale: CosineScale | None = None,
+        scale: CosineCalibration | None = None,
     ) -> None:
         """Set the rewriter; rewrites nothing yet.
 
@@ -81,7 +81,7 @@ class FollowUps:
         self._embedder = embedder
         self._rewriter = rewriter
         self._notices = notices
-        self._scale = scale or CosineScale()
+        self._scale = scale or CosineCalibration()
 
     async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
         """Return the questions to search for: as typed and, if it may depend on its thread, as standalone.
@@ -110,7 +110,7 @@ class FollowUps:
         """True if it was suggested to users, because a document was found to answer it."""
         if self._notices is None:
             return False
-        tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
+        tried = await self._notices.sample_questions(question.channel.id, MAX_VERSIONS)
         return any(text.split() == question.text.split() for _, text in tried)
 
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
@@ -139,7 +139,7 @@ class FollowUps:
             return None
         likeness = vectors[1:] @ vectors[0]
         nearest = int(likeness.argmax())
-        if self._scale.of(float(likeness[nearest])) < SIMILAR_NOUNS:
+        if self._scale.rescale(float(likeness[nearest])) < SIMILAR_NOUNS:
             return None
         return replace_noun(base, spans[nearest], noun)
 

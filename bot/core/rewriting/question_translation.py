@@ -14,7 +14,7 @@ from bot.core.models import Language, Prompt, Question, auxiliary_call
 from bot.core.ports import Generator
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.verification.facts import unsupported
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
 
 SECONDS, TOKENS = 6.0, 160
 MAX_CHARS = 400
@@ -29,7 +29,7 @@ class QuestionTranslator:
     def __init__(self, model: Generator) -> None:
         self._model = model
         self._instructions = files("bot.core").joinpath("prompts", "translate.md").read_text(encoding="utf-8")
-        self._translations: RecentItems[tuple[str, Language], str] = RecentItems(MAX_CACHED)
+        self._translations: LRUCache[tuple[str, Language], str] = LRUCache(MAX_CACHED)
 
     async def reading(self, question: Question, view: ChannelView) -> Question | None:
         """Return the question in the language of its channel's documents; None if it is already in it.

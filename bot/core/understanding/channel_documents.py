@@ -86,7 +86,7 @@ class ChannelView:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
         if self._documents is None:
-            self._documents = await self._catalog.undeleted(self._channel.id)
+            self._documents = await self._catalog.active_documents(self._channel.id)
         return self._documents
 
     async def folder(self) -> str:

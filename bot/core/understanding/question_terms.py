@@ -25,7 +25,7 @@ from bot.core.understanding.language_lexicon import (
     VERB_FIRST,
 )
 from storage.chat_models import GlossaryEntry
-from storage.text.analyzer import analyze, fold, holds_phrase, phrase_terms, spellings
+from storage.text.analyzer import analyze, contains_phrase, fold, phrase_terms, umlaut_spellings
 from storage.text.token_counts import is_frequent_word
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
@@ -213,7 +213,7 @@ def find_synonyms(
     terms = analyze(question)
     found: dict[tuple[str, ...], Synonym] = {}
     for asked, said in _pairs(entries, is_wide):
-        if holds_phrase(terms, asked_terms := phrase_terms(asked)) and not holds_phrase(
+        if contains_phrase(terms, asked_terms := phrase_terms(asked)) and not contains_phrase(
             terms, said_terms := phrase_terms(said)
         ):
             found.setdefault(said_terms, Synonym(asked_terms, said_terms, said))
@@ -270,7 +270,7 @@ def weighted_terms(text: str) -> set[str]:
     """
     terms = set(analyze(text))
     exact = terms & {term for word in exact_words(text) for term in analyze(word)}
-    if not (_content(terms, spellings(text)) or exact):
+    if not (_content(terms, umlaut_spellings(text)) or exact):
         return terms
     return _content(terms, {}) | exact
 
@@ -296,7 +296,7 @@ class QuestionTerms:
     """The weighted content terms of a question, and the years it names."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
-        other_spellings = spellings(question.text)
+        other_spellings = umlaut_spellings(question.text)
         content = weighted_terms(question.text) - set(other_spellings.values())
         # Content term -> IDF; a question of function words alone is judged by all its words.
         self.weights = {term: idf for term, idf in question.idf.items() if term in content or not content}

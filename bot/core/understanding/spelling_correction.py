@@ -25,7 +25,7 @@ from storage.errors import InfrastructureError
 from storage.models import Channel
 from storage.text.analyzer import analyze, fold
 from storage.text.token_counts import frequent_words, is_frequent_word
-from storage.web_pages.opened_domains import keyword_terms
+from storage.web_pages.keyword_gate import keyword_terms
 from storage.web_pages.web_sources import WebSourcesFile
 
 # Shorter words cannot be corrected reliably, and are seldom the subject of a question.
@@ -98,7 +98,7 @@ class SpellingCorrector:
         """Return the corrections of ``words``, none of which occurs in the channel."""
         typed = [word for word in words if self._may_be_misspelt(word, language)]
         if typed and self._web_sources:
-            keywords = keyword_terms((await self._web_sources.known()).of(channel))
+            keywords = keyword_terms((await self._web_sources.known()).domains_for(channel))
             typed = [word for word in typed if keywords.isdisjoint(analyze(word))]
         if not typed:
             return ()

@@ -14,10 +14,10 @@ from bot.core.understanding.document_filters import (
     version_parts,
 )
 from storage.errors import SettingsError
-from storage.models import FIELDS, DocumentStatus, says
+from storage.models import METADATA_FIELDS, DocumentStatus, matches_metadata
 
 # Fields of ``--where``; ``date`` is the document's printed date, else its arrival.
-WHERE_FIELDS = (*FIELDS, "date", "kind")
+WHERE_FIELDS = (*METADATA_FIELDS, "date", "kind")
 
 
 def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
@@ -39,7 +39,7 @@ def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
 
 
 def _equals(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    return lambda document: says(document.metadata, {name: value})
+    return lambda document: matches_metadata(document.metadata, {name: value})
 
 
 def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
@@ -63,7 +63,10 @@ def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
         if name == "date":
             counted = document_day(document.metadata, document.arrived_at)
             return counted is not None and counted.day in span
-        return says(document.metadata, {name: value}) or field_day(document.metadata.get(name)) in span
+        return (
+            matches_metadata(document.metadata, {name: value})
+            or field_day(document.metadata.get(name)) in span
+        )
 
     return fits
 

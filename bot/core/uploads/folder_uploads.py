@@ -16,7 +16,7 @@ from bot.core.uploads.file_names import free_file_name, is_same_name, safe_file_
 from bot.core.uploads.upload_folder import PartialFile, UploadFolder, on_disk
 from bot.core.uploads.upload_places import UploadPlace
 from bot.core.wording import reply_words
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 
 # Time limit for a decision on a name conflict; then the upload is discarded.
 MAX_HELD_SECONDS = 3600.0
@@ -110,7 +110,7 @@ class FolderUploads:
 
     def _hold(self, place: UploadPlace, name: str, partial_file: PartialFile) -> FolderUpload:
         upload = FolderUpload(place, name, partial_file.sha256, secrets.token_hex(16))
-        self._held[upload.token or ""] = _Held(upload, partial_file, steady_seconds())
+        self._held[upload.token or ""] = _Held(upload, partial_file, monotonic_seconds())
         return upload
 
     async def _forget_old(self) -> None:
@@ -119,7 +119,7 @@ class FolderUploads:
 
     def _old(self) -> Iterator[str]:
         for token, one in self._held.items():
-            if steady_seconds() - one.since > MAX_HELD_SECONDS:
+            if monotonic_seconds() - one.since > MAX_HELD_SECONDS:
                 yield token
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.core.ports import IncomingMessage
 from bot.core.understanding.question_terms import language_of
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 
 # True if PDFs of this message may become documents.
 TakesFiles = Callable[[IncomingMessage], bool]
@@ -67,6 +67,6 @@ def _upload(said: IncomingMessage, file: MessageFile, words: str) -> IncomingMes
         # An unaddressed file gets a thread key of its own, so that replies below it are no follow-ups to us.
         thread=key if said.is_unaddressed else said.thread,
         text=words,
-        address={**said.address, "key": key, UPLOAD: upload},
+        address={**said.address, "key": key, UPLOAD_KEY: upload},
         is_unaddressed=False,
     )

@@ -29,7 +29,16 @@ from bot.core.wording import ReplyWords, reply_words
 from storage.chat.channels import Channels
 from storage.chat.notification_events import UPLOADS_FOLDER
 from storage.chat.uploads import Uploads
-from storage.chat_models import CHAT, UPLOAD, WORDS, InboxItem, NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.chat_models import (
+    CHAT_KEY,
+    PERSONAL_KEYS,
+    UPLOAD_KEY,
+    InboxItem,
+    NewUpload,
+    Upload,
+    UploadQuota,
+    UploadRefusal,
+)
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
@@ -141,7 +150,7 @@ class UploadIntake:
 
     async def _is_read(self, upload: Upload) -> bool:
         file = f"{UPLOADS_FOLDER}/{upload.name}"
-        states = {one.file: one.state for one in await self._catalog.undeleted(upload.channel_id)}
+        states = {one.file: one.state for one in await self._catalog.active_documents(upload.channel_id)}
         return states.get(file) in ("live", "quarantined")
 
     async def _fetch(self, item: InboxItem, channel: Channel, words: ReplyWords) -> Upload:
@@ -151,7 +160,7 @@ class UploadIntake:
         if host is None:
             raise UploadRefused(words.uploads_off)
         folder = upload_folder(self._inbox, channel)
-        name = shown_name(str(item.address[UPLOAD].get("name") or ""))
+        name = shown_name(str(item.address[UPLOAD_KEY].get("name") or ""))
         try:
             async with host.open(item.address) as download:
                 name = shown_name(download.name)
@@ -200,14 +209,14 @@ class UploadIntake:
             UploadRefused: a duplicate, or over quota.
         """
         there = await self._tidy(channel)
-        where = {} if channel.id == item.channel_id else {CHAT: item.channel_id}
+        where = {} if channel.id == item.channel_id else {CHAT_KEY: item.channel_id}
         new = NewUpload(
             channel.id,
             item.address["key"],
             str(item.address.get("asker", "")),
             partial_file.sha256,
             partial_file.size,
-            {name: value for name, value in item.address.items() if name not in WORDS} | where,
+            {name: value for name, value in item.address.items() if name not in PERSONAL_KEYS} | where,
         )
         safe, quota = safe_file_name(download.name), self._rules.quota
         kept = await self._uploads.keep(new, lambda taken: free_file_name(safe, [*there, *taken]), quota)
@@ -250,5 +259,5 @@ def upload_folder(inbox: Path, channel: Channel) -> UploadFolder:
 
 def upload_language(item: InboxItem) -> Language:
     """Return the language for replies about a file: that of the text sent with it, else English."""
-    said = item.address[UPLOAD].get("language")
+    said = item.address[UPLOAD_KEY].get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH

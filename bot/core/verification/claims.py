@@ -19,7 +19,7 @@ from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
 from bot.core.verification.table_rows import cells_of, is_caption, readable_rows
 from storage.text.sentences import LIST_MARKER
-from storage.text.word_boxes import main_page, rectangles
+from storage.text.word_boxes import bounding_boxes, main_page
 
 # A quote with fewer normalised characters must be unique; a longer one may occur more than once.
 MIN_UNAMBIGUOUS_CHARS = 12
@@ -303,7 +303,7 @@ def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
 
 def place(item: Evidence, start: int, end: int) -> LocatedQuote:
     """Return a span as a located quote: its page is where most of it lies, its boxes those on that page."""
-    boxes = rectangles(item.words, start, end)
+    boxes = bounding_boxes(item.words, start, end)
     page = main_page(item.words, start, end) if boxes else page_at(item, start)
     located = LocatedQuote(
         passage=item.passage,

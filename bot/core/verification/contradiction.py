@@ -22,7 +22,7 @@ from bot.core.verification.negation_lexicon import (
     NegationWords,
 )
 from storage.text.analyzer import fold, stem
-from storage.text.sentences import LIST_MARKER, TextUnit, points_back, split_units
+from storage.text.sentences import LIST_MARKER, TextUnit, is_anaphoric, split_units
 
 _TOKEN = re.compile(r"[^\W_]+|[;!?()|]|\.(?=\s|$)|,|\s[-–—]\s")
 _BREAKS = frozenset(";!.()|-–—")
@@ -198,7 +198,7 @@ def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
     if unit.lead is None:
         return None
     start, end = unit.lead
-    if points_back(text[start:end]):
+    if is_anaphoric(text[start:end]):
         before = _LAST_SENTENCE.search(text, 0, start)
         start = before.start() + len(before[0]) - len(before[0].lstrip()) if before else start
     return start, end

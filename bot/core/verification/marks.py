@@ -14,7 +14,7 @@ from bot.core.models import Evidence, LocatedQuote, QuotedPart
 from bot.core.verification.claims import place
 from bot.core.verification.contradiction import find_lead
 from bot.core.verification.table_rows import find_header
-from storage.models import self_description
+from storage.models import metadata_line
 from storage.text.analyzer import analyze
 from storage.text.sentences import MAX_LIST_WORDS, Quotable, quotables, split_units, with_subject
 
@@ -56,7 +56,7 @@ class Mark:
         """Return all texts that may support the facts of a sentence; section numbers are removed."""
         source = self.item.passage.publication
         headings = [_SECTION_NUMBER.sub("", heading) for heading in self.section]
-        return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
+        return [self.part.text, source.title, source.file_name, metadata_line(source.metadata), *headings]
 
     def source(self) -> QuotedPart:
         """Return the part as the sentence judge reads it."""

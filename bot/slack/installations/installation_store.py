@@ -22,7 +22,7 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from bot.core.plaintext import shorten, tame
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
-from storage.clock import steady_seconds, utc_now
+from storage.clock import monotonic_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
 # Lifetime of an OAuth state: the time a person has from the install page to the redirect.
@@ -120,7 +120,7 @@ class SignedStates(AsyncOAuthStateStore):
         if state in self._used:
             return False
         # GCRA rate limiter, as for sign-ins: a burst of one second's worth, then evenly spaced.
-        moment = steady_seconds()
+        moment = monotonic_seconds()
         wait = max(self._due, moment) - moment - 1
         if wait > MAX_WAIT_SECONDS:
             raise InstallationsBusy

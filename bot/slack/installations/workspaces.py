@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.installations.sealed_tokens import SealBroken, Tokens, TokenSeal
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
 from bot.slack.workspace.moved_channels import MovedChannels
-from storage.clock import steady_seconds, utc_now
+from storage.clock import monotonic_seconds, utc_now
 from storage.errors import DatabaseUnavailable, StorageError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
@@ -104,7 +104,7 @@ class InstalledWorkspaces:
         Raises:
             TokenUnavailable: the old token has expired and could not be renewed.
         """
-        deadline = steady_seconds() + WAIT_SECONDS
+        deadline = monotonic_seconds() + WAIT_SECONDS
         while True:
             # The lease makes one process renew; the others poll the row below.
             is_ours = await self._installations.begin_renewal(held, LEASE_SECONDS)
@@ -116,7 +116,7 @@ class InstalledWorkspaces:
             held = await self._held(held.installation)
             if not _has_ended(held):
                 return held
-            if is_ours or held.problem or steady_seconds() >= deadline:
+            if is_ours or held.problem or monotonic_seconds() >= deadline:
                 raise TokenUnavailable("a token has ended and could not be renewed")
             await asyncio.sleep(POLL_SECONDS)
 
@@ -150,12 +150,12 @@ class InstalledWorkspaces:
     async def _keep(self, held: SlackInstallation, tokens: Tokens, expires_at: datetime) -> None:
         """Store renewed tokens; retry while we hold the lease, because Slack issues them only once."""
         sealed = self._seal.seal(held.installation, tokens)
-        deadline = steady_seconds() + LEASE_SECONDS
+        deadline = monotonic_seconds() + LEASE_SECONDS
         while True:
             try:
                 is_kept = await self._installations.renew(held, sealed, expires_at)
             except DatabaseUnavailable:
-                if steady_seconds() >= deadline:
+                if monotonic_seconds() >= deadline:
                     raise
                 await asyncio.sleep(POLL_SECONDS)
             else:

@@ -23,9 +23,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import DeliveryError
 from bot.core.plaintext import shorten, tame
 from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import STREAM, UPLOAD
-from storage.clock import steady_seconds
-from storage.recent_items import RecentItems
+from storage.chat_models import STREAM_KEY, UPLOAD_KEY
+from storage.clock import monotonic_seconds
+from storage.lru_cache import LRUCache
 
 Json = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class AgentSessions:
         self._decoration_seconds = decoration_seconds
         self._rest_seconds = rest_seconds
         # Per installation, because another workspace may support sessions; monotonic seconds.
-        self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
+        self._quiet_until: LRUCache[str, float] = LRUCache(MAX_QUIET)
         # Monotonic seconds of the latest openings, per installation: a sliding window.
         self._opened: dict[str, deque[float]] = {}
 
@@ -79,7 +79,7 @@ class AgentSessions:
 
     async def forget(self, client: AsyncWebClient, address: Json, message: Json) -> None:
         """Clear the session of a deleted question and remove its words from the title."""
-        is_named = STREAM in message and address["thread"] == address["ts"]
+        is_named = STREAM_KEY in message and address["thread"] == address["ts"]
         if message.get("in_session"):
             await self.rest(client, address["channel"], thread_of(address))
         if message.get("in_session") or is_named:
@@ -95,7 +95,7 @@ class AgentSessions:
             log.info("a session may say for a while that we are at work: %s", error)
 
     def _may_open(self, installation: str) -> bool:
-        now = steady_seconds()
+        now = monotonic_seconds()
         opened = self._opened.setdefault(installation, deque(maxlen=MAX_OPENED))
         if self._is_quiet(installation) or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
             return False
@@ -109,7 +109,7 @@ class AgentSessions:
             await self._decorate(client.agents_sessions_rename, installation, **place, title=title)
 
     def _is_quiet(self, installation: str) -> bool:
-        return steady_seconds() < self._quiet_until.get(installation, 0.0)
+        return monotonic_seconds() < self._quiet_until.get(installation, 0.0)
 
     async def _decorate(
         self, method: Callable[..., Awaitable[Any]], installation: str, **arguments: Any
@@ -119,7 +119,7 @@ class AgentSessions:
             async with asyncio.timeout(self._decoration_seconds):
                 await method(**arguments)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            self._quiet_until[installation] = steady_seconds() + QUIET_SECONDS
+            self._quiet_until[installation] = monotonic_seconds() + QUIET_SECONDS
             log.info("no agent sessions for a while: %s", type(error).__name__)
             return not isinstance(error, SlackClientError | aiohttp.ClientConnectorError)
         return True
@@ -127,7 +127,7 @@ class AgentSessions:
 
 def is_typed_to_us_alone(address: Json) -> bool:
     """True if the question was typed in a direct chat, not asked by a button or with a file."""
-    return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD not in address
+    return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD_KEY not in address
 
 
 def thread_of(address: Json) -> str:

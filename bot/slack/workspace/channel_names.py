@@ -10,7 +10,7 @@ from slack_sdk.errors import SlackClientError
 
 from bot.core.ports import NameChannel
 from bot.slack.web_api import WebClients
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName
 from storage.task_group import cancel_and_wait
@@ -38,9 +38,9 @@ class ChannelNames:
 
     def learn(self, key: ChannelKey) -> None:
         """Look up a channel's name in the background unless it is fresh; direct chats have none."""
-        if key.conversation.startswith("D") or steady_seconds() < self._known_until.get(key.tenant, 0):
+        if key.conversation.startswith("D") or monotonic_seconds() < self._known_until.get(key.tenant, 0):
             return
-        self._known_until[key.tenant] = steady_seconds() + FAILED_SECONDS
+        self._known_until[key.tenant] = monotonic_seconds() + FAILED_SECONDS
         asking = asyncio.create_task(self._ask(key), name="channel-name")
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
@@ -56,6 +56,6 @@ class ChannelNames:
             channel = reply.get("channel") or {}
             if (name := channel.get("name")) and not channel.get("is_mpim"):
                 await self._name_channel(key, f"#{name}")
-            self._known_until[key.tenant] = steady_seconds() + KNOWN_SECONDS
+            self._known_until[key.tenant] = monotonic_seconds() + KNOWN_SECONDS
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.warning("a Slack channel's name is not known yet: %s", type(error).__name__)

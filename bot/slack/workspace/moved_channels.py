@@ -15,7 +15,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.core.ports import ReadMoves
 from bot.slack.events import SLACK_ID, installation_of
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
 
@@ -45,10 +45,10 @@ class MovedChannels:
         Raises:
             storage.errors.DatabaseUnavailable: the changes cannot be read.
         """
-        if steady_seconds() < self._known_until:
+        if monotonic_seconds() < self._known_until:
             return
         self._moves = [(_key(ours), _key(theirs)) for ours, theirs in await self._read()]
-        self._known_until = steady_seconds() + KNOWN_SECONDS
+        self._known_until = monotonic_seconds() + KNOWN_SECONDS
 
     def forget(self) -> None:
         """Invalidate the cache."""

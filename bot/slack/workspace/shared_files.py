@@ -21,7 +21,7 @@ from bot.core.uploads.message_files import MessageFile, TakesFiles, split_messag
 from bot.file_download import open_download, read_chunks
 from bot.slack.events import SLACK_ID, read_event, read_message
 from bot.slack.web_api import WebClients, call, client_of
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 
 Json = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ class SharedFiles:
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Read the file's metadata with files.info and download it; raises as ``FileHost.open``."""
         client = await client_of(self._clients, address["key"].partition(":")[0])
-        known = await _info(client, address[UPLOAD]["id"])
+        known = await _info(client, address[UPLOAD_KEY]["id"])
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
             raise FileUnavailable("it does not lie on one of Slack's hosts")

@@ -14,7 +14,7 @@ from bot.web.security import require_own_form, require_visitor
 from storage.documents.corrections import MAX_VALUE_CHARS, Corrections
 from storage.documents.document_overview import DocumentOverview, ListedDocument
 from storage.errors import SettingsError
-from storage.models import FIELDS, Channel, DocumentStatus, self_description
+from storage.models import METADATA_FIELDS, Channel, DocumentStatus, metadata_line
 from storage.queues.reading_repair import retry_failed
 from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
@@ -124,7 +124,7 @@ class DocumentsPage:
         self, request: web.Request, channel: Channel, found: ListedDocument, problem: str = ""
     ) -> web.Response:
         metadata = found.status.metadata
-        fields = [(name, metadata.get(name)) for name in FIELDS]
+        fields = [(name, metadata.get(name)) for name in METADATA_FIELDS]
         values = {"row": _row(channel, found), "fields": fields, "problem": problem}
         return self._pages.show(request, "document.html", chars=MAX_VALUE_CHARS, **values)
 
@@ -149,7 +149,7 @@ def _start(place: str, count: int) -> int:
 
 def _changes(status: DocumentStatus, form: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Yield (field, new value) of each changed field; None: revert to the printed value."""
-    for name in FIELDS:
+    for name in METADATA_FIELDS:
         field = status.metadata.get(name)
         known = " ".join(field.value.split()) if field else ""
         said = " ".join(str(form.get(name, known)).split())
@@ -189,7 +189,7 @@ def _row(channel: Channel, one: ListedDocument) -> Json:
         "tables": live.tables if live else None,
         "language": metadata.get("language"),
         "metadata": metadata,
-        "says": self_description(status.metadata),
+        "says": metadata_line(status.metadata),
         "versions": list(_versions(one)),
         "answered_at": one.answered_at.isoformat(timespec="seconds") if one.answered_at else None,
     }

@@ -18,9 +18,9 @@ from bot.web.viewer.page_view import citation_line, make_chunk_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
 from bot.web.viewer.viewer import PICTURE_PATH, PICTURES
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Box, VersionSource, self_description
+from storage.models import Box, VersionSource, metadata_line
 from storage.stores import Stores
-from storage.text.word_boxes import rectangles
+from storage.text.word_boxes import bounding_boxes
 
 # Holder for fair turns, beside the holders of links.
 CONSOLE = "console"
@@ -83,7 +83,7 @@ class PageBrowser:
             quotes=(),
             current=0,
             source=source,
-            says=self_description(source.metadata),
+            says=metadata_line(source.metadata),
             newer=None,
             is_ocr=number in source.ocr_pages,
             quote=chunk.text if chunk else "",
@@ -131,7 +131,7 @@ class PageBrowser:
 
     async def _source(self, request: web.Request) -> VersionSource:
         require_visitor(request)
-        source = await self._stores.catalog.source(int(request.match_info["version"]))
+        source = await self._stores.catalog.version_source(int(request.match_info["version"]))
         if source is None or await self._is_direct(source.channel_id):
             raise web.HTTPNotFound
         return source
@@ -148,7 +148,7 @@ class PageBrowser:
             (chunk,) = await self._stores.readings.chunks_at([(UUID(reading), int(ordinal))])
         except (InfrastructureError, LookupError):
             return None
-        return MarkedChunk(chunk.text, chunk.first_page, rectangles(chunk.words, 0, len(chunk.text)))
+        return MarkedChunk(chunk.text, chunk.first_page, bounding_boxes(chunk.words, 0, len(chunk.text)))
 
 
 def _root_and_base(request: web.Request, source: VersionSource) -> tuple[str, str]:

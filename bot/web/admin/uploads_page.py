@@ -121,7 +121,7 @@ class UploadsPage:
 
     async def _kept(self, visitor: Visitor, upload: FolderUpload) -> Json:
         for channel in upload.place.channels:
-            await self._audit.keep(AuditedAction(visitor.actor, "upload", channel.tenant, upload.sha256))
+            await self._audit.record(AuditedAction(visitor.actor, "upload", channel.tenant, upload.sha256))
         text = f"Added “{upload.file}” to {upload.place.location}. You can ask about it within seconds."
         return {
             "name": upload.file,

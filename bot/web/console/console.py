@@ -129,7 +129,7 @@ class Console:
                 "progress": _progress_view(progress),
                 "web": await self._web_view(channel),
                 "suggestions": _suggestions(
-                    await self._stores.notices.tried_questions(channel.id, MAX_RECEIPTS)
+                    await self._stores.notices.sample_questions(channel.id, MAX_RECEIPTS)
                 ),
             }
         )
@@ -139,7 +139,7 @@ class Console:
 
         Includes the quotes it was shown that have disappeared from their pages.
         """
-        domains = (await self._stores.web_sources.current()).of(channel)
+        domains = (await self._stores.web_sources.current()).domains_for(channel)
         if not domains:
             return None
         since = utc_now() - timedelta(days=self._stores.settings.web_cache_days)
@@ -169,7 +169,7 @@ class Console:
             raise web.HTTPBadRequest from None
         channel = await self._channel(channel_id)
         action = AuditedAction(visitor.actor, "forget", channel.tenant, thread)
-        return _json({"forgotten": await self._stores.memory.forget(channel.id, thread, action)})
+        return _json({"forgotten": await self._stores.memory.erase(channel.id, thread, action)})
 
     async def _answer(
         self,

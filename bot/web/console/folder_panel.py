@@ -79,7 +79,7 @@ async def _read_shown(request: web.Request) -> list[UUID]:
 
 
 def _local_view(folder: FolderStatus, channel_id: int, *, may_approve: bool) -> Mapping[str, Any]:
-    asked = folder.asked if may_approve else ()
+    asked = folder.pending_deletions if may_approve else ()
     return {
         "id": folder.id,
         "channel": channel_id,
@@ -93,4 +93,9 @@ def _local_view(folder: FolderStatus, channel_id: int, *, may_approve: bool) -> 
 
 
 def _foreign_view(folder: FolderStatus) -> Mapping[str, Any]:
-    return {"id": folder.id, "channel": None, "problem": bool(folder.problem), "asks": bool(folder.asked)}
+    return {
+        "id": folder.id,
+        "channel": None,
+        "problem": bool(folder.problem),
+        "asks": bool(folder.pending_deletions),
+    }

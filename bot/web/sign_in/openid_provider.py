@@ -26,7 +26,7 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet, import_key
 
 from bot.loopback import is_loopback_host
-from storage.clock import steady_seconds
+from storage.clock import monotonic_seconds
 
 # Accepted ID token signatures: asymmetric only, never HMAC with a shared secret or "none".
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
@@ -68,7 +68,7 @@ class OpenIdProvider:
         client_id: str,
         client_secret: str | None,
         scopes: str,
-        clock: Callable[[], float] = steady_seconds,
+        clock: Callable[[], float] = monotonic_seconds,
     ) -> None:
         self._issuer = issuer
         self._client_id = client_id

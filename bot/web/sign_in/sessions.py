@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from bot.core.citations.signed_links import KeySource
 from bot.sign_in_settings import Role, SignInSettings, plain_address
-from storage.installations.console_sign_outs import SignOuts
+from storage.installations.console_sign_outs import EndedSessions
 from storage.sql.audit import AuditedAction
 
 # Session lifetime; afterwards the provider has to authenticate the person again.
@@ -56,7 +56,7 @@ class Sessions:
         self,
         settings: SignInSettings,
         keys: KeySource,
-        sign_outs: SignOuts,
+        sign_outs: EndedSessions,
         clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings

@@ -31,7 +31,7 @@ from bot.web.security import RoleTooLow, SignInNeeded, Visitor, require_own_form
 from bot.web.sign_in.openid_provider import LEEWAY_SECONDS, OpenIdProvider, ProviderUnavailable, SignInRefused
 from bot.web.sign_in.sessions import LIFE, Session, Sessions
 from bot.web.templates import Templates
-from storage.installations.console_sign_outs import SignOuts
+from storage.installations.console_sign_outs import EndedSessions
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 
@@ -138,7 +138,7 @@ class SignIn:
             revealed(settings.oidc_client_secret),
             settings.oidc_scopes,
         )
-        self._sessions = Sessions(settings, links.keys, SignOuts(database), links.clock)
+        self._sessions = Sessions(settings, links.keys, EndedSessions(database), links.clock)
         self._callbacks = Callbacks()
         self._audit = AuditLog(database)
         self._pages = pages
@@ -229,7 +229,7 @@ class SignIn:
         session = self._sessions.begin(claims)
         role = self._sessions.role(session)
         said = (self._sessions.actor(session), "sign in", "", role.name.lower() if role else "")
-        await self._audit.keep(AuditedAction(*said, is_done=role is not None))
+        await self._audit.record(AuditedAction(*said, is_done=role is not None))
         if role is None:
             return self._page(403, "no role")
         # A page that leads on, not a redirect: that would count as cross-site and lack the SameSite=Strict

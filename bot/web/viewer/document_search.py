@@ -15,8 +15,8 @@ from itertools import takewhile
 from uuid import UUID
 
 from bot.web.viewer.fair_turns import FairTurns
-from storage.queues.reading_repair import RepairingReadings
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.analyzer import fold
 
 MAX_QUERY_CHARS = 200
@@ -115,11 +115,11 @@ class DocumentSearch:
     Holders take fair turns; cached results need none. ``holder`` identifies the requester.
     """
 
-    def __init__(self, readings: RepairingReadings) -> None:
+    def __init__(self, readings: SelfHealingReadings) -> None:
         self._readings = readings
         self._turns = FairTurns(1)
-        self._results: RecentItems[tuple[UUID, str], SearchResult] = RecentItems(REMEMBERED)
-        self._outlines: RecentItems[UUID, Sequence[OutlineHeading]] = RecentItems(REMEMBERED)
+        self._results: LRUCache[tuple[UUID, str], SearchResult] = LRUCache(REMEMBERED)
+        self._outlines: LRUCache[UUID, Sequence[OutlineHeading]] = LRUCache(REMEMBERED)
 
     async def find(self, reading_id: UUID, query: str, *, holder: Hashable) -> SearchResult:
         """Return the hits of a query in a document.

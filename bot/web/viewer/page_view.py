@@ -9,8 +9,8 @@ from itertools import chain, groupby, pairwise
 
 from bot.web.opened_links import AnswerQuote, OpenLink
 from bot.web.viewer.document_search import SearchResult
-from storage.models import Box, Page, VersionSource, self_description
-from storage.text.word_boxes import rectangles
+from storage.models import Box, Page, VersionSource, metadata_line
+from storage.text.word_boxes import bounding_boxes
 
 # Search hits marked on a page.
 MAX_FOUND = 200
@@ -178,7 +178,7 @@ def _view(
 
 def _found(page: Page, spans: Iterable[tuple[int, int]]) -> Iterable[FoundPlace]:
     for number, (start, end) in enumerate(spans, start=1):
-        boxes = [box for group in rectangles(page.words, start, end).values() for box in group]
+        boxes = [box for group in bounding_boxes(page.words, start, end).values() for box in group]
         if boxes:
             yield FoundPlace(number, tuple(boxes))
 
@@ -264,7 +264,7 @@ def _without_line_ends(paragraph: str) -> str:
 
 def citation_line(source: VersionSource, number: int, label: str) -> str:
     """Return the reference to a page of a version, for copying with a quote."""
-    says = self_description(source.metadata)
+    says = metadata_line(source.metadata)
     printed = f" (printed: {label})" if label else ""
     about = f"{source.title}. {says}." if says else f"{source.title}."
     return f"{about} File {source.file}, version {source.number}, page {number}{printed}."

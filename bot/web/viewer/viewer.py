@@ -26,8 +26,8 @@ from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_page_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Box, CitationRecord, LivePublication, Shown, self_description
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
+from storage.models import Box, CitationRecord, CitedPlace, LivePublication, metadata_line
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
@@ -72,7 +72,7 @@ class Viewer:
         self.audit = LinkAudit(AuditLog(stores.database))
         self._search = search
         self._locator = PassageLocator(stores.readings)
-        self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
+        self._moved: LRUCache[tuple[int, int], CitationRecord] = LRUCache(REMEMBERED)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of the viewer; HEAD is answered where GET is."""
@@ -197,7 +197,7 @@ class Viewer:
             return None
         return NewerPlace(live, await self._locate(link, link.citation.shown, live))
 
-    async def _locate(self, link: OpenLink, shown: Shown, newer: LivePublication) -> Place:
+    async def _locate(self, link: OpenLink, shown: CitedPlace, newer: LivePublication) -> Place:
         try:
             return await self._locator.locate(shown, newer.reading_id, own=link.source.reading_id)
         except InfrastructureError:  # fall back to the first page
@@ -225,7 +225,7 @@ class Viewer:
             quotes=quotes,
             current=current,
             source=link.source,
-            says=self_description(link.source.metadata),
+            says=metadata_line(link.source.metadata),
             newer=await self._newer(link),
             seconds=self._seconds_left(link.claims),
             is_ocr=number in link.source.ocr_pages,

@@ -26,7 +26,7 @@ class ShareAccount(BaseModel):
 class ShareSettings(AwsSettings):
     """Settings of remote shares; credentials belong here, never in the folder map."""
 
-    spoken: ClassVar[frozenset[str]] = frozenset(
+    free_text_secrets: ClassVar[frozenset[str]] = frozenset(
         {"sftp_password", "sftp_key_passphrase", "smb_password", "webdav_password"}
     )
 

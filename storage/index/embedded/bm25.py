@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from storage.index.base import Filters
-from storage.index.embedded.tenant_file import DamagedFile, only_row
+from storage.index.base import SearchFilter
+from storage.index.embedded.tenant_file import CorruptFile, only_row
 from storage.index.embedded.tenant_rows import PASSES, filter_values
 
 K1 = 1.2
@@ -37,7 +37,7 @@ def best(
     connection: sqlite3.Connection,
     terms: Sequence[str],
     counted: tuple[int, Mapping[str, int]],
-    filters: Filters,
+    filters: SearchFilter,
     limit: int,
 ) -> list[tuple[int, float]]:
     """Return (chunk id, BM25) of the best chunks, best first; repeated query terms count repeatedly.
@@ -56,7 +56,7 @@ def best(
     average = length / counted_chunks if counted_chunks else 1.0
     rows = connection.execute(_LENGTHS, (json.dumps(ids),)).fetchall()
     if len(rows) != len(ids):
-        raise DamagedFile("a row is gone")
+        raise CorruptFile("a row is missing")
     scored = [_score(row, weights, average) for row in rows]
     return sorted(scored, key=lambda found: (-found[1], found[0]))[:limit]
 
@@ -68,7 +68,9 @@ def _proposing(terms: Iterable[str], chunks: int, frequencies: Mapping[str, int]
     return known if chunks <= SMALL else rare or known
 
 
-def _propose(connection: sqlite3.Connection, terms: Iterable[str], filters: Filters, limit: int) -> list[int]:
+def _propose(
+    connection: sqlite3.Connection, terms: Iterable[str], filters: SearchFilter, limit: int
+) -> list[int]:
     quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
     if not quoted:
         return []

@@ -17,18 +17,18 @@ from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, Hit, IndexedChunk, Vector, require_complete
+from storage.index.base import Hit, IndexedChunk, SearchFilter, Vector, require_complete
 from storage.index.embedded import bm25, tenant_rows
 from storage.index.embedded.tenant_file import TenantFiles, translated
-from storage.index.embedded.term_frequencies import TermFrequencies
-from storage.index.embedded.vector_matrix import VectorMatrices
+from storage.index.embedded.term_frequencies import DocumentFrequencyCache
+from storage.index.embedded.vector_matrix import VectorMatrixCache
 from storage.models import TenantName
 
 # Chunks per tenant up to which a search takes a fraction of a second; use a server for more.
 COMFORTABLE_CHUNKS = 50_000
 WRITE_BATCH_SIZE = 500
 # Timeout in seconds of a full scan, for the file of a large tenant on a slow disk.
-EXAMINED_WITHIN = 120.0
+VERIFY_TIMEOUT_SECONDS = 120.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,17 +40,17 @@ class EmbeddedIndex:
     # Unlike a server, it is part of the home and cannot be replaced, so a constant identifies it.
     identity = "embedded"
     # The files are in the home.
-    can_scrub = is_ours_alone = True
+    can_purge = is_exclusive = True
     # Writes are durable when they return, so only a lost file counts as an outage.
     outages = 0
 
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
         """Store tenant files in ``folder``; every call ends within ``timeout`` seconds."""
         self._files = TenantFiles(folder.absolute(), timeout)
-        self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN)
+        self._patient_files = TenantFiles(folder.absolute(), VERIFY_TIMEOUT_SECONDS)
         self._timeout = timeout
-        self._matrices = VectorMatrices()
-        self._frequencies = TermFrequencies()
+        self._matrices = VectorMatrixCache()
+        self._frequencies = DocumentFrequencyCache()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
 
     def note_outage(self) -> None:
@@ -73,9 +73,9 @@ class EmbeddedIndex:
         """Store chunks, replacing existing ones."""
         for start in range(0, len(chunks), WRITE_BATCH_SIZE):
             batch = chunks[start : start + WRITE_BATCH_SIZE]
-            await self._run(self._files.writing, tenant, tenant_rows.write, batch)
+            await self._run(self._files.transaction, tenant, tenant_rows.write, batch)
 
-    async def seal(
+    async def commit_publication(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
         """Verify the number of written chunks; writes were durable when they returned.
@@ -83,82 +83,82 @@ class EmbeddedIndex:
         Raises:
             IncompletePublication: chunks or vectors are missing.
         """
-        found = await self._run(self._files.reading, tenant, tenant_rows.count, publication, space)
+        found = await self._run(self._files.snapshot, tenant, tenant_rows.count, publication, space)
         require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
 
-    async def find_by_words(
-        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    async def search_keywords(
+        self, tenant: TenantName, terms: Sequence[str], filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the best chunks by BM25, best first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
-            counted = self._frequencies.of(tenant, connection, set(terms))
+            counted = self._frequencies.document_frequencies(tenant, connection, set(terms))
             return tenant_rows.hits(connection, bm25.best(connection, terms, counted, filters, limit))
 
-        return await self._run(self._files.answering, tenant, find)
+        return await self._run(self._files.open_for_search, tenant, find)
 
-    async def find_by_vector(
-        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
+    async def search_vectors(
+        self, tenant: TenantName, space: str, vector: Vector, filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the nearest chunks by cosine, nearest first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
-            matrix = self._matrices.of(tenant, space, connection, tenant_rows.read_state(connection))
+            matrix = self._matrices.get(tenant, space, connection, tenant_rows.read_state(connection))
             allowed = tenant_rows.allowed_ids(connection, filters)
             return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
 
-        return await self._run(self._files.answering, tenant, find)
+        return await self._run(self._files.open_for_search, tenant, find)
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
         """Return (number of chunks in the tenant, chunks per term)."""
-        counted = partial(self._frequencies.of, tenant)
-        return await self._run(self._files.answering, tenant, counted, terms)
+        counted = partial(self._frequencies.document_frequencies, tenant)
+        return await self._run(self._files.open_for_search, tenant, counted, terms)
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
         """Remove a publication, in batches."""
-        while await self._run(self._files.writing, tenant, tenant_rows.remove_some, publication):
+        while await self._run(self._files.transaction, tenant, tenant_rows.remove_some, publication):
             pass
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
         """Return the tenant's publications with their number of chunks."""
-        return await self._run(self._files.reading, tenant, tenant_rows.publications)
+        return await self._run(self._files.snapshot, tenant, tenant_rows.publications)
 
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and its data."""
         await self._in_thread(self._files.drop, tenant)
 
-    async def scrub(self, tenant: TenantName) -> None:
+    async def purge_deleted(self, tenant: TenantName) -> None:
         """Rewrite the tenant's file without removed data; 50,000 chunks take some seconds."""
         with suppress(UnknownTenant):
             await asyncio.to_thread(self._scrub, tenant)
 
     def _scrub(self, tenant: TenantName) -> None:
         with translated():
-            with self._patient_files.writing(tenant) as connection:
+            with self._patient_files.transaction(tenant) as connection:
                 tenant_rows.merge_words(connection)
             self._patient_files.vacuum(tenant)
 
-    async def examine(self, tenant: TenantName) -> None:
+    async def verify(self, tenant: TenantName) -> None:
         """Verify the checksums of chunks and the full-text index against them; 50,000 take some seconds."""
         with suppress(UnknownTenant):
             await asyncio.to_thread(self._examine, tenant)
 
     def _examine(self, tenant: TenantName) -> None:
         with translated():
-            with self._patient_files.reading(tenant) as connection:
-                tenant_rows.examine_chunks(connection)
-            with self._patient_files.writing(tenant) as connection:
-                tenant_rows.examine_words(connection)
+            with self._patient_files.snapshot(tenant) as connection:
+                tenant_rows.verify_chunks(connection)
+            with self._patient_files.transaction(tenant) as connection:
+                tenant_rows.verify_full_text_index(connection)
 
-    async def damaged(self) -> set[TenantName]:
+    async def corrupt_tenants(self) -> set[TenantName]:
         """Return the tenants whose corrupt file was moved aside."""
-        return await self._in_thread(self._files.damaged)
+        return await self._in_thread(self._files.corrupt_tenants)
 
-    async def restore(self, tenant: TenantName) -> None:
+    async def mark_rebuilt(self, tenant: TenantName) -> None:
         """Delete the corrupt file that was moved aside."""
-        await self._in_thread(self._files.forget_damaged, tenant)
+        await self._in_thread(self._files.delete_quarantined, tenant)
 
     async def ping(self) -> None:
         """Return if the folder is writable."""

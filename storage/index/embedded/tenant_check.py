@@ -35,7 +35,7 @@ class TenantCheck:
         rows = await self._database.rows(select(col(ChannelRow.tenant)).where(live))
         lost = {TenantName(row.tenant) for row in rows} - await self._index.tenants()
         if lost - self._lost:
-            _log.warning("the index has lost %d channels: they are published to it again", len(lost))
+            _log.warning("index files of %d channels are missing; republishing", len(lost))
             self._index.note_outage()
         self._lost = lost
         return not lost

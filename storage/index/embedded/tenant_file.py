@@ -72,18 +72,18 @@ CREATE TABLE state (
 """
 
 # Poll interval of the file lock, in seconds.
-_BETWEEN_TRIES = 0.01
+_LOCK_POLL_SECONDS = 0.01
 
 
-class DamagedFile(sqlite3.DatabaseError):
+class CorruptFile(sqlite3.DatabaseError):
     """Raised if a tenant's file does not hold what was written to it."""
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_corruption(error: sqlite3.Error) -> bool:
     """True if the file itself is corrupt, as opposed to temporarily locked, full or unreachable."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
-        return isinstance(error, DamagedFile) or str(error).startswith(_NO_TEXT)
+        return isinstance(error, CorruptFile) or str(error).startswith(_NO_TEXT)
     return code & 0xFF in _BROKEN  # the low byte is the primary result code
 
 
@@ -97,23 +97,23 @@ def only_row(connection: sqlite3.Connection, query: str, *values: Any) -> tuple[
     """Return a row that every intact file has.
 
     Raises:
-        DamagedFile: it is missing.
+        CorruptFile: it is missing.
     """
     row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
     if row is None:
-        raise DamagedFile("a row is gone")
+        raise CorruptFile("a row is missing")
     return row
 
 
-def require_sound_pages(connection: sqlite3.Connection) -> None:
+def check_integrity(connection: sqlite3.Connection) -> None:
     """Run SQLite's integrity check.
 
     Raises:
-        DamagedFile: a page or an index is corrupt.
+        CorruptFile: a page or an index is corrupt.
     """
     (found,) = only_row(connection, "PRAGMA integrity_check(1)")
     if found != "ok":
-        raise DamagedFile("its pages do not fit together")
+        raise CorruptFile("integrity_check failed")
 
 
 class TenantFiles:
@@ -129,16 +129,16 @@ class TenantFiles:
 
     def tenants(self) -> set[TenantName]:
         """Return all tenants with a file."""
-        return self._named("*.sqlite3") | self.damaged()
+        return self._named("*.sqlite3") | self.corrupt_tenants()
 
-    def damaged(self) -> set[TenantName]:
+    def corrupt_tenants(self) -> set[TenantName]:
         """Return all tenants with a corrupt file that was moved aside."""
         return self._named("*.damaged")
 
     def _named(self, pattern: str) -> set[TenantName]:
         return {TenantName(path.stem) for path in self._folder.glob(pattern)}
 
-    def forget_damaged(self, tenant: TenantName) -> None:
+    def delete_quarantined(self, tenant: TenantName) -> None:
         """Delete the corrupt file, because the new one is complete."""
         self._aside(tenant).unlink(missing_ok=True)
 
@@ -162,7 +162,7 @@ class TenantFiles:
         """Remove the tenant's file, even while it is being read, and a corrupt one that was moved aside."""
         self._path(tenant).unlink(missing_ok=True)
         self._remove_journal(tenant)
-        self.forget_damaged(tenant)
+        self.delete_quarantined(tenant)
 
     def _remove_journal(self, tenant: TenantName) -> None:
         """Remove WAL and shared memory of a former file of this name."""
@@ -177,25 +177,25 @@ class TenantFiles:
             pass
 
     @contextmanager
-    def reading(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+    def snapshot(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
         """Open the tenant's file for one consistent snapshot."""
         with self._connected(tenant, "BEGIN") as connection:
             yield connection
 
     @contextmanager
-    def answering(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+    def open_for_search(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
         """Open a snapshot for a search; refuse it while a corrupt file is being rebuilt.
 
         Raises:
             IndexUnavailable: the tenant's file was moved aside, and the new one may be incomplete.
         """
-        with self.reading(tenant) as connection:
+        with self.snapshot(tenant) as connection:
             if self._aside(tenant).exists():  # after opening, because the corrupt file is moved first
-                raise IndexUnavailable("the tenant's file was damaged: its documents are published anew")
+                raise IndexUnavailable("the channel's index file was corrupt and is being rebuilt")
             yield connection
 
     @contextmanager
-    def writing(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+    def transaction(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
         """Open a transaction, durable and committed as a whole, or not at all."""
         with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
             yield connection
@@ -220,9 +220,9 @@ class TenantFiles:
                     connection.execute(begin)
                     yield connection
         except sqlite3.Error as error:
-            if not is_damage(error):
+            if not is_corruption(error):
                 raise
-            self._set_aside(tenant, inode)
+            self._quarantine(tenant, inode)
             raise IndexUnavailable("the tenant's file of the embedded index is damaged") from error
 
     @contextmanager
@@ -236,12 +236,12 @@ class TenantFiles:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if only_row(connection, "PRAGMA user_version")[0] != _SHAPE:
-                raise DamagedFile("it is no tenant's file of this release")
+                raise CorruptFile("unknown schema version")
             yield connection
         finally:
             connection.close()
 
-    def _set_aside(self, tenant: TenantName, inode: int | None) -> None:
+    def _quarantine(self, tenant: TenantName, inode: int | None) -> None:
         """Move the corrupt file aside, unless another one has replaced it."""
         with self._locked(tenant, fcntl.LOCK_EX):
             # Compare inodes: another process may have moved the file and created a new one.
@@ -249,7 +249,7 @@ class TenantFiles:
                 return
             self._path(tenant).replace(self._aside(tenant))
             self._remove_journal(tenant)
-        _log.error("tenant=%s outcome=damaged: its index is set aside and published anew", tenant)
+        _log.error("index file of tenant=%s is corrupt: quarantined, republishing", tenant)
 
     @contextmanager
     def _locked(self, tenant: TenantName, kind: int) -> Iterator[None]:
@@ -258,8 +258,8 @@ class TenantFiles:
         with self._path(tenant).with_suffix(".lock").open("a") as lock:
             while not _is_locked(lock, kind):
                 if time.monotonic() > deadline:
-                    raise TimeoutError("a tenant's file stays locked")
-                time.sleep(_BETWEEN_TRIES)
+                    raise TimeoutError("timed out waiting for the lock of a tenant's file")
+                time.sleep(_LOCK_POLL_SECONDS)
             yield
 
     def _path(self, tenant: TenantName) -> Path:

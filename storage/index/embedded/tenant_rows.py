@@ -11,8 +11,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.index.base import Filters, Hit, IndexedChunk, Vector
-from storage.index.embedded.tenant_file import DamagedFile, checksum, only_row, require_sound_pages
+from storage.index.base import Hit, IndexedChunk, SearchFilter, Vector
+from storage.index.embedded.tenant_file import CorruptFile, check_integrity, checksum, only_row
 from storage.index.embedded.vector_matrix import TenantFileState
 
 REMOVE_BATCH_SIZE = 2000
@@ -37,7 +37,7 @@ _WRITTEN = """
 _INSERT = f"INSERT INTO chunk ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 
 
-def filter_values(filters: Filters) -> dict[str, str]:
+def filter_values(filters: SearchFilter) -> dict[str, str]:
     """Return the filters as parameters of ``PASSES``."""
     return {
         "hidden": json.dumps([str(publication) for publication in filters.hidden]),
@@ -98,19 +98,19 @@ def publications(connection: sqlite3.Connection) -> dict[UUID, int]:
     return {UUID(publication): chunks for publication, chunks in rows}
 
 
-def examine_chunks(connection: sqlite3.Connection) -> None:
+def verify_chunks(connection: sqlite3.Connection) -> None:
     """Verify all pages and the checksums of all chunks.
 
     Raises:
-        sqlite3.DatabaseError: something is not what was written (``is_damage``).
+        sqlite3.DatabaseError: something is not what was written (``is_corruption``).
     """
-    require_sound_pages(connection)
+    check_integrity(connection)
     for row in connection.execute(f"SELECT {_WRITTEN} FROM chunk"):  # noqa: S608 - as above
         _require_sound(row)
 
 
-def examine_words(connection: sqlite3.Connection) -> None:
-    """Verify the full-text index in a write transaction; errors as ``examine_chunks``."""
+def verify_full_text_index(connection: sqlite3.Connection) -> None:
+    """Verify the full-text index in a write transaction; errors as ``verify_chunks``."""
     connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
 
 
@@ -134,7 +134,7 @@ def read_state(connection: sqlite3.Connection) -> TenantFileState:
     return TenantFileState(*only_row(connection, "SELECT file, removals, last_id FROM state"))
 
 
-def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.int64] | None:
+def allowed_ids(connection: sqlite3.Connection, filters: SearchFilter) -> NDArray[np.int64] | None:
     """Return the ids of the chunks that pass the filters; None if all do."""
     if not filters.hidden and not filters.groups:
         return None
@@ -152,7 +152,7 @@ def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the row if its checksum is right."""
     *columns, vector, kept = row
     if kept != checksum(columns, vector):
-        raise DamagedFile("a chunk is not what was written")
+        raise CorruptFile("checksum mismatch in a chunk")
     return row
 
 

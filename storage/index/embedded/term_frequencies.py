@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from storage.index.embedded import tenant_rows
 from storage.index.embedded.vector_matrix import TenantFileState
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
 
 # Tenants in the LRU cache.
 CACHE_SIZE = 64
@@ -19,14 +19,14 @@ CACHE_SIZE = 64
 TERM_CACHE_SIZE = 5000
 
 
-class TermFrequencies:
+class DocumentFrequencyCache:
     """Document frequencies per process. Several processes share a file, so each lookup compares its state."""
 
     def __init__(self) -> None:
-        self._known: RecentItems[str, tuple[TenantFileState, dict[str, int]]] = RecentItems(CACHE_SIZE)
+        self._known: LRUCache[str, tuple[TenantFileState, dict[str, int]]] = LRUCache(CACHE_SIZE)
         self._lock = threading.Lock()
 
-    def of(
+    def document_frequencies(
         self, tenant: str, connection: sqlite3.Connection, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
         """Return (number of chunks in the tenant, chunks per term), within the caller's transaction."""

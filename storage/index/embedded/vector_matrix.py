@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.recent_items import RecentItems
+from storage.lru_cache import LRUCache
 
 # Matrices in the LRU cache; 10,000 vectors of 384 numbers take 15 MB.
 CACHE_SIZE = 64
@@ -51,14 +51,14 @@ class VectorMatrix:
         return [(int(self.ids[row]), float(scores[row])) for row in rows]
 
 
-class VectorMatrices:
+class VectorMatrixCache:
     """LRU cache of the matrices of this process."""
 
     def __init__(self) -> None:
-        self._matrices: RecentItems[tuple[str, str], VectorMatrix] = RecentItems(CACHE_SIZE)
+        self._matrices: LRUCache[tuple[str, str], VectorMatrix] = LRUCache(CACHE_SIZE)
         self._lock = threading.Lock()
 
-    def of(
+    def get(
         self, tenant: str, space: str, connection: sqlite3.Connection, state: TenantFileState
     ) -> VectorMatrix:
         """Return a space's matrix for ``state``, loading rows within the caller's transaction."""
@@ -66,13 +66,13 @@ class VectorMatrices:
         with self._lock:
             known = self._matrices.get(key)
         if known is None or known.state != state:
-            known = _bring_up(known, connection, space, state)
+            known = _refresh(known, connection, space, state)
         with self._lock:
             self._matrices[key] = known
         return known
 
 
-def _bring_up(
+def _refresh(
     known: VectorMatrix | None, connection: sqlite3.Connection, space: str, state: TenantFileState
 ) -> VectorMatrix:
     """Append the rows added since ``known``; reload everything after a removal."""

@@ -32,7 +32,7 @@ from weaviate.config import GrpcConfig
 from weaviate.exceptions import WeaviateBaseError
 
 from storage.errors import IndexUnavailable, SettingsError, UnknownTenant
-from storage.index.base import Filters, Hit, IndexedChunk
+from storage.index.base import Hit, IndexedChunk, SearchFilter
 from storage.models import TenantName
 
 # A collection created without a named vector would get an unnamed one in addition to those of the spaces.
@@ -226,7 +226,7 @@ def _as_uuid(value: object) -> UUID:
     return UUID(str(value))
 
 
-def as_filter(filters: Filters) -> FilterReturn | None:
+def as_filter(filters: SearchFilter) -> FilterReturn | None:
     """Convert filters to Weaviate's; None if everything passes."""
     conditions: list[FilterReturn] = [
         Filter.by_property("facets").contains_any(sorted(group)) for group in filters.groups
@@ -268,7 +268,7 @@ async def deadline(seconds: float) -> AsyncIterator[None]:
     except WeaviateBaseError as error:
         raise translated(str(error)) from error
     except httpx.TransportError as error:  # the client does not translate broken connections
-        raise IndexUnavailable(f"Weaviate broke off: {type(error).__name__}") from error
+        raise IndexUnavailable(f"connection to Weaviate lost: {type(error).__name__}") from error
 
 
 def translated(message: str) -> UnknownTenant | IndexUnavailable:

@@ -13,12 +13,12 @@ from uuid import UUID
 from weaviate.collections import CollectionAsync
 
 from storage.index.weaviate.collection import of_publication
+from storage.lru_cache import LRUCache
 from storage.models import TenantName
-from storage.recent_items import RecentItems
 
 CACHE_SIZE = 50_000
 # Relative growth of a tenant after which cached counts expire; idf hardly changes within it.
-DRIFT = 0.02
+MAX_RELATIVE_GROWTH = 0.02
 # Chunks counted per query: a server returns at most 10,000 hits.
 COUNT_BATCH_SIZE = 2000
 PROBE_BATCH_SIZE = 100
@@ -33,15 +33,19 @@ class TermCounts:
 
     def __init__(self, size: int = CACHE_SIZE) -> None:
         """Cache the ``size`` most recently used counts."""
-        self._counts: RecentItems[tuple[TenantName, str], tuple[int, int]] = RecentItems(size)
+        self._counts: LRUCache[tuple[TenantName, str], tuple[int, int]] = LRUCache(size)
 
-    def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
+    def get_valid(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
         """Return the cached counts that are still valid for a tenant that now has ``chunks`` chunks."""
         kept = {term: self._counts[tenant, term] for term in terms if (tenant, term) in self._counts}
         self._counts.update({(tenant, term): counted for term, counted in kept.items()})
-        return {term: count for term, (size, count) in kept.items() if abs(size - chunks) <= DRIFT * chunks}
+        return {
+            term: count
+            for term, (size, count) in kept.items()
+            if abs(size - chunks) <= MAX_RELATIVE_GROWTH * chunks
+        }
 
-    def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
+    def put(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
         """Store counts that were taken when the tenant had ``chunks`` chunks."""
         self._counts.update({(tenant, term): (chunks, count) for term, count in counted.items()})
 

@@ -21,9 +21,9 @@ from weaviate.collections.classes.filters import FilterReturn
 
 from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index.base import (
-    Filters,
     Hit,
     IndexedChunk,
+    SearchFilter,
     Vector,
     object_id,
     require_complete,
@@ -72,9 +72,9 @@ class WeaviateIndex:
         # Differs from that of every other collection, and of this one before it was emptied.
         self.identity = identity
         # Removed data stays on disk until the server merges segments, which cannot be requested.
-        self.can_scrub = False
+        self.can_purge = False
         # Set for a child server, which no other home writes to.
-        self.is_ours_alone = False
+        self.is_exclusive = False
         # Failed pings and restarts of the server; a slow query does not count.
         self.outages = 0
         self._client = client
@@ -146,7 +146,7 @@ class WeaviateIndex:
         for error in result.errors.values():
             raise translated(error.message)
 
-    async def seal(
+    async def commit_publication(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
         """Flush what was written, then count objects and vectors.
@@ -181,8 +181,8 @@ class WeaviateIndex:
             return 0
         return await self._call(count_vectors(self._shard(tenant), publication, window, space))
 
-    async def find_by_words(
-        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    async def search_keywords(
+        self, tenant: TenantName, terms: Sequence[str], filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the best chunks by BM25, best first."""
         if not terms or not all(filters.groups):
@@ -199,8 +199,8 @@ class WeaviateIndex:
         )
         return [as_hit(one.properties, one.metadata.score or 0.0) for one in found.objects]
 
-    async def find_by_vector(
-        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
+    async def search_vectors(
+        self, tenant: TenantName, space: str, vector: Vector, filters: SearchFilter, limit: int
     ) -> list[Hit]:
         """Return the nearest chunks by cosine, nearest first."""
         if not all(filters.groups) or not await self._call(self._spaces.has(space)):
@@ -231,7 +231,7 @@ class WeaviateIndex:
         searches.
         """
         chunks = await self._count(tenant)
-        known = self._counts.fresh(tenant, terms, chunks)
+        known = self._counts.get_valid(tenant, terms, chunks)
         missing = [term for term in dict.fromkeys(terms) if term not in known][:MAX_COUNTED_TERMS]
         slots = asyncio.Semaphore(COUNT_CONCURRENCY)
 
@@ -241,7 +241,7 @@ class WeaviateIndex:
 
         found = await gather_or_cancel(*map(count, missing))
         counted = dict(zip(missing, found, strict=True))
-        self._counts.keep(tenant, chunks, counted)
+        self._counts.put(tenant, chunks, counted)
         return chunks, known | counted
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
@@ -280,17 +280,17 @@ class WeaviateIndex:
         """Remove a tenant and its data."""
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
-    async def scrub(self, tenant: TenantName) -> None:
+    async def purge_deleted(self, tenant: TenantName) -> None:
         """Do nothing: the server has no such operation."""
 
-    async def examine(self, tenant: TenantName) -> None:
+    async def verify(self, tenant: TenantName) -> None:
         """Do nothing: the files are the server's."""
 
-    async def damaged(self) -> set[TenantName]:
+    async def corrupt_tenants(self) -> set[TenantName]:
         """Return the empty set: corruption cannot be detected."""
         return set()
 
-    async def restore(self, tenant: TenantName) -> None:
+    async def mark_rebuilt(self, tenant: TenantName) -> None:
         """Do nothing: no tenant is ever reported as corrupt."""
 
     async def ping(self) -> None:

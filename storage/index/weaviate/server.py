@@ -35,7 +35,7 @@ STOP_SECONDS = 60.0
 CHECK_SECONDS = 0.2
 # After a longer life the child is restarted at once, otherwise with exponential backoff.
 STEADY_SECONDS = 60.0
-MAX_REST_SECONDS = 60.0
+MAX_BACKOFF_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class WeaviateServer:
         # Reason why the server is down, a sentence for an admin; None if it is up.
         self.problem: str | None = None
         # Called each time the server is up again after it died.
-        self.on_return: Callable[[], None] | None = None
+        self.on_restart: Callable[[], None] | None = None
 
     @classmethod
     async def start_or_attach(cls, home: Path, binary: Path | None = None) -> WeaviateServer:
@@ -123,14 +123,14 @@ class WeaviateServer:
         """Start the server if it has no owner, else wait until its owner has it ready."""
         try:
             async with asyncio.timeout(START_SECONDS):
-                while not self._take_lock():
+                while not self._acquire_lock():
                     if await self._attach():
                         return
                     await asyncio.sleep(CHECK_SECONDS)
         except TimeoutError:
             raise EngineStartError(
                 f"another command starts the Weaviate of {self._folder}, and it is not ready after "
-                f"{START_SECONDS:g} s; {self._last_words()}"
+                f"{START_SECONDS:g} s; {self._log_tail()}"
             ) from None
         await self._start()
 
@@ -160,13 +160,13 @@ class WeaviateServer:
                     if process.returncode is not None:
                         raise EngineStartError(
                             f"Weaviate ended with status {process.returncode} while it started; "
-                            f"{self._last_words()}"
+                            f"{self._log_tail()}"
                         )
                     await asyncio.sleep(CHECK_SECONDS)
         except TimeoutError:
             await _stop(process)
             raise EngineStartError(
-                f"Weaviate was not ready after {START_SECONDS:g} s; {self._last_words()}"
+                f"Weaviate was not ready after {START_SECONDS:g} s; {self._log_tail()}"
             ) from None
 
     async def _watch(self) -> None:
@@ -178,10 +178,10 @@ class WeaviateServer:
             rest = (
                 0.0
                 if time.monotonic() - since > STEADY_SECONDS
-                else min(max(1.0, 2 * rest), MAX_REST_SECONDS)
+                else min(max(1.0, 2 * rest), MAX_BACKOFF_SECONDS)
             )
-            self.problem = f"Weaviate (process {self.pid}) ended under us; {self._last_words()}"
-            _log.error("%s; starting again in %g s", self.problem, rest)
+            self.problem = f"Weaviate (pid {self.pid}) exited unexpectedly; {self._log_tail()}"
+            _log.error("%s; restarting in %g s", self.problem, rest)
             await asyncio.sleep(rest)
             await self._begin_again()
 
@@ -200,15 +200,15 @@ class WeaviateServer:
                 self.problem = str(error)
                 _log.error("%s; trying again in %g s", error, rest)
                 await asyncio.sleep(rest)
-                rest = min(2 * rest, MAX_REST_SECONDS)
+                rest = min(2 * rest, MAX_BACKOFF_SECONDS)
             else:
                 self.problem = None
-                _log.info("Weaviate is back as process %s", self.pid)
-                if self.on_return:
-                    self.on_return()
+                _log.info("Weaviate restarted, pid %s", self.pid)
+                if self.on_restart:
+                    self.on_restart()
                 return
 
-    def _take_lock(self) -> bool:
+    def _acquire_lock(self) -> bool:
         """Become the owner unless there is one; the kernel releases the lock when its holder dies."""
         if self._lock is not None:
             return True
@@ -222,7 +222,7 @@ class WeaviateServer:
         self._lock = descriptor
         return True
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         """Return the path of the server's log and its last message."""
         log = self._folder / "log.txt"
         with suppress(OSError):

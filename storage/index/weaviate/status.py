@@ -49,9 +49,9 @@ async def read_status(url: str, api_key: str | None, grpc_port: int, seconds: fl
             nodes = await _get(client, "/v1/nodes")
             collection = await _get(client, f"/v1/schema/{COLLECTION}", may_lack=True)
     except httpx.HTTPError as error:
-        raise IndexUnavailable(f"nobody answers there: {type(error).__name__}") from error
+        raise IndexUnavailable(f"no response from the server: {type(error).__name__}") from error
     except (httpx.InvalidURL, ValueError, TypeError, KeyError) as error:
-        raise IndexUnavailable("what answers there is no Weaviate") from error
+        raise IndexUnavailable("the server is not Weaviate") from error
     factor = collection.get("replicationConfig", {}).get("factor") if collection else None
     return WeaviateStatus(
         str(meta["version"]),

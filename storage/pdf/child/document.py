@@ -14,10 +14,10 @@ from unicodedata import normalize
 from storage.pdf.child.mupdf import pymupdf
 
 # Address space that a child maps while working and hardly touches.
-ROOM = 96 * 1024 * 1024
+WORKING_SPACE = 96 * 1024 * 1024
 
 # MuPDF's out-of-memory messages, and zlib's: its initialisation fails for no other reason.
-WANTS = ("alloc", "inflateInit")
+OUT_OF_MEMORY_MESSAGES = ("alloc", "inflateInit")
 
 # Exceptions that PyMuPDF raises for a damaged page.
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
@@ -33,7 +33,7 @@ class Fault(Exception):
     """Raised if a file cannot be read: the name of a ``storage.errors`` class, and a message."""
 
 
-def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
+def run_job(work: Work, job: dict[str, Any], source: int, out: int) -> None:
     """Run ``work`` on the PDF open at ``source`` and write its output to ``out``.
 
     A fault is written as a line of JSON, whatever came before it.
@@ -50,7 +50,7 @@ def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
             sink.write(b'{"fault": "memory"}\n')
 
 
-def note_libraries() -> None:
+def record_baseline() -> None:
     """Record the address space of the loaded libraries; the last step of a warm-up."""
     size, resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[:2]
     _untouched[0] = (int(size) - int(resident)) * resource.getpagesize()
@@ -59,11 +59,11 @@ def note_libraries() -> None:
 def is_out_of_memory(error: BaseException) -> bool:
     """True if the error is, or was caused by, a lack of memory."""
     # MuPDF reports out-of-memory inconsistently; check RLIMIT_AS, too.
-    if isinstance(error, MemoryError) or any(words in str(error) for words in WANTS):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY_MESSAGES):
         return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return limit != resource.RLIM_INFINITY and used > limit - _untouched[0] - ROOM
+    return limit != resource.RLIM_INFINITY and used > limit - _untouched[0] - WORKING_SPACE
 
 
 def to_line(value: dict[str, Any]) -> bytes:
@@ -97,7 +97,7 @@ def open_pdf(source: int, passwords: int | None = None) -> pymupdf.Document:
         raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
     if document.needs_pass and not _unlock(document, passwords):
         raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
-    _forget_structure(document)
+    _drop_structure_tree(document)
     return document
 
 
@@ -112,7 +112,7 @@ def _unlock(document: pymupdf.Document, passwords: int | None) -> bool:
     return any(map(document.authenticate, dict.fromkeys(spelled)))
 
 
-def _forget_structure(document: pymupdf.Document) -> None:
+def _drop_structure_tree(document: pymupdf.Document) -> None:
     """Delete the structure tree: with it MuPDF 1.28 omits text that is on the page."""
     with suppress(*PAGE_FAULTS):
         trailer = pymupdf.mupdf.pdf_trailer(pymupdf._as_pdf_document(document))

@@ -15,7 +15,7 @@ from typing import Any
 import onnxruntime
 
 
-class _OneThread(onnxruntime.SessionOptions):  # type: ignore[misc]
+class _SingleThreadOptions(onnxruntime.SessionOptions):  # type: ignore[misc]
     """Session options without threads: a forked child has none of its parent's threads."""
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class _OneThread(onnxruntime.SessionOptions):  # type: ignore[misc]
         self.intra_op_num_threads = self.inter_op_num_threads = 1
 
 
-onnxruntime.SessionOptions = _OneThread  # before PyMuPDF, which loads its models on import
+onnxruntime.SessionOptions = _SingleThreadOptions  # before PyMuPDF, which loads its models on import
 
 import pymupdf  # noqa: E402
 from pymupdf4llm.helpers.document_layout import LayoutBox, parse_document  # noqa: E402
 
 from storage.pdf.child.document import (  # noqa: E402
     PAGE_FAULTS,
-    answer,
     is_out_of_memory,
-    note_libraries,
     page_count,
+    record_baseline,
+    run_job,
     to_line,
 )
 from storage.pdf.child.shapes import count_shapes  # noqa: E402
@@ -61,7 +61,7 @@ _KINDS = {
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
     """Write the regions of pages ``first`` to ``last`` (from 1), one line per page, and an end marker."""
-    answer(_lay_out, job, source, out)
+    run_job(_lay_out, job, source, out)
 
 
 def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
@@ -74,8 +74,8 @@ def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]
 def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
     """Return a page's regions in reading order, None if the analysis failed, and its rotation."""
     try:
-        turn = _make_upright(document[index])
-        _let_crop_be_all(document[index])
+        turn = _rotate_upright(document[index])
+        _crop_media_box(document[index])
         (page,) = parse_document(document, pages=[index], use_ocr=False).pages
         drawings = _drawings(document[index]) if any(map(_is_figure, page.boxes)) else []
         parts = [_part(box, page.width, page.height, drawings) for box in page.boxes]
@@ -86,7 +86,7 @@ def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
         return {"parts": None}
 
 
-def _make_upright(page: pymupdf.Page) -> int:
+def _rotate_upright(page: pymupdf.Page) -> int:
     """Rotate a page whose letters mostly lie on their side; return the clockwise quarter turns."""
     letters: Counter[tuple[int, int]] = Counter()
     for block in page.get_text("dict", flags=0)["blocks"]:
@@ -99,7 +99,7 @@ def _make_upright(page: pymupdf.Page) -> int:
     return turn // 90
 
 
-def _let_crop_be_all(page: pymupdf.Page) -> None:
+def _crop_media_box(page: pymupdf.Page) -> None:
     """Set the media box to the crop box: the analysis misplaces regions on rotated, cropped pages."""
     crop, media = page.cropbox, page.mediabox
     if crop != media:
@@ -140,5 +140,5 @@ def warm_up() -> None:
     with pymupdf.open() as document:
         document.new_page().insert_text((72, 72), "Footnote")
         parse_document(document, use_ocr=False)
-    note_libraries()
+    record_baseline()
     os.nice(NICENESS)  # last, because the starting process waits

@@ -34,10 +34,10 @@ MIN_SCORE = 0.6
 DETECTION_DPI, MIN_DETECTION_SIDE, MAX_DETECTION_SIDE = 110, 1286, 2000
 
 # Ratio of height to width from which a box is vertical text, or a single narrow letter.
-TALL = 1.5
+VERTICAL_RATIO = 1.5
 
 # Lines that are read to test whether the page is upside down, and the score below which it may be.
-ASKED, SURE = 6, 0.9
+SAMPLE_LINES, MIN_UPRIGHT_SCORE = 6, 0.9
 
 # The spaces around a middle dot are often missed.
 _WORD = re.compile(r"[·•]|[^\s·•]+")
@@ -116,7 +116,7 @@ class OcrEngine:
         thickness = float(np.median([min(_sides(quad)) for quad in quads]))
         labels = [index for index, quad in enumerate(quads) if _is_tall(quad, thickness)]
         across = [quad for index, quad in enumerate(quads) if index not in labels]
-        asked = sorted(across, key=lambda quad: _sides(quad)[0])[-3 * ASKED :: 3]
+        asked = sorted(across, key=lambda quad: _sides(quad)[0])[-3 * SAMPLE_LINES :: 3]
         turns = 2 if asked and self._are_on_head(picture, asked) else 0
         turned = [np.roll(quad, -turns, axis=0) for quad in quads]
         for index in labels:
@@ -128,7 +128,9 @@ class OcrEngine:
     def _are_on_head(self, picture: Picture, quads: Sequence[Quad]) -> bool:
         """True if lines of one direction have a higher score upside down."""
         as_is = self._certainty(picture, quads)
-        return as_is < SURE and self._certainty(picture, [_on_head(quad) for quad in quads]) > as_is
+        return (
+            as_is < MIN_UPRIGHT_SCORE and self._certainty(picture, [_on_head(quad) for quad in quads]) > as_is
+        )
 
     def _certainty(self, picture: Picture, quads: Sequence[Quad]) -> float:
         read = self._ocr.text_rec(TextRecInput(img=[_crop(picture, quad) for quad in quads]))
@@ -145,13 +147,13 @@ def _straightened(quad: Quad) -> Quad:
 def _lie_on_side(quads: Sequence[Quad]) -> bool:
     """True if most of the page's text is vertical."""
     sides = [_sides(quad) for quad in quads]
-    tall = sum(height for width, height in sides if height >= TALL * width)
-    return tall > sum(width for width, height in sides if height < TALL * width)
+    tall = sum(height for width, height in sides if height >= VERTICAL_RATIO * width)
+    return tall > sum(width for width, height in sides if height < VERTICAL_RATIO * width)
 
 
 def _is_tall(quad: Quad, thickness: float) -> bool:
     width, height = _sides(quad)
-    return height >= TALL * width and height > 2 * thickness
+    return height >= VERTICAL_RATIO * width and height > 2 * thickness
 
 
 def _on_head(quad: Quad) -> Quad:

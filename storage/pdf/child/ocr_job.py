@@ -13,10 +13,10 @@ import numpy as np
 from storage.pdf.child.document import (
     PAGE_FAULTS,
     Fault,
-    answer,
     is_out_of_memory,
-    note_libraries,
     page_count,
+    record_baseline,
+    run_job,
     to_line,
 )
 from storage.pdf.child.mupdf import pymupdf
@@ -48,7 +48,7 @@ def warm_up() -> None:
         for number in (1, 2):
             for piece in _read({"page": number}, copy):
                 len(piece)
-    note_libraries()
+    record_baseline()
     os.nice(NICENESS)  # last, because the starting process waits
 
 
@@ -58,7 +58,7 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
     Writes one line of JSON to ``out``: the page's number, text, words and lines in the format of a text job,
     and the mean score of its letters, 0 if there are none.
     """
-    answer(_read, job, source, out)
+    run_job(_read, job, source, out)
 
 
 def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:

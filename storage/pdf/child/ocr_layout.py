@@ -63,7 +63,7 @@ def _turned_back(quad: Quad, width: int) -> Quad:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _DeskewedLine:
     """A line at its position on a deskewed page."""
 
     line: SeenLine
@@ -77,7 +77,7 @@ class _Placed:
         return self.right - self.left >= LONG * self.height
 
 
-Group = list[_Placed]
+Group = list[_DeskewedLine]
 
 
 def page_of(
@@ -97,7 +97,7 @@ def page_of(
         "number": number,
         "clip": clip,
         "text": page.text,
-        "words": page.words.to_text(),
+        "words": page.words.to_base64(),
         "lines": page.lines,
         "score": round(sure / letters, 3) if letters else 0,
     }
@@ -152,12 +152,12 @@ def _vector(line: SeenLine) -> complex:
     return complex(*(line.quad[1] - line.quad[0]))
 
 
-def _place(line: SeenLine, angle: float) -> _Placed:
+def _place(line: SeenLine, angle: float) -> _DeskewedLine:
     cos, sin = math.cos(angle), math.sin(angle)
     xs = [float(x) * cos + float(y) * sin for x, y in line.quad]
     ys = [float(y) * cos - float(x) * sin for x, y in line.quad]
     height = (ys[3] + ys[2] - ys[0] - ys[1]) / 2
-    return _Placed(line, min(xs), max(xs), sum(ys) / 4, max(abs(height), 1.0))
+    return _DeskewedLine(line, min(xs), max(xs), sum(ys) / 4, max(abs(height), 1.0))
 
 
 def _arranged(lines: Group) -> list[Group]:
@@ -253,7 +253,7 @@ def _rows(group: Group, block: int, dpi: float, usual: float) -> list[Row]:
         else:
             found.append([one])
     rows: list[Row] = []
-    before: _Placed | None = None
+    before: _DeskewedLine | None = None
     for cells in found:
         cells.sort(key=lambda one: one.left)
         if before and cells[0].middle - before.middle > 0.8 * (before.height + cells[0].height):
@@ -263,7 +263,7 @@ def _rows(group: Group, block: int, dpi: float, usual: float) -> list[Row]:
     return rows
 
 
-def _is_beside(row: Group, one: _Placed) -> bool:
+def _is_beside(row: Group, one: _DeskewedLine) -> bool:
     """True if it is level with everything in the row and overlaps none of it."""
     reach = 0.5 * one.height
     return all(
@@ -272,7 +272,7 @@ def _is_beside(row: Group, one: _Placed) -> bool:
     )
 
 
-def _is_level(one: _Placed, other: _Placed) -> bool:
+def _is_level(one: _DeskewedLine, other: _DeskewedLine) -> bool:
     return abs(one.middle - other.middle) < 0.5 * min(one.height, other.height)
 
 

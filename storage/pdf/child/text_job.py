@@ -10,10 +10,10 @@ from typing import Any
 from storage.pdf.child.document import (
     PAGE_FAULTS,
     Fault,
-    answer,
     is_out_of_memory,
-    note_libraries,
     page_count,
+    record_baseline,
+    run_job,
     to_line,
 )
 from storage.pdf.child.glyphs.page_ink import PageInk
@@ -52,7 +52,7 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
     """
     if job["do"] == "read":
         os.nice(READING_NICENESS)
-    answer({"read": _read, "render": _draw, "open": _open}[job["do"]], job, source, out)
+    run_job({"read": _read, "render": _draw, "open": _open}[job["do"]], job, source, out)
 
 
 def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
@@ -97,9 +97,9 @@ def _missing_content(document: pymupdf.Document, text: str) -> str:
     if len(text.split()) > MAX_NOTICE_WORDS or not (is_dynamic or _NOTICE.search(text)):
         return ""
     if is_form:
-        return "the PDF is an XFA form that only Adobe Acrobat shows; print it to a PDF there and drop that"
+        return "the PDF is an XFA form; print it to PDF in Adobe Acrobat and add that file instead"
     if is_portfolio:
-        return "the PDF is a portfolio: what it says is in the files inside; save them and drop them singly"
+        return "the PDF is a portfolio; extract the attached files and add them individually"
     return ""
 
 
@@ -130,7 +130,7 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         "label": sane_label(label),
         "size": [round(width, 2), round(height, 2)],
         "text": text.text,
-        "words": text.words.to_text(),
+        "words": text.words.to_base64(),
         "lines": text.lines,
         "struck": text.struck,
     }
@@ -217,4 +217,4 @@ def warm_up() -> None:
     with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
         for piece in (*_read({"max_pages": 9}, copy), *_draw({"page": 1, "dpi": 72}, copy)):
             len(piece)
-    note_libraries()
+    record_baseline()

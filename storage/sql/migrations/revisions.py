@@ -43,6 +43,10 @@ def require_current(connection: Connection) -> None:
     """
     held, newest = held_revision(connection), newest_revision()
     if held is None or held < newest:
-        raise OlderDatabase(f"its tables are of revision {held or 'none'}, this release wants {newest}")
+        raise OlderDatabase(
+            f"the schema is at revision {held or 'none'}, this release needs {newest}: run footnote serve"
+        )
     if held > newest:
-        raise NewerDatabase(f"its tables are of revision {held}, this release knows {newest} and older ones")
+        raise NewerDatabase(
+            f"the schema is at revision {held}, this release supports at most {newest}: upgrade Footnote"
+        )

@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
     async def fill() -> None:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"), name=EVIL)
-        await AuditLog(database).keep(AuditedAction(EVIL, "sign in", EVIL, EVIL))
+        await AuditLog(database).record(AuditedAction(EVIL, "sign in", EVIL, EVIL))
         await database.aclose()
 
     asyncio.run(fill())

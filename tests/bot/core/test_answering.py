@@ -406,7 +406,7 @@ async def test_a_slow_search_fails_with_a_message(world: World) -> None:
     """Shows that a question without results in time gets a failure message."""
 
     class StuckShelf(Shelf):
-        async def find(self, *_: Any, **__: Any) -> Any:
+        async def search(self, *_: Any, **__: Any) -> Any:
             await asyncio.Event().wait()
 
     world.shelf = StuckShelf(world.shelf.passages)
@@ -418,10 +418,10 @@ async def test_a_slow_wider_search_keeps_the_first_result(world: World) -> None:
     """Shows "not found" if the second search times out, without an unrelated page."""
 
     class StuckSecond(Shelf):
-        async def find(self, *arguments: Any, **options: Any) -> Any:
+        async def search(self, *arguments: Any, **options: Any) -> Any:
             if self.counted:
                 await asyncio.Event().wait()
-            return await super().find(*arguments, **options)
+            return await super().search(*arguments, **options)
 
     world.shelf = StuckSecond(world.shelf.passages)
     answer = await world.answering(answer_seconds=0.5).answer(world.question("Who won the football cup?"))

@@ -32,7 +32,7 @@ from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
 from bot.core.models import Usage
 from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 
 TEXT = "Backups run daily at 2:00 AM."
 PLAIN = ChatRequest("Be brief.", "When do backups run?", 60)
@@ -230,7 +230,7 @@ async def test_refused_parameters_are_retried_after_a_while() -> None:
             await model.reply(PLAIN, lambda _: None)
             server.refuses.clear()
             for later in (timedelta(minutes=59), timedelta(minutes=61)):
-                with time_passed(later):
+                with advance_clocks(later):
                     await model.reply(PLAIN, lambda _: None)
     assert ["stream_options" in asked for asked in server.requests] == [True, False, False, True]
 

@@ -24,8 +24,8 @@ from bot.slack.answer_streams import AnswerStreams
 from bot.slack.messenger import SlackMessenger
 from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
 from bot.slack.web_api import web_client
-from storage.chat_models import UPLOAD, WithdrawnItem
-from storage.clock import time_passed
+from storage.chat_models import UPLOAD_KEY, WithdrawnItem
+from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}
@@ -165,7 +165,7 @@ async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) 
     [
         IN_CHANNEL,
         DIRECT | {"asked": {"user": "U1", "text": "When?", "channel": "C1"}},
-        DIRECT | {UPLOAD: {"files": []}},
+        DIRECT | {UPLOAD_KEY: {"files": []}},
     ],
     ids=["a channel", "asked in the App Home", "a file"],
 )
@@ -212,7 +212,7 @@ async def test_no_more_sessions_are_opened_than_can_be_closed(slack: Slack) -> N
     for _ in range(MAX_OPENED + 5):
         await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
     assert len(slack.calls) == MAX_OPENED
-    with time_passed(timedelta(minutes=2)):
+    with advance_clocks(timedelta(minutes=2)):
         await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
     assert len(slack.calls) == MAX_OPENED + 1
 

@@ -13,7 +13,7 @@ from harness.waiting import until_true
 
 from bot.slack.web_api import web_client
 from bot.slack.workspace.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.models import ChannelKey, Platform
 
 IT = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
@@ -75,7 +75,7 @@ async def test_a_name_is_looked_up_once_an_hour(slack: Slack, names: ChannelName
     await slack.until_asked(1)
     assert slack.learnt == [(IT, "#it-ops")]
     slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "it"}}
-    with time_passed(timedelta(seconds=KNOWN_SECONDS + 1)):
+    with advance_clocks(timedelta(seconds=KNOWN_SECONDS + 1)):
         names.learn(IT)
         await slack.until_asked(2)
     assert slack.learnt[1:] == [(IT, "#it")]
@@ -90,7 +90,7 @@ async def test_a_refusal_is_no_error_and_is_tried_again_later(
     await slack.until_asked(1)
     names.learn(IT)
     await slack.until_asked(1)
-    with time_passed(timedelta(seconds=FAILED_SECONDS + 1)):
+    with advance_clocks(timedelta(seconds=FAILED_SECONDS + 1)):
         names.learn(IT)
         await slack.until_asked(2)
     assert slack.learnt == []

@@ -18,7 +18,7 @@ from bot.core.errors import DeliveryError, FileUnavailable
 from bot.core.ports import IncomingMessage
 from bot.slack.web_api import web_client
 from bot.slack.workspace.shared_files import SharedFiles, is_slacks, read_messages
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 
 CHANNEL, ALICE = "C0ITOPS01", "U0ALICE01"
 POLICY = {"id": "F0POLICY1", "name": "Policy.pdf", "mimetype": "application/pdf"}
@@ -36,7 +36,7 @@ def shared(text: str, *files: dict[str, Any], **event: Any) -> dict[str, Any]:
 
 def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
     """Return (file id or '', text) of each message."""
-    return [(one.address.get(UPLOAD, {}).get("id", ""), one.text) for one in messages]
+    return [(one.address.get(UPLOAD_KEY, {}).get("id", ""), one.text) for one in messages]
 
 
 @for_each(
@@ -96,7 +96,7 @@ def test_a_repeated_message_has_the_same_uploads() -> None:
     )
     assert first.message_key == second.message_key == f"{TEAM}:{CHANNEL}:17.1:F0POLICY1"
     assert first.event_key == second.event_key == first.address["key"]
-    assert first.address[UPLOAD] == {"id": "F0POLICY1", "name": "Policy.pdf", "language": "de"}
+    assert first.address[UPLOAD_KEY] == {"id": "F0POLICY1", "name": "Policy.pdf", "language": "de"}
     assert (first.thread, first.address["thread"]) == ("17.1", "17.1")
     assert set(asked) == {f"sl_{TEAM}_{CHANNEL}"}
 
@@ -175,7 +175,7 @@ class Slack:
     async def fetch(self) -> tuple[str, bytes]:
         """Return (name, bytes) of the downloaded file."""
         files = SharedFiles(web_client("xoxb-secret", f"{self.url}/api/"), f"{self.url}/api/")
-        async with files.open({"key": "T1:C1:1", UPLOAD: {"id": POLICY["id"]}}) as download:
+        async with files.open({"key": "T1:C1:1", UPLOAD_KEY: {"id": POLICY["id"]}}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -244,7 +244,7 @@ async def test_interrupted_and_rate_limited_downloads_are_retried(slack: Slack) 
         await slack.fetch()
     away = SharedFiles(web_client("xoxb-secret", "http://127.0.0.1:9/api/"), "http://127.0.0.1:9/api/")
     with pytest.raises(DeliveryError):
-        async with away.open({"key": "T1:C1:1", UPLOAD: {"id": "F1"}}):
+        async with away.open({"key": "T1:C1:1", UPLOAD_KEY: {"id": "F1"}}):
             pass
 
 

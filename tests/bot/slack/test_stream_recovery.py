@@ -114,7 +114,7 @@ class World:
     async def running(self, life: Life) -> AsyncIterator[Conversation]:
         """Run a process."""
         worker = Conversation(
-            life.mortal(Inbox(self.database, max_pause_seconds=0.05)),
+            life.mortal(Inbox(self.database, max_backoff_seconds=0.05)),
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),

@@ -15,7 +15,7 @@ from samples.paper import pdf
 from bot.core.errors import DeliveryError, FileUnavailable
 from bot.core.ports import IncomingMessage
 from bot.teams.personal_files import FILE, TeamsFiles, is_local_file, is_sharepoints, read_messages
-from storage.chat_models import UPLOAD
+from storage.chat_models import UPLOAD_KEY
 
 URL = "https://acme-my.sharepoint.com/personal/ann/_layouts/15/download.aspx?UniqueId=1&tempauth=abc%2Bd"
 
@@ -39,7 +39,7 @@ def sent(text: str, *attachments: Any, kind: str = "personal", **fields: Any) ->
 
 def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
     """Return (file name or '', text) of each message."""
-    return [(one.address.get(UPLOAD, {}).get("name", ""), one.text) for one in messages]
+    return [(one.address.get(UPLOAD_KEY, {}).get("name", ""), one.text) for one in messages]
 
 
 HTML = {"contentType": "text/html", "content": "<p>Who signs it?</p>"}
@@ -79,7 +79,7 @@ def test_a_redelivered_message_has_the_same_upload() -> None:
     (upload,) = read_messages(sent("", POLICY), None, lambda said: True)
     assert upload.event_key == upload.message_key == upload.address["key"] == "t:a:1:17:Policy.pdf"
     known = {"id": "Policy.pdf", "name": "Policy.pdf", "language": ""}
-    assert upload.address[UPLOAD] == known | {"url": URL, "media_type": "application/pdf"}
+    assert upload.address[UPLOAD_KEY] == known | {"url": URL, "media_type": "application/pdf"}
 
 
 @for_each(
@@ -129,7 +129,7 @@ class SharePoint:
     async def fetch(self) -> tuple[str, bytes]:
         """Return (name, bytes) of the downloaded file."""
         upload = {"url": f"{self.url}/file?a=b%2Bc", "media_type": "application/pdf", "name": "Policy.pdf"}
-        async with TeamsFiles(is_local_file).open({UPLOAD: upload}) as download:
+        async with TeamsFiles(is_local_file).open({UPLOAD_KEY: upload}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -158,7 +158,7 @@ async def test_no_redirect_and_no_other_host_is_requested(host: SharePoint) -> N
     assert [path for path, _ in host.asked] == ["/file?a=b%2Bc"]
     for url in (f"{host.url}/file", "https://169.254.169.254/latest", "https://a..sharepoint.com/x", ""):
         with pytest.raises(FileUnavailable):
-            async with TeamsFiles(is_sharepoints).open({UPLOAD: {"url": url}}):
+            async with TeamsFiles(is_sharepoints).open({UPLOAD_KEY: {"url": url}}):
                 pass
     assert len(host.asked) == 1
 

@@ -69,7 +69,7 @@ class World:
         """Run a worker."""
         messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
         worker = Conversation(
-            Inbox(self.database, max_pause_seconds=0.2),
+            Inbox(self.database, max_backoff_seconds=0.2),
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),

@@ -298,7 +298,7 @@ async def test_refused_links_show_what_to_do(
     assert forged is not None
     assert forged.status == 404
     assert "There’s nothing at this address" in await page.inner_text("h1")
-    await house.channels.raise_epoch((await house.channel("alpha")).id)
+    await house.channels.invalidate_links((await house.channel("alpha")).id)
     ended = await page.goto(link)
     assert ended is not None
     assert ended.status == 410

@@ -289,11 +289,11 @@ async def test_a_channel_shows_the_state_of_its_web_pages(client: TestClient, ho
     store = WebPageStore(house.database)
     await store.approve([read, broken])
     old, new = (WebText("Read", "", (WebTextChunk(text, 2),)) for text in ("Old.", "New."))
-    await store.keep_text(read, old, {})
+    await store.store_text(read, old, {})
     for one in (alpha, alpha, beta):
         await house.citations.add_web(one.id, [ShownWeb(read, old.sha256, "Old.")])
-    await store.keep_text(read, new, {})
-    await store.keep_failure(broken, "the server answers 404")
+    await store.store_text(read, new, {})
+    await store.record_failure(broken, "the server answers 404")
     async with house.database.transaction() as session:
         failing = update(WebPageRow).where(col(WebPageRow.url) == broken)
         await session.execute(failing.values(failing_since=utc_now() - timedelta(days=8)))

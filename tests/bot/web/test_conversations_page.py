@@ -81,7 +81,7 @@ async def test_a_console_conversation_is_deleted_on_request(client: TestClient, 
     """Deletes and audits its turns; other sites, chat channels and invalid threads are refused."""
     channel, thread = await house.channel("alpha"), uuid4()
     turn = NewTurn("q1", channel.id, f"console {thread}", "When?", "When?", "At night.", (), utc_now())
-    await house.memory.keep(turn)
+    await house.memory.store(turn)
     body = {"channel": channel.id, "thread": str(thread)}
     for status, headers, said in (
         (403, {}, body),

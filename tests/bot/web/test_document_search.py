@@ -23,7 +23,7 @@ from bot.web.viewer.document_search import (
     search_pages,
 )
 from storage.models import Channel
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 
 PAGES = [
     ["Backup policy", "Backups run daily"],
@@ -203,7 +203,7 @@ class GatedReadings:
 async def test_cached_results_are_immediate_and_holders_take_turns() -> None:
     """A hundred searches of one holder delay another's by two; cached results are not delayed."""
     readings = GatedReadings()
-    search = DocumentSearch(cast(RepairingReadings, readings))
+    search = DocumentSearch(cast(SelfHealingReadings, readings))
     known, wanted = uuid4(), uuid4()
     await search.find(known, "daily", holder=1)
     await search.outline(known, holder=1)

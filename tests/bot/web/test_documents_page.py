@@ -108,7 +108,7 @@ async def test_a_failed_newer_version_can_be_read_again(
     await client.post(path, headers={"Sec-Fetch-Site": "same-origin"})
     (row,) = await listed(client, q="oven")
     assert (row["state"], row["can_retry"]) == ("live", False)
-    assert row["reason"] == "a newer version is on its way"
+    assert row["reason"] == "a newer version is being processed"
 
 
 async def test_a_long_list_is_paginated(

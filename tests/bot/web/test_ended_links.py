@@ -128,7 +128,7 @@ async def test_an_expired_newer_version_link_leads_to_the_answer_too(
 ) -> None:
     """The button of the newer-version bar cites a version that the answer does not."""
     channel, record = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1700000000.000100"})
-    source = await house.catalog.source(record.version_id)
+    source = await house.catalog.version_source(record.version_id)
     assert source
     old = Shelved(source.document_id, record.version_id, uuid4(), source.sha256, ())
     await house.shelve(channel, "backup.pdf", make_pdf([["Rewritten"]]), replaces=old, headings=["x"])

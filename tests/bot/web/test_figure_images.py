@@ -13,7 +13,7 @@ from harness.lasting_pool import LastingPdf
 from sqlalchemy import update
 from sqlmodel import col
 
-from storage.models import Box, Channel, CitationRecord, Shown
+from storage.models import Box, Channel, CitationRecord, CitedPlace
 from storage.settings import StorageSettings
 from storage.sql.tables import DocumentRow
 
@@ -37,10 +37,12 @@ async def figure(house: House) -> ShownFigure:
     """Return a figure of page 2."""
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "it/Backup.pdf", make_pdf(PAGES), "Backups")
-    return await shown(house, channel, Shown(shelved.version, 2, "Figure 1. Backups by day", (BOX,)), shelved)
+    return await shown(
+        house, channel, CitedPlace(shelved.version, 2, "Figure 1. Backups by day", (BOX,)), shelved
+    )
 
 
-async def shown(house: House, channel: Channel, what: Shown, shelved: Shelved) -> ShownFigure:
+async def shown(house: House, channel: Channel, what: CitedPlace, shelved: Shelved) -> ShownFigure:
     """Store a shown place and return it with its links."""
     citation = await house.keep(channel, what)
     links = house.links
@@ -55,7 +57,7 @@ async def test_the_image_is_the_figures_part_of_its_page(
     client: TestClient, house: House, figure: ShownFigure, box: Box, pixels: tuple[int, int]
 ) -> None:
     """Shows a crop with a narrow margin, within the size limits of chat platforms, without sign-in."""
-    what = Shown(figure.shelved.version, 2, "", (box,))
+    what = CitedPlace(figure.shelved.version, 2, "", (box,))
     response = await client.get((await shown(house, figure.channel, what, figure.shelved)).path)
     data = await response.read()
     assert (response.status, response.content_type) == (200, "image/png")
@@ -74,7 +76,9 @@ async def test_an_image_is_not_cached_and_can_be_embedded(client: TestClient, fi
 
 async def test_an_image_is_rendered_once(client: TestClient, house: House, figure: ShownFigure) -> None:
     """Shows that all answers with the same figure share its image, distinct from the page's."""
-    other = await shown(house, figure.channel, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
+    other = await shown(
+        house, figure.channel, CitedPlace(figure.shelved.version, 2, "", (BOX,)), figure.shelved
+    )
     first, second = [await (await client.get(one.path)).read() for one in (figure, other)]
     whole = await (await client.get(f"{figure.page}/p/2@2x")).read()
     assert first == second != whole
@@ -112,12 +116,12 @@ async def test_withdrawal_and_revocation_end_a_documents_images(
     """Shows that an image is refused as soon as its page is."""
     channel = await house.channel("beta")
     shelved = await house.shelve(channel, "b.pdf", make_pdf([*PAGES, ["End"]]))
-    other = await shown(house, channel, Shown(shelved.version, 2, "", (BOX,)), shelved)
+    other = await shown(house, channel, CitedPlace(shelved.version, 2, "", (BOX,)), shelved)
     assert [(await client.get(one.path)).status for one in (figure, other)] == [200, 200]
     async with house.database.transaction() as session:
         gone = update(DocumentRow).where(col(DocumentRow.id) == figure.shelved.document)
         await session.execute(gone.values(state="deleted"))
-    await house.channels.raise_epoch(channel.id)
+    await house.channels.invalidate_links(channel.id)
     for one in (figure, other):
         await assert_ended(client, one)
         assert (await client.get(one.page)).status == 410
@@ -129,8 +133,8 @@ async def test_a_link_of_one_channel_shows_no_figure_of_another(
     """Shows that a valid signature is not enough if channel, version and citation disagree."""
     beta = await house.channel("beta")
     canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]))
-    lent = await shown(house, figure.channel, Shown(canary.version, 1, "", (BOX,)), canary)
-    foreign = await shown(house, beta, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
+    lent = await shown(house, figure.channel, CitedPlace(canary.version, 1, "", (BOX,)), canary)
+    foreign = await shown(house, beta, CitedPlace(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
     for one in (lent, foreign):
         await assert_ended(client, one)
 
@@ -140,7 +144,7 @@ async def test_a_citation_without_boxes_has_no_image(
 ) -> None:
     """Shows that a link never falls back to the whole page."""
     await assert_ended(
-        client, await shown(house, figure.channel, Shown(figure.shelved.version, 2), figure.shelved)
+        client, await shown(house, figure.channel, CitedPlace(figure.shelved.version, 2), figure.shelved)
     )
 
 
@@ -169,7 +173,7 @@ async def test_a_page_whose_rendering_is_killed_loses_only_its_image(
     blob.chmod(0o600)
     blob.write_bytes(make_form_bomb())
     deadly, well = [
-        await shown(impatient, channel, Shown(one.version, 1, "", (BOX,)), one) for one in (bad, good)
+        await shown(impatient, channel, CitedPlace(one.version, 1, "", (BOX,)), one) for one in (bad, good)
     ]
     refused = await client.get(deadly.path)
     assert (refused.status, refused.content_type) == (503, "text/html")

@@ -47,8 +47,8 @@ async def channel(house: House) -> Channel:
     await keep(house, alpha, "q4", asked, "not_found", leading=[])
     await keep(house, alpha, "q5", asked, "chat", milliseconds={"total": 9000})
     wrong = FeedbackVerdict.WRONG_PAGE
-    await house.stores.feedback.keep(alpha.id, "q1", "p1", wrong, file="a.pdf", page=3)
-    await house.stores.feedback.keep(alpha.id, "q2", "p1", FeedbackVerdict.GOOD)
+    await house.stores.feedback.upsert(alpha.id, "q1", "p1", wrong, file="a.pdf", page=3)
+    await house.stores.feedback.upsert(alpha.id, "q2", "p1", FeedbackVerdict.GOOD)
     return alpha
 
 

@@ -137,7 +137,7 @@ async def test_a_reason_says_what_an_admin_can_fix() -> None:
     """Shows SQL's own messages, and a full disk behind any error."""
 
     async def locked() -> bool:
-        raise DatabaseUnavailable("another program keeps the database locked")
+        raise DatabaseUnavailable("the database is locked by another program")
 
     async def full() -> bool:
         raise BlobsUnavailable("marmalade") from OSError(errno.ENOSPC, "marmalade")
@@ -147,7 +147,7 @@ async def test_a_reason_says_what_an_admin_can_fix() -> None:
 
     async with aclosing(Readiness({"sql": locked, "blobs": full, "index": away})) as readiness:
         assert await readiness.reasons() == {
-            "sql": "another program keeps the database locked",
+            "sql": "the database is locked by another program",
             "blobs": "the disk is full",
             "index": REASONS["index"],
         }

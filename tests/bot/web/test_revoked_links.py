@@ -13,7 +13,7 @@ from fakes.web_house import House, make_pdf
 
 from bot.core.errors import LinkForged
 from bot.web.opened_links import MAX_WAITING, LinkAudit, open_link
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.models import Channel, CitationRecord
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 
@@ -82,7 +82,7 @@ async def test_the_links_of_a_channel_end(
     """All links made before end; the audit log names the person who asked for it."""
     channel, records = cited
     old = paths(house, channel, records)
-    await house.channels.raise_epoch(channel.id, AuditedAction("local", "revoke links", channel.tenant))
+    await house.channels.invalidate_links(channel.id, AuditedAction("local", "revoke links", channel.tenant))
     assert await statuses(client, old) == [410, 410, 410]
     renewed = await house.channels.get(channel.id)
     assert await statuses(client, paths(house, renewed, records)) == [200, 200, 200]
@@ -100,7 +100,7 @@ async def test_the_audit_has_each_opening_once_and_no_text(
         assert (await client.get(asked, headers=headers)).ok
     assert (await client.head(path)).status == 200
     assert (await client.get(path[:-1] + ("A" if path[-1] != "A" else "B"))).status == 404
-    with time_passed(timedelta(minutes=2)):
+    with advance_clocks(timedelta(minutes=2)):
         assert (await client.get(path)).ok
     await client.close()
     kept = await AuditLog(house.database).latest(with_links=True)
@@ -115,7 +115,7 @@ class SlowAudit(AuditLog):
         self.kept: list[str] = []
         self.busy = self.busiest = 0
 
-    async def keep(self, action: AuditedAction) -> None:
+    async def record(self, action: AuditedAction) -> None:
         """Record an action in memory."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)

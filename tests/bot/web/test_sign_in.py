@@ -497,7 +497,7 @@ async def test_feedback_is_erased_by_its_authors_name(open_browser: Open, house:
     actor = (await audited(house))[0].actor
     for name, found in ((actor, 1), (f"{actor}.au", 0)):
         target = await person_target(house.database, name)
-        assert len((await words_of(house.database, target)).gone.get(FeedbackRow, ())) == found
+        assert len((await words_of(house.database, target)).deleted.get(FeedbackRow, ())) == found
 
 
 async def test_a_provider_outage_is_reported_and_sessions_continue(

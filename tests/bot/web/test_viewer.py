@@ -21,7 +21,7 @@ from bot.core.ports import LinkPreview
 from bot.web.opened_links import preview_link
 from bot.web.viewer.page_view import make_chunk_view
 from storage.errors import DatabaseUnavailable
-from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown, VersionSource
+from storage.models import Channel, ChannelKey, CitationRecord, CitedPlace, Page, Platform, VersionSource
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
@@ -127,7 +127,7 @@ async def test_only_a_valid_link_can_be_previewed(house: House, cited: Cited) ->
     forged = "A" * len(token)
     for other in (url.replace(token, forged), f"https://elsewhere.example/v/{token}", url[:-1], ""):
         assert await preview(other) is None
-    await house.stores.channels.raise_epoch(cited.channel.id)
+    await house.stores.channels.invalidate_links(cited.channel.id)
     assert await preview(url) is None
     renewed = await house.stores.channels.get(cited.channel.id)
     url = house.links.page_url(renewed, cited.citation)
@@ -213,7 +213,7 @@ async def test_a_quote_without_boxes_is_shown_without_highlight(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """A citation without boxes shows its quote above the page and no highlight."""
-    bare = await house.keep(cited.channel, Shown(cited.shelved.version, 2, QUOTE))
+    bare = await house.keep(cited.channel, CitedPlace(cited.shelved.version, 2, QUOTE))
     html = await (await client.get(path_of(house, cited.channel, bare))).text()
     assert 'class="mark"' not in html
     assert "nothing is marked" in html
@@ -300,7 +300,7 @@ async def test_raising_the_channels_epoch_ends_its_links_at_once(
 ) -> None:
     """Revocation applies to the next request, including the image and the file."""
     assert (await client.get(cited.path)).status == 200
-    await house.channels.raise_epoch(cited.channel.id)
+    await house.channels.invalidate_links(cited.channel.id)
     for suffix in ("", "/p/2@1x", "/file.pdf"):
         await assert_ended(client, cited.path + suffix)
 
@@ -348,7 +348,7 @@ async def test_a_link_opens_no_version_of_another_channel(
     """Shows that a citation of the link's own channel does not open a version of another channel."""
     beta = await house.channel("beta")
     canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
-    lent = await house.keep(cited.channel, Shown(canary.version, 1, "CANARY"))
+    lent = await house.keep(cited.channel, CitedPlace(canary.version, 1, "CANARY"))
     await assert_ended(client, path_of(house, cited.channel, lent))
 
 
@@ -357,7 +357,7 @@ async def test_a_link_opens_no_citation_of_another_channel(
 ) -> None:
     """Shows that quotes of another channel are not highlighted for this one."""
     beta = await house.channel("beta")
-    foreign = await house.keep(beta, Shown(cited.shelved.version, 2, QUOTE))
+    foreign = await house.keep(beta, CitedPlace(cited.shelved.version, 2, QUOTE))
     await assert_ended(client, path_of(house, cited.channel, foreign))
 
 
@@ -448,7 +448,7 @@ async def test_an_open_page_renews_its_links_while_valid(client: TestClient, hou
     assert (await client.post(f"{path}/renewal")).status == 410
     for token in renewed["tokens"].values():
         assert (await client.get(f"/v/{token}")).status == 200
-    await house.channels.raise_epoch(channel.id)
+    await house.channels.invalidate_links(channel.id)
     assert (await client.post(f"/v/{newer}/renewal")).status == 410
 
 
@@ -569,7 +569,7 @@ async def test_cached_images_stay_within_their_limit(visit: Visit, house: House)
     channel = await house.channel("alpha")
     pages = [[f"{page} {line} lorem ipsum " * 3 for line in range(34)] for page in range(30)]
     shelved = await house.shelve(channel, "long.pdf", make_pdf(pages))
-    path = path_of(house, channel, await house.keep(channel, Shown(shelved.version, 1)))
+    path = path_of(house, channel, await house.keep(channel, CitedPlace(shelved.version, 1)))
     client = await visit(page_images_mb=1)
     drawn = [len(await (await client.get(f"{path}/p/{page}@2x")).read()) for page in range(1, 31)]
     kept = sum(file.stat().st_size for file in (house.home / "images").iterdir())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ingestion.chunking.chunker import chunk_document
-from storage.models import Chunk, Page, PlacedWord
+from storage.models import Chunk, Page, WordBox
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
@@ -82,7 +82,7 @@ def _chunk_values(chunk: Chunk) -> list[Any]:
     return [chunk.ordinal, chunk.text, chunk.tokens, path, words, chunk.page_starts, sections]
 
 
-def _flat(words: Iterable[PlacedWord]) -> list[int]:
+def _flat(words: Iterable[WordBox]) -> list[int]:
     return [
         number
         for start, end, page, line, box in words

@@ -17,7 +17,7 @@ from ingestion.chunking.chunker import chunk_document
 from ingestion.extraction.figures import crops_for_ocr, find_figures, holds_data, kind_of
 from ingestion.layout.reading_order import arrange
 from storage.models import Box, Chunk, Figure, FigureKind, Rung
-from storage.pdf.models import NO_SHAPES, BlockKind, Layout, OcrPage, ReadPdf, Region, Shapes
+from storage.pdf.models import NO_SHAPES, BlockKind, Layout, OcrPage, PdfText, Region, Shapes
 from storage.sql.tables import ReadingRow
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
@@ -29,14 +29,14 @@ def body(*texts: str) -> list[Row]:
     return [(text, BODY, False) for text in texts]
 
 
-def band(pdf: ReadPdf, first: int, last: int) -> Box:
+def band(pdf: PdfText, first: int, last: int) -> Box:
     """Return the bounding box of some lines of the first page."""
     lines = pdf.lines[0]
     return Box(0.08, lines[first].box.y0 - 0.002, 0.92, lines[last].box.y1 + 0.002)
 
 
 def figures_of(
-    pdf: ReadPdf, *regions: Region, crops: Sequence[OcrPage] = ()
+    pdf: PdfText, *regions: Region, crops: Sequence[OcrPage] = ()
 ) -> tuple[tuple[Figure, ...], Sequence[Chunk]]:
     """Return the figures of a PDF with these regions on its first page, and its chunks."""
     arranged = arrange(pdf, Layout({1: regions}))
@@ -162,7 +162,7 @@ def test_every_figure_belongs_to_a_chunk_of_its_page(pages: list[list[str]], reg
     """For any layout: the chunk is on the page, the box within it, and the figure has text."""
     figures, chunks = figures_of(read_pdf([body(*page) for page in pages]), *regions)
     for figure in figures:
-        assert figure.said
+        assert figure.embedding_text
         assert 0 <= figure.box.x0 <= figure.box.x1 <= 1
         assert len(figure.context.split()) <= 60
         if figure.chunk is not None:

@@ -137,7 +137,11 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
             "without a slash",
         ),
         ('[[folder]]\nlocation = "/s"\nchannel = "library/policies"\n', 3, "malformed"),
-        ('[library.a]\nchannels = ["x"]\n[[library.a.folder]]\nlocation = "/s"\nx = 1\n', 5, "not known"),
+        (
+            '[library.a]\nchannels = ["x"]\n[[library.a.folder]]\nlocation = "/s"\nx = 1\n',
+            5,
+            "not a known key",
+        ),
     ],
 )
 def test_a_mistake_is_reported_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from harness.waiting import PATIENCE
 
 from ingestion.jobs.scheduler import JitteredInterval, Scheduler
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 
 
 class Ticks:
@@ -44,7 +44,7 @@ async def schedule() -> AsyncIterator[Scheduler]:
 async def test_a_clock_set_back_delays_no_tick(schedule: Scheduler) -> None:
     """Shows that ticks scheduled by a clock an hour ahead do not wait for an hour."""
     ticks = Ticks()
-    with clock_ahead(timedelta(hours=1)):
+    with shift_wall_clock(timedelta(hours=1)):
         schedule.every(0.1, "a", ticks.tick)
     await ticks.until(5)
 

@@ -11,8 +11,8 @@ from sources import ROOT
 
 from ingestion.layout.ocr_selection import is_garbled, pages_for_ocr, with_ocr
 from storage.errors import PasswordProtected
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import OcrPage, ReadPdf
+from storage.models import Box, Page, WordBox
+from storage.pdf.models import OcrPage, PdfText
 from storage.settings import StorageSettings
 from storage.text.word_boxes import WordMap
 
@@ -72,16 +72,16 @@ def test_unmapped_glyphs_are_garbled_and_a_few_bullets_are_not() -> None:
     assert not is_garbled("", 0)
 
 
-def pdf_of(*texts: str, ink: tuple[int, ...] = (), unmapped: tuple[int, ...] = ()) -> ReadPdf:
+def pdf_of(*texts: str, ink: tuple[int, ...] = (), unmapped: tuple[int, ...] = ()) -> PdfText:
     pages = tuple(Page(n, "", 595, 842, text, words_of(text, n)) for n, text in enumerate(texts, start=1))
-    return ReadPdf("", pages, ((),) * len(pages), 0, False, ink_pages=ink, unmapped=unmapped)
+    return PdfText("", pages, ((),) * len(pages), 0, False, ink_pages=ink, unmapped=unmapped)
 
 
 def words_of(text: str, page: int) -> WordMap:
     starts = [
         index for index in range(len(text)) if text[index] != " " and text[index - 1 : index] in ("", " ")
     ]
-    return WordMap.of(PlacedWord(at, at + 1, page, 0, Box(0, 0, 1, 1)) for at in starts)
+    return WordMap.pack(WordBox(at, at + 1, page, 0, Box(0, 0, 1, 1)) for at in starts)
 
 
 def read_by_ocr(number: int, text: str) -> OcrPage:

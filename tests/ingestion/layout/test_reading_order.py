@@ -12,8 +12,8 @@ from samples.printed import BODY, HEADING, Row, make_page, read_pdf
 
 from ingestion.chunking.chunker import ChunkedDocument, chunk_document
 from ingestion.layout.reading_order import ArrangedPdf, arrange
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
+from storage.models import Box, Page, WordBox
+from storage.pdf.models import BlockKind, Layout, Line, PdfText, Region
 from storage.text.sentences import split_units
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
@@ -26,7 +26,7 @@ def body(text: str) -> Row:
 
 
 def words_of(page: Page) -> Counter[tuple[str, Box]]:
-    words = WordMap.of(page.words)
+    words = WordMap.pack(page.words)
     return Counter((page.text[word.start : word.end], word.box) for word in words)
 
 
@@ -34,7 +34,7 @@ def band(page: int, lines: Sequence[Line], first: int, last: int) -> Box:
     return Box(0.05, lines[first].box.y0 - 0.001, 0.95, lines[last].box.y1 + 0.001)
 
 
-def laid(pdf: ReadPdf, *parts: tuple[BlockKind, int, int]) -> ArrangedPdf:
+def laid(pdf: PdfText, *parts: tuple[BlockKind, int, int]) -> ArrangedPdf:
     """Return a PDF of one page with regions over these ranges of its lines, in this order."""
     regions = tuple(Region(kind, band(1, pdf.lines[0], first, last)) for kind, first, last in parts)
     return arrange(pdf, Layout({1: regions}))
@@ -57,7 +57,7 @@ def table_page(rows: Sequence[Sequence[str]], top: float = 0.1, number: int = 1)
             for word in cell.split():
                 text += "  " if text and not text.endswith("\n") else ""
                 place = Box(left, y + 0.004, left + 0.007 * len(word), y + 0.016)
-                words.append(PlacedWord(len(text), len(text) + len(word), number, len(lines), place))
+                words.append(WordBox(len(text), len(text) + len(word), number, len(lines), place))
                 text, left = text + word, place.x1 + 0.004
             lines.append(Line(0, len(text), BODY, at == 0, box))
         text += "\n"
@@ -74,7 +74,7 @@ def of_tables(*pages: tuple[Page, Region], bold: Sequence[int] = (1,)) -> Arrang
         )
         for page, region in pages
     ]
-    pdf = ReadPdf("T", tuple(page for page, _ in pages), tuple(lines), 0, False)
+    pdf = PdfText("T", tuple(page for page, _ in pages), tuple(lines), 0, False)
     return arrange(pdf, Layout({page.number: (region,) for page, region in pages}))
 
 
@@ -192,7 +192,7 @@ def test_adjacent_tables_stay_separate() -> None:
     near = [["Line", "First"], ["N1", "23:10"], ["N2", "23:25"], ["Station", "Phone"], ["Kai", "0177"]]
     page, region = table_page(near)
     lines = tuple(Line(0, 1, BODY, row in (0, 3), WHOLE) for row in range(5) for _ in range(2))
-    pdf = ReadPdf("T", (page,), (lines,), 0, False)
+    pdf = PdfText("T", (page,), (lines,), 0, False)
     arranged = arrange(pdf, Layout({1: (region,)}))
     assert [block.has_header for block in arranged.blocks[0]] == [True, True]
     assert arranged.pdf.pages[0].text.endswith("\n\n| Station | Phone |\n| --- | --- |\n| Kai | 0177 |")
@@ -264,14 +264,14 @@ def test_a_caption_stays_with_its_table() -> None:
     words = [word._replace(box=word.box._replace(y0=0.2, y1=0.21)) for word in text.words]
     for offset, word in ((0, "Table"), (6, "1."), (9, "Weights"), (17, "of"), (20, "engines")):
         place = Box(0.1 + offset / 100, 0.47, 0.14 + offset / 100, 0.48)
-        words.append(PlacedWord(start + offset, start + offset + len(word), 1, len(lines), place))
+        words.append(WordBox(start + offset, start + offset + len(word), 1, len(lines), place))
     words += [
         word._replace(start=word.start + shift, end=word.end + shift, line=word.line + len(lines) + 1)
         for word in page.words
     ]
     rest = tuple(Line(0, 1, BODY, index < 2, WHOLE) for index in range(4))
     whole = Page(1, "", 595, 842, joined, tuple(words))
-    pdf = ReadPdf("T", (whole,), ((*lines, caption, *rest),), 0, False)
+    pdf = PdfText("T", (whole,), ((*lines, caption, *rest),), 0, False)
     regions = (
         Region(BlockKind.TEXT, Box(0, 0, 1, 0.4)),
         Region(BlockKind.CAPTION, Box(0, 0.46, 1, 0.495)),
@@ -327,7 +327,7 @@ def test_a_heading_inside_a_table_splits_it() -> None:
     del lines[3]
     words = [word._replace(line=min(word.line, word.line - (word.line > 3))) for word in page.words]
     page = Page(1, "", 595, 842, page.text, tuple(words))
-    arranged = arrange(ReadPdf("T", (page,), (tuple(lines),), 0, False), Layout({1: (region,)}))
+    arranged = arrange(PdfText("T", (page,), (tuple(lines),), 0, False), Layout({1: (region,)}))
     kinds = [block.kind for block in arranged.blocks[0]]
     assert BlockKind.HEADING in kinds
     assert arranged.pdf.pages[0].text.split("\n\n")[1] == "Aircraft"

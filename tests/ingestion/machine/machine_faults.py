@@ -41,7 +41,7 @@ class FailingIndex:
     def __init__(self, real: Index, faults: Faults) -> None:
         self.real = real
         self.outages = 0
-        self.is_ours_alone, self.can_scrub = real.is_ours_alone, real.can_scrub
+        self.is_exclusive, self.can_purge = real.is_exclusive, real.can_purge
         self.written: dict[tuple[TenantName, UUID], dict[int, IndexedChunk]] = {}
         self._faults = faults
 
@@ -60,13 +60,13 @@ class FailingIndex:
         for chunk in chunks:
             self.written.setdefault((tenant, chunk.publication), {})[chunk.ordinal] = chunk
 
-    async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
+    async def commit_publication(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
         """Seal, or fail as incomplete."""
         self._require_up()
         if self._faults.incomplete_seals:
             self._faults.incomplete_seals -= 1
             raise IncompletePublication("0 of 1 chunks")
-        await self.real.seal(tenant, publication, **counts)
+        await self.real.commit_publication(tenant, publication, **counts)
 
     async def lose(self, tenant: TenantName, publication: UUID, what: str) -> None:
         """Lose a whole publication, its last chunk or its vectors, as a killed server may."""

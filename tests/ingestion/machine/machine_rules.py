@@ -13,7 +13,7 @@ from machine_folders import PAPERS
 from machine_life import GENERATIONS, Life
 from machine_people import ANY, FILES, PLACES, People
 
-from storage.clock import clock_ahead, time_passed
+from storage.clock import advance_clocks, shift_wall_clock
 from storage.crash_points import POINTS
 from storage.models import TenantName
 
@@ -141,7 +141,7 @@ class FolderMachine(People):
         """Change the machine's clock; monotonic time is unaffected."""
         self.model.let_pass(abs(hours))
         self.hours_back += max(0, -hours)
-        self.clocks.enter_context(clock_ahead(timedelta(hours=hours)))
+        self.clocks.enter_context(shift_wall_clock(timedelta(hours=hours)))
 
     @rule()
     def let_grace_pass(self) -> None:
@@ -251,7 +251,7 @@ class FolderMachine(People):
     def _pass(self, **much: float) -> None:
         by = timedelta(**much)
         self.model.let_pass(by / timedelta(hours=1))
-        self.clocks.enter_context(time_passed(by))
+        self.clocks.enter_context(advance_clocks(by))
 
     def _life(self, which: int) -> Life:
         return self.lives[which % len(self.lives)]

@@ -77,7 +77,7 @@ class Witness:
         vector = None if embedder is None else ready((await embedder.aembed([word]))[0].tolist())
         space = "none" if embedder is None else embedder.space
         live = LiveIndex(self._home.real_index, self._home.catalog, space)
-        return await live.find(channel, analyze(word), vector, limit=MOST_CHUNKS)
+        return await live.search(channel, analyze(word), vector, limit=MOST_CHUNKS)
 
     async def folders(self) -> dict[int, Folder]:
         """Return every folder from SQL."""
@@ -116,7 +116,7 @@ class Witness:
         """Return links to live documents that fail, and links to deleted ones that work."""
         faults = []
         for document, answer in [*answering.items(), *ended.items()]:
-            source = await self._home.catalog.source(answer.version_id)
+            source = await self._home.catalog.version_source(answer.version_id)
             is_right = source is not None and (source.document_id, source.sha256) == (document, answer.sha256)
             if source is None or not is_right or source.is_deleted is not (document in ended):
                 faults.append(f"a link to {answer} opens {source}")
@@ -177,7 +177,9 @@ class Witness:
         """Return what the index lost of a publication, vectors included."""
         index = self._home.real_index
         try:
-            await index.seal(one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space)
+            await index.commit_publication(
+                one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
+            )
         except StorageError as error:
             return str(error)
         return None

@@ -14,7 +14,7 @@ from samples.paper import pdf
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
-from storage.index.base import Filters, IndexedChunk
+from storage.index.base import IndexedChunk, SearchFilter
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
 from storage.queues.inventory import Inventory
@@ -45,7 +45,7 @@ async def asked(home: Home, channel: str, words: str) -> set[str] | None:
     """Return the files that a question in the channel finds, or None if it is told to retry."""
     live = LiveIndex(home.index, home.catalog, home.embedder.space)
     try:
-        found = await live.find(await home.channel(channel), analyze(words), None)
+        found = await live.search(await home.channel(channel), analyze(words), None)
     except IndexUnavailable:
         return None
     return {one.file for one in found.publications.values()}
@@ -135,7 +135,7 @@ async def test_a_channel_answers_once_its_index_is_rebuilt(home: Home) -> None:
     await home.index.ensure_tenant(where.tenant)
     half = IndexedChunk(travel.id, 0, "lantern", "Employees go by lantern train", 1, 1, (), ())
     await home.index.write(where.tenant, [half])
-    assert await home.index.find_by_words(where.tenant, ["lantern"], Filters(), 9)
+    assert await home.index.search_keywords(where.tenant, ["lantern"], SearchFilter(), 9)
     assert [await asked(home, "hr", word) for word in ("marzipan", "lantern")] == [None, None]
     serving = await home.serve(stop_at="quick")
 
@@ -147,7 +147,7 @@ async def test_a_channel_answers_once_its_index_is_rebuilt(home: Home) -> None:
     assert await asked(home, "hr", "marzipan") == {"leave.pdf"}
     assert await asked(home, "hr", "lantern") == {"travel.pdf"}
     assert leave.id not in await live_ids(home, "hr")
-    assert (await rebuilds.running(), await rebuilds.count(where.id)) == ({}, 2)
+    assert (await rebuilds.running(), await rebuilds.sequence(where.id)) == ({}, 2)
 
 
 async def test_a_failed_reading_does_not_block_the_rebuild(home: Home) -> None:

@@ -18,10 +18,10 @@ from harness.waiting import PATIENCE
 from samples.paper import pdf
 
 from ingestion.publish.reconciler import REST_SECONDS, Verifier
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
-from storage.index.base import Filters, IndexedChunk, object_id
+from storage.index.base import IndexedChunk, SearchFilter, object_id
 from storage.index.weaviate.collection import COLLECTION, make_client
 from storage.index.weaviate.index import WeaviateIndex
 from storage.models import LivePublication, Rung, TenantName
@@ -44,7 +44,7 @@ class KilledIndex(FaultyIndex):
         self._spared = set(Rung)
         self.is_killed = asyncio.Event()
 
-    async def seal(
+    async def commit_publication(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
         """Kill the server before sealing."""
@@ -53,12 +53,12 @@ class KilledIndex(FaultyIndex):
             self._spared.remove(rung)
             await asyncio.to_thread(self._server.kill)
             self.is_killed.set()
-        await super().seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
+        await super().commit_publication(tenant, publication, chunks=chunks, vectors=vectors, space=space)
 
 
 @pytest.fixture
 async def killed_index(weaviate: RealWeaviate) -> AsyncIterator[KilledIndex]:
-    """The index of a server that ``seal`` kills; restarted at the end."""
+    """The index of a server that ``commit_publication`` kills; restarted at the end."""
     real = await weaviate.connect(3)
     index = KilledIndex(real, weaviate)
     yield index
@@ -85,8 +85,8 @@ async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, in
     """Return the chunks of a publication that are found by words and by vectors."""
     tenant = (await home.channel(channel)).tenant
     vector = (await home.embedder.aembed(["marzipan"]))[0].tolist()
-    words = await home.index.find_by_words(tenant, ["marzipan"], Filters(), 500)
-    vectors = await home.index.find_by_vector(tenant, home.embedder.space, vector, Filters(), 500)
+    words = await home.index.search_keywords(tenant, ["marzipan"], SearchFilter(), 500)
+    vectors = await home.index.search_vectors(tenant, home.embedder.space, vector, SearchFilter(), 500)
     return sum(hit.publication == live.id for hit in words), sum(
         hit.publication == live.id for hit in vectors
     )
@@ -185,7 +185,7 @@ async def test_publications_are_recounted_at_start_and_after_outages(home: Home)
     verifying = verifier(home)
     for passed, (outages, counted) in enumerate(((0, 1), (0, 1), (1, 2), (1, 2)), start=1):
         home.index.outages = outages
-        with time_passed(timedelta(seconds=REST_SECONDS * passed)):
+        with advance_clocks(timedelta(seconds=REST_SECONDS * passed)):
             await verifying.tick()
         assert home.index.sealed == [live.id] * counted
 
@@ -204,7 +204,7 @@ async def test_recounting_pauses_even_after_a_failure(home: Home) -> None:
     home.index.is_late = False
     await verifying.tick()
     assert home.index.sealed == []
-    with time_passed(timedelta(seconds=REST_SECONDS)):
+    with advance_clocks(timedelta(seconds=REST_SECONDS)):
         await verifying.tick()
     assert home.index.sealed == [live.id]
 

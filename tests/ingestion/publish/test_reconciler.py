@@ -31,7 +31,7 @@ from storage.files.object_store import StoredFile
 from storage.index.base import Index, IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
-from storage.models import Shown, TenantName
+from storage.models import CitedPlace, TenantName
 from storage.queues.inventory import Inventory
 from storage.sql.database import Database
 from storage.sql.tables import PublicationRow, ReadingRow
@@ -131,7 +131,7 @@ async def test_resurrected_objects_are_never_hits_and_are_removed(home: Home, ch
     where = await home.channel(channel)
     stray = ghost(uuid4())
     await home.index.write(where.tenant, [stray])
-    found = await LiveIndex(home.index, home.catalog, "none").find(where, ["resurrect"], None)
+    found = await LiveIndex(home.index, home.catalog, "none").search(where, ["resurrect"], None)
     assert found.words == []
     assert await reconcile(serving) == {"strays_removed": 1}
     assert await is_equal(home, channel)
@@ -151,7 +151,7 @@ async def test_an_unknown_tenant_is_dropped_from_our_own_index_only(home: Home, 
     foreign = TenantName("lo_" + 52 * "b")
     await home.index.ensure_tenant(foreign)
     await reconcile(serving)
-    assert await home.index.has_tenant(foreign) is not home.index.is_ours_alone
+    assert await home.index.has_tenant(foreign) is not home.index.is_exclusive
     await home.index.drop_tenant(foreign)
 
 
@@ -328,7 +328,7 @@ async def test_a_restored_older_database_is_repaired_from_the_folders(home: Home
     await home.until_found(channel, "lantern", "travel.pdf")
     await home.until(lambda: is_state(home, channel, "gone.pdf", "deleted"))
     where = await home.channel(channel)
-    (cited,) = await Citations(home.database).add(where.id, [Shown(today.version_id, 1, "thirty days")])
+    (cited,) = await Citations(home.database).add(where.id, [CitedPlace(today.version_id, 1, "thirty days")])
     await home.until(lambda: is_equal(home, channel))
     await serving.stop()
     await restore(home, yesterday)
@@ -377,7 +377,7 @@ async def test_a_restored_older_index_is_repaired(
     await home.until_found(channel, "marzipan", "leave.pdf")
     await home.until_found(channel, "copper", "stays.pdf")
     await home.until(lambda: is_equal(home, channel))
-    is_weaviate = not home.index.is_ours_alone
+    is_weaviate = not home.index.is_exclusive
     server: RealWeaviate | None = request.getfixturevalue("weaviate") if is_weaviate else None
     data = server.data if server else home.path / "index"
     if server:
@@ -429,7 +429,7 @@ async def test_a_lost_blob_is_copied_on_demand(home: Home, channel: str) -> None
     assert await reconcile(command) == {"copied_again": 2}
     assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 1)
     assert told == [(2, 2)]
-    assert [home.blobs.is_kept(one.sha256) for one in live] == [True, False]
+    assert [home.blobs.exists(one.sha256) for one in live] == [True, False]
     assert home.blobs.path(live[0].sha256).read_bytes() == LEAVE
     (folder / "travel.pdf").write_bytes(TRAVEL)
     assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 0)

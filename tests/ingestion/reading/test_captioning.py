@@ -21,7 +21,7 @@ from samples.illustrated import illustrated_pdf
 from ingestion.reading.captioning import MAX_FAILURES, REST_SECONDS, FigureDescriber, VisionEndpoint
 from ingestion.reading.generations import generations_of
 from ingestion.settings import IngestionSettings
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.errors import NoPages
 from storage.models import Box, Figure, FigureKind, Rung
 from storage.pdf.models import RenderedPage
@@ -154,7 +154,7 @@ async def test_an_unavailable_model_is_not_called_for_later_documents(home: Home
     describer = FigureDescriber(home.blobs, Painter(), model)
     await describer.describe("ab" * 32, [FIGURE] * 9, at_once)
     assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == ""
-    with time_passed(timedelta(seconds=REST_SECONDS)):
+    with advance_clocks(timedelta(seconds=REST_SECONDS)):
         assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == "Back."
 
 

@@ -16,14 +16,14 @@ from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
 from ingestion.settings import IngestionSettings
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.embeddings.base import Vectors
 from storage.embeddings.vector_cache import VectorCache
 from storage.errors import EmbedderUnavailable, ReaderKilled
 from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingQueue
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
+from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore
 from storage.sql.leases import Leases
 from storage.sql.tables import ReadingRow
 from storage.text.sentences import quotables
@@ -62,9 +62,9 @@ async def test_retry_after_of_one_document_applies_to_all(home: Home) -> None:
     assert claim is not None
     with pytest.raises(EmbedderUnavailable):
         await reader.read(claim, at_once)
-    with time_passed(timedelta(seconds=590)):
+    with advance_clocks(timedelta(seconds=590)):
         assert await reader.claim() is None
-    with time_passed(timedelta(seconds=610)):
+    with advance_clocks(timedelta(seconds=610)):
         assert await reader.claim() is not None
 
 
@@ -82,7 +82,7 @@ class BrokenViewer:
         self._fetched.add(path)
         return await self._pdf.fetch(path)
 
-    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+    async def fetch_layout(self, path: Path, first: int, last: int) -> bytes:
         """Raise ReaderKilled."""
         raise ReaderKilled("the file takes too long")
 
@@ -180,7 +180,7 @@ async def test_a_full_reading_stores_vectors_of_quotable_sentences(home: Home) -
     await home.serve()
     live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
     (chunk,) = await home.files.chunks(live.reading_id)
-    looked_up = SentenceVectorStore(RepairingReadings(home.files, home.database), embedder.space)
+    looked_up = SentenceVectorStore(SelfHealingReadings(home.files, home.database), embedder.space)
     (found,) = await looked_up.vectors([(live.reading_id, 0, chunk.text)])
     parts = [(one.start, one.end) for one in quotables(chunk.text)]
     assert list(found) == parts

@@ -15,7 +15,7 @@ from sqlmodel import col
 
 from ingestion.app import Ingestion
 from storage.errors import ReaderKilled
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.live_index import LiveIndex
 from storage.models import Rung
 from storage.queues.planner import Generations, plan, set_current_generations
@@ -55,13 +55,13 @@ async def answering(home: Home) -> list[ReadingRow]:
 async def found(home: Home) -> set[str]:
     """Return the files found by words, under the live-only rule."""
     where, live = await home.channel("hr"), LiveIndex(home.index, home.catalog, home.embedder.space)
-    result = await live.find(where, analyze("marzipan"), None, limit=200)
+    result = await live.search(where, analyze("marzipan"), None, limit=200)
     return {one.file for one in result.publications.values()}
 
 
 async def until_read(home: Home, serving: Ingestion, rung: Rung = Rung.FULL) -> None:
     """Wait until everything is live in the ingestion's generation; all files must be found all the time."""
-    wanted = serving.generations.of(rung)
+    wanted = serving.generations.for_rung(rung)
 
     async def is_read() -> bool:
         assert await found(home) == set(FILES)
@@ -80,12 +80,12 @@ async def begin(home: Home, files: dict[str, bytes] = FILES, **settings: object)
     await serving.stop()
 
 
-async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
+async def search_vectors(home: Home, embedder: TermEmbedder) -> set[UUID]:
     """Return the publications found by vector, without hidden ones."""
     where = await home.channel("hr")
     (vector,) = await embedder.aembed(["marzipan leave"])
-    hidden = Filters(hidden=await home.catalog.hidden(where.id))
-    hits = await home.index.find_by_vector(where.tenant, embedder.space, vector.tolist(), hidden, 100)
+    hidden = SearchFilter(hidden=await home.catalog.hidden(where.id))
+    hits = await home.index.search_vectors(where.tenant, embedder.space, vector.tolist(), hidden, 100)
     return {hit.publication for hit in hits}
 
 
@@ -178,14 +178,14 @@ async def test_a_new_embedder_never_meets_the_old_ones_vectors(home: Home, first
     serving = await home.serve()
     await home.until_row(ReadingRow, lambda row: "does not answer" in (row.reason or ""))
     live = {row.id for row in await home.rows(PublicationRow) if row.state == "live"}
-    assert await find_by_vector(home, TermEmbedder("second_embedder", 48)) == set()
-    assert await find_by_vector(home, first) == live
+    assert await search_vectors(home, TermEmbedder("second_embedder", 48)) == set()
+    assert await search_vectors(home, first) == live
     assert await found(home) == set(FILES)
     second.left = None
     await until_read(home, serving)
     live = {row.id for row in await home.rows(PublicationRow) if row.state == "live"}
-    assert await find_by_vector(home, second) == live
-    assert await find_by_vector(home, first) == set()
+    assert await search_vectors(home, second) == live
+    assert await search_vectors(home, first) == set()
     assert {row.space for row in await answering(home)} == {"second_embedder"}
     assert all(row.attempts == 0 for row in await home.rows(ReadingRow) if row.rung == "full")
 
@@ -287,10 +287,10 @@ class CountingViewer:
         """Read."""
         return await self._pdf.fetch(path)
 
-    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+    async def fetch_layout(self, path: Path, first: int, last: int) -> bytes:
         """Count and lay out."""
         self.looks += 1
-        return await self._pdf.lay_out(path, first, last)
+        return await self._pdf.fetch_layout(path, first, last)
 
 
 @pytest.mark.long

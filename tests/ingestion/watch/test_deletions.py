@@ -57,8 +57,8 @@ async def until_asked(home: Home, files: set[str]) -> int:
     found: list[int] = []
 
     async def is_asked() -> bool:
-        status = [one for one in await Folders(home.database).status() if one.asked]
-        found[:] = [one.id for one in status if {file for _, file in one.asked} == files]
+        status = [one for one in await Folders(home.database).status() if one.pending_deletions]
+        found[:] = [one.id for one in status if {file for _, file in one.pending_deletions} == files]
         return bool(found)
 
     await home.until(is_asked)
@@ -429,7 +429,7 @@ async def test_a_stale_scanner_neither_deletes_nor_stores(home: Home, tmp_path: 
     async with home.database.transaction() as session:
         session.add(DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None))
     gone = {one.id: one.file for one in (await halted.documents(folder.id)).values()}
-    assert await FolderLeases(home.database, "another", 60).take(folder.location)
+    assert await FolderLeases(home.database, "another", 60).acquire(folder.location)
     assert await halted.delete(folder.id, gone) == []
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs)
     temporary = home.blobs.new_temporary()

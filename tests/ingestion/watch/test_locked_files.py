@@ -13,7 +13,7 @@ from samples.locks import lock
 from samples.paper import pdf
 
 from ingestion.app import Ingestion
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.folders.folder_passwords import FolderPasswords
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
@@ -176,7 +176,7 @@ async def test_attempts_on_a_locked_file_are_limited(
     await serve(home, entry(share(tmp_path / "hr", leave=LEAVE), "hr", "env:HR_PDF_PASSWORD"))
     await until_quarantined(home, "hr", "leave.pdf", "does not open it")
     (before,) = await home.rows(ReadingRow)
-    with time_passed(timedelta(minutes=1)):
+    with advance_clocks(timedelta(minutes=1)):
         await asyncio.sleep(1)  # several ticks of the workers
     (after,) = await home.rows(ReadingRow)
     assert (after.fence, after.state, after.locked) == (before.fence, "failed", True)

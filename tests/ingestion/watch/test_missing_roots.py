@@ -63,7 +63,7 @@ async def test_a_removed_inbox_folder_needs_approval_and_can_return(
     shutil.move(home.inbox / "hr", home.path / "kept")
     folder = await until_told(home, "footnote folders approve")
     assert "Its 3 documents go on answering" in (folder.problem or "")
-    assert {file for _, file in folder.asked} == FILES
+    assert {file for _, file in folder.pending_deletions} == FILES
     assert set(await home.find("hr", "rule")) == FILES
     assert await Folders(home.database).approve(folder.id) == 3
     await home.until_files("hr", "rule", set())
@@ -101,7 +101,7 @@ async def test_a_file_deleted_during_an_outage_needs_no_approval(home: Home, *, 
     fill(root)
     await home.until_files("hr", "rule", FILES)
     root.rename(home.path / "kept")
-    assert {file for _, file in (await until_told(home, "approve")).asked} == FILES
+    assert {file for _, file in (await until_told(home, "approve")).pending_deletions} == FILES
     if restarts:
         await serving.stop()
     (home.path / "kept" / "0.pdf").unlink()
@@ -123,7 +123,10 @@ async def test_a_location_that_returns_nearly_empty_needs_approval(home: Home) -
     for file in ("0.pdf", "1.pdf"):
         (home.path / "kept" / file).unlink()
     (home.path / "kept").rename(root)
-    assert {file for _, file in (await until_told(home, "2 of 3 files vanished")).asked} == {"0.pdf", "1.pdf"}
+    assert {file for _, file in (await until_told(home, "2 of 3 files vanished")).pending_deletions} == {
+        "0.pdf",
+        "1.pdf",
+    }
     assert set(await home.find("hr", "rule")) == FILES
 
 
@@ -154,7 +157,7 @@ async def test_a_mapped_location_gone_for_good_names_its_entry(home: Home, tmp_p
     folder = await until_told(home, "approve")
     await Folders(home.database).approve(folder.id)
     await home.until_files("hr", "rule", set())
-    assert not (await until_told(home, "take its entry out of folders.toml")).asked
+    assert not (await until_told(home, "take its entry out of folders.toml")).pending_deletions
     await until_watched(home, watched=True)
 
 

@@ -10,7 +10,7 @@ from harness.ingestion_home import Home
 from ingestion.folder_map.inbox import WatchedInbox
 from ingestion.folder_map.watch_list import FolderMap
 from ingestion.watch.watched_folder import REMEMBERED_SECONDS
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.tables import NoticeRow
@@ -44,7 +44,7 @@ async def test_a_folder_forgotten_by_another_process_is_watched_again(home: Home
     (home.inbox / "hr").mkdir()
     assert await late.follow() == ([], set())
     assert await folders.watched() == []
-    with time_passed(timedelta(seconds=REMEMBERED_SECONDS + 1)):
+    with advance_clocks(timedelta(seconds=REMEMBERED_SECONDS + 1)):
         assert await late.follow() == ([folder], {folder.id})
         assert await late.follow() == ([], set())
     assert await folders.watched() == [folder]
@@ -54,7 +54,7 @@ async def test_a_scan_of_a_forgotten_folder_reports_no_problem(home: Home) -> No
     """Shows that no notice and no row of the folder is left."""
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.inbox / "hr"), watched=True, origin="inbox")
-    assert await folders.forget_empty([folder.id]) == {folder.id}
+    assert await folders.unwatch_empty([folder.id]) == {folder.id}
     await folders.report(folder.id, "The folder is missing.")
     assert await folders.status() == []
     assert await home.rows(NoticeRow) == []

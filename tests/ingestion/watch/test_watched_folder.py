@@ -11,7 +11,7 @@ from samples.paper import locked_pdf, pdf
 
 from ingestion.watch.dry_run import Previewer
 from storage.chat.notifications import Notices
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.errors import UnknownChannel
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folders
@@ -114,7 +114,7 @@ async def test_a_retirement_by_a_fast_clock_is_not_waited_for(home: Home) -> Non
     path = home.drop("hr/travel.pdf", TRAVEL)
     await home.until_found("hr", "marzipan", "leave.pdf")
     travel = await home.until_found("hr", "zeppelin", "travel.pdf")
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         home.drop("hr/leave.pdf", LEAVE_2)
         await home.until_found("hr", "nougat", "leave.pdf")
         path.unlink()
@@ -162,7 +162,7 @@ async def test_a_half_purged_document_does_not_come_back(home: Home) -> None:
     after = await home.until_found("hr", "submarine", "travel.pdf")
     assert after.document_id != before.document_id
     assert home.blobs.path(after.sha256).exists()
-    source = await home.catalog.source(before.version_id)
+    source = await home.catalog.version_source(before.version_id)
     assert source is not None
     assert source.is_deleted
 
@@ -302,10 +302,10 @@ async def test_unsupported_files_are_listed_and_announced_once(home: Home) -> No
     folders = Folders(home.database)
 
     async def are(strangers: set[str]) -> bool:
-        return {name for one in await folders.status() for name in one.strangers} == strangers
+        return {name for one in await folders.status() for name in one.unsupported_files} == strangers
 
     await home.until(lambda: are({"notes.txt"}))
-    assert list(await folders.strangers()) == ["loose.pdf"]
+    assert list(await folders.unsupported_files()) == ["loose.pdf"]
     notes.unlink()
     await home.until(lambda: are(set()))
     home.drop("hr/notes.txt", b"y")

@@ -137,7 +137,7 @@ async def test_locations_share_one_query_for_paused_folders(home: Home, tmp_path
     asked = list[bool]()
 
     def may_have_changed() -> bool:
-        asked.append(gate.opens())
+        asked.append(gate.should_poll())
         return asked[-1]
 
     paused = PausedFolders(other, may_have_changed)
@@ -255,10 +255,10 @@ async def test_a_lease_is_released_after_the_last_scan_has_ended(home: Home, tmp
     await asyncio.to_thread(HaltedSource.is_scanning.wait, 20)
     unmapping = asyncio.create_task(places.set_targets([]))
     await asyncio.wait((unmapping,), timeout=0.3)
-    assert not await others.take(folder.location)
+    assert not await others.acquire(folder.location)
     HaltedSource.may_end.set()
     await unmapping
-    assert await others.take(folder.location)
+    assert await others.acquire(folder.location)
     await schedule.stop()
 
 

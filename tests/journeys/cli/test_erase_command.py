@@ -48,7 +48,7 @@ async def test_erasing_a_document_and_its_channel_leaves_no_byte(
         wanted = ("erase", "--document", f"{CANARY}.pdf", "--channel", "it", "--yes", "--json")
         refused = program.run(*wanted)
         assert refused.returncode == 1
-        assert "still lies in" in refused.stderr
+        assert "is still in the watched folder" in refused.stderr
         assert any(place.startswith(("index/", "weaviate/")) for place in places(program, CANARY))
         (program.home / "inbox" / "it" / f"{CANARY}.pdf").unlink()
         started = time.monotonic()

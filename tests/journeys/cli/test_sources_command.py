@@ -39,8 +39,8 @@ def fill(home: Path) -> None:
         store = WebPageStore(database)
         await store.approve([READ, BROKEN, NEW])
         text = WebText("Deposits", "", (WebTextChunk("A landlord protects a deposit.", 6),))
-        await store.keep_text(READ, text, {})
-        await store.keep_failure(BROKEN, "the server answers 404")
+        await store.store_text(READ, text, {})
+        await store.record_failure(BROKEN, "the server answers 404")
         await database.aclose()
 
     asyncio.run(run())
@@ -129,7 +129,7 @@ def test_check_reports_failures_without_an_admin_channel(program: Program) -> No
         (page,) = await store.pages([READ])
         shown = ShownWeb(READ, page.sha256 or "", "A landlord protects a deposit.")
         await Citations(database).add_web(channel.id, [shown, shown])
-        await store.keep_text(READ, WebText("Deposits", "", (WebTextChunk("It moved.", 3),)), {})
+        await store.store_text(READ, WebText("Deposits", "", (WebTextChunk("It moved.", 3),)), {})
         async with database.transaction() as session:
             failing = update(WebPageRow).where(col(WebPageRow.url) == BROKEN)
             await session.execute(failing.values(failing_since=datetime(2026, 1, 5, tzinfo=UTC)))

@@ -17,10 +17,10 @@ from harness.empty_homes import make_sqlite
 from pydantic import SecretStr
 from sqlalchemy import Text, cast, delete, select
 
+from storage.backup.destination import BackupDestination
 from storage.backup.home_backup import HomeBackup
 from storage.backup.home_restore import HomeRestore, read_backup
 from storage.backup.manifest import BackupManifest
-from storage.backup.place import BackupPlace
 from storage.chat.channels import Channels
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
 from storage.files.store_owner import OWNER_FILE
@@ -40,7 +40,7 @@ from storage.sql.tables import (
     SQLModel,
     VersionRow,
 )
-from storage.stores import Stores, open_store, open_stores
+from storage.stores import Stores, open_stores, verify_blob_store
 
 PDF = b"%PDF-1.7 a manual of quaggas"
 SHA256 = hashlib.sha256(PDF).hexdigest()
@@ -108,13 +108,13 @@ async def home(tmp_path: Path) -> AsyncIterator[Stores]:
         yield stores
 
 
-async def back_up(stores: Stores, folder: Path) -> BackupPlace:
+async def back_up(stores: Stores, folder: Path) -> BackupDestination:
     """Back up into a folder and return its place."""
-    await HomeBackup(stores, BackupPlace(str(folder)), lambda *_: None).write()
-    return BackupPlace(str(folder))
+    await HomeBackup(stores, BackupDestination(str(folder)), lambda *_: None).write()
+    return BackupDestination(str(folder))
 
 
-async def restore(place: BackupPlace, settings: StorageSettings) -> HomeRestore:
+async def restore(place: BackupDestination, settings: StorageSettings) -> HomeRestore:
     """Restore into an empty home."""
     restoring = HomeRestore(settings, place, lambda *_: None)
     await restoring.require_empty()
@@ -177,7 +177,7 @@ async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: 
     """A changed file adds one content, and its old content is dropped."""
     await back_up(home, tmp_path / "1")
     (home.settings.home_path / "token_keys.json").write_text('{"keys": [1, 2]}')
-    again = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
+    again = await HomeBackup(home, BackupDestination(str(tmp_path / "1")), lambda *_: None).write()
     assert (again.copied, again.dropped, again.left_out) == (1, 1, {})
 
 
@@ -186,7 +186,7 @@ async def test_a_corrupt_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp
     blob = home.blobs.path(SHA256)
     blob.chmod(0o600)
     blob.write_bytes(PDF[:-1] + b"!")
-    report = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
+    report = await HomeBackup(home, BackupDestination(str(tmp_path / "1")), lambda *_: None).write()
     assert list(report.left_out) == [f"blobs/{SHA256[:2]}/{SHA256}"]
 
 
@@ -241,7 +241,7 @@ async def test_damage_is_detected_and_named(home: Stores, tmp_path: Path, damage
     await back_up(home, tmp_path / "1")
     damage(tmp_path / "1")
     with pytest.raises(DamagedBackup, match=named):
-        await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
+        await restore(BackupDestination(str(tmp_path / "1")), settings_of(tmp_path / "new"))
 
 
 @pytest.mark.engine("s3")
@@ -261,19 +261,19 @@ async def test_a_home_moves_into_object_storage_and_back(
     ]
     url = f"sqlite:///{tmp_path / 'there' / 'footnote.db'}"
     async with open_stores(settings_of(tmp_path / "beside", url, bucket.location)) as stores:
-        await open_store(stores)
+        await verify_blob_store(stores)
         place = await back_up(stores, tmp_path / "2")
-        assert stores.blobs.copies() == {SHA256}
-        await asyncio.to_thread(stores.blobs.forget, [SHA256])
+        assert stores.blobs.cached() == {SHA256}
+        await asyncio.to_thread(stores.blobs.evict, [SHA256])
         await back_up(stores, tmp_path / "2")
-        assert stores.blobs.copies() == set(), "what the backup has is not fetched again"
+        assert stores.blobs.cached() == set(), "what the backup has is not fetched again"
     again = settings_of(tmp_path / "again")
     await restore(place, again)
     assert files_of(tmp_path / "again", "blobs", "readings") == files_of(
         tmp_path / "old", "blobs", "readings"
     )
     async with open_stores(again) as stores:
-        await open_store(stores)
+        await verify_blob_store(stores)
     with pytest.raises(SettingsError, match="FOOTNOTE_BLOBS is not empty"):
         await restore(place, settings_of(tmp_path / "late", blobs=bucket.location))
 
@@ -308,7 +308,7 @@ async def test_a_blob_store_of_another_home_is_never_restored_into(home: Stores,
     await restore(place, ours)
     kept = files_of(tmp_path / "store", "blobs", "readings", OWNER_FILE)
     other = settings_of(tmp_path / "other", blobs=f"file://{tmp_path}/store")
-    with pytest.raises(SettingsError, match="another home's"):
+    with pytest.raises(SettingsError, match="another home"):
         await HomeRestore(other, place, lambda *_: None).restore(read_backup(place))
     assert files_of(tmp_path / "store", "blobs", "readings", OWNER_FILE) == kept
     assert not (tmp_path / "other").exists()
@@ -320,7 +320,7 @@ async def test_a_blob_store_of_another_home_is_never_restored_into(home: Stores,
         await HomeRestore(ours, place, lambda *_: None).restore(lost)
     await HomeRestore(ours, place, lambda *_: None).restore(manifest)
     async with open_stores(ours) as stores:
-        await open_store(stores)
+        await verify_blob_store(stores)
 
 
 async def test_moved_blobs_are_encrypted_with_the_key_of_their_home(home: Stores, tmp_path: Path) -> None:
@@ -328,13 +328,13 @@ async def test_moved_blobs_are_encrypted_with_the_key_of_their_home(home: Stores
     first = settings_of(tmp_path / "first", blobs=f"file://{tmp_path}/store")
     await restore(await back_up(home, tmp_path / "1"), first)
     async with open_stores(first) as stores:
-        await open_store(stores)
+        await verify_blob_store(stores)
         place = await back_up(stores, tmp_path / "2")
     second = f"file://{tmp_path}/another"
     await restore(place, settings_of(tmp_path / "second", blobs=second))
     url = f"sqlite:///{tmp_path / 'second' / 'footnote.db'}"
     async with open_stores(settings_of(tmp_path / "beside", url, second)) as stores:
-        await open_store(stores)
+        await verify_blob_store(stores)
         async with stores.database.snapshot() as session:
             reading = (await session.scalars(select(ReadingRow))).one().id
         assert await stores.files.page_texts(reading) == ["A quagga."]
@@ -373,7 +373,7 @@ async def test_a_manifest_with_paths_outside_the_home_is_refused(
 ) -> None:
     """No file is written anywhere, although the hash of the manifest is valid."""
     await back_up(home, tmp_path / "1")
-    manifest = read_backup(BackupPlace(str(tmp_path / "1")))
+    manifest = read_backup(BackupDestination(str(tmp_path / "1")))
     ((_, entry), *_) = manifest.files.items()
     before = sorted(tmp_path.rglob("*"))
     for name in OUTSIDE - SQLModel.metadata.tables.keys() if kind in ("tables", "last_ids") else OUTSIDE:
@@ -385,8 +385,8 @@ async def test_a_manifest_with_paths_outside_the_home_is_refused(
             "content": {"files": manifest.files | {"glossary.toml": replace(entry, sha256=name)}},
         }[kind]
         rewrite(tmp_path / "1", **changes)
-        with pytest.raises(DamagedBackup, match="not made by Footnote"):
-            read_backup(BackupPlace(str(tmp_path / "1")))
+        with pytest.raises(DamagedBackup, match="not a Footnote backup"):
+            read_backup(BackupDestination(str(tmp_path / "1")))
         rewrite(tmp_path / "1", files=manifest.files, tables=manifest.tables, last_ids=manifest.last_ids)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -400,14 +400,14 @@ async def test_a_backup_of_another_home_is_not_replaced(home: Stores, tmp_path: 
         with pytest.raises(SettingsError, match="another home"):
             await back_up(stores, tmp_path / "1")
         assert files_of(tmp_path / "1", "manifest.json", "contents") == kept
-        await HomeBackup(stores, BackupPlace(str(tmp_path / "1")), lambda *_: None).write(replace=True)
+        await HomeBackup(stores, BackupDestination(str(tmp_path / "1")), lambda *_: None).write(replace=True)
 
 
 async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Path) -> None:
     await back_up(home, tmp_path / "1")
     rewrite(tmp_path / "1", revision="9999")
     with pytest.raises(NewerDatabase):
-        await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
+        await restore(BackupDestination(str(tmp_path / "1")), settings_of(tmp_path / "new"))
 
 
 async def test_an_unwritable_backup_location_is_reported(home: Stores, tmp_path: Path) -> None:

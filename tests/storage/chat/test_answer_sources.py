@@ -12,7 +12,7 @@ from sqlmodel import col
 from storage.chat.answer_sources import MAX_AGE, AnswerSources
 from storage.chat.inbox import Inbox
 from storage.chat_models import PostedAnswer
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.folders.folders import Folders
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
@@ -71,7 +71,7 @@ async def test_changed_documents_mark_their_answers(
     await post(database, shelf, first)
     await post(database, shelf, other, key="m2")
     assert await waiting(sources) == [1, 2]
-    with clock_ahead(timedelta(minutes=2)):
+    with shift_wall_clock(timedelta(minutes=2)):
         await settle(sources)
         assert await waiting(sources) == []
         document = await shelf.document_of(first)
@@ -103,7 +103,7 @@ async def test_a_crashed_claim_is_taken_over_by_the_next_worker(
     lost = await sources.claim(SLACK, 60)
     assert lost
     assert await sources.claim(SLACK, 60) is None
-    with clock_ahead(timedelta(seconds=61)):
+    with shift_wall_clock(timedelta(seconds=61)):
         again = await sources.claim(SLACK, 60)
         assert again
         assert again.inbox_id == lost.inbox_id
@@ -111,9 +111,9 @@ async def test_a_crashed_claim_is_taken_over_by_the_next_worker(
         await sources.finish(again, {})
         late = await sources.claim(SLACK, 60)
         assert late is not None
-        await sources.put_off(late, 30)
+        await sources.retry_later(late, 30)
         assert await sources.claim(SLACK, 60) is None
-    with clock_ahead(timedelta(seconds=95)):
+    with shift_wall_clock(timedelta(seconds=95)):
         assert await sources.claim(SLACK, 60) is not None
 
 
@@ -157,7 +157,7 @@ async def test_the_answer_of_an_edited_question_replaces_its_sources(
     first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     await post(database, shelf, first)
     inbox = Inbox(database)
-    assert await inbox.ask_again(Platform.SLACK, "m1", "other words?")
+    assert await inbox.requeue_edited(Platform.SLACK, "m1", "other words?")
     item = await inbox.claim("w", 60, SLACK)
     assert item is not None
     await inbox.save_answer(item, ANSWER, versions=(other, 999))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.channels import Channels, DirectLibrary, is_channel_word
+from storage.chat.channels import Channels, DirectLibrary, is_channel_name
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import ChannelKey, Platform, TenantName
 from storage.sql.database import Database
@@ -115,7 +115,7 @@ async def test_channels_are_listed_by_platform(channels: Channels) -> None:
 async def test_raising_an_epoch_affects_one_channel(channels: Channels) -> None:
     """Revoking the links of one channel leaves those of the others valid."""
     first, second = await channels.ensure(local("a")), await channels.ensure(local("b"))
-    await channels.raise_epoch(first.id)
+    await channels.invalidate_links(first.id)
     assert (await channels.get(first.id)).epoch == 2
     assert (await channels.get(second.id)).epoch == 1
 
@@ -136,8 +136,8 @@ async def test_no_folder_name_resolves_to_the_channel_of_a_library(channels: Cha
     assert (await channels.ensure(local("policies"))).id != library.id
     with pytest.raises(UnknownChannel):
         await channels.ensure_named("library/policies")
-    assert is_channel_word("library/policies")  # in the glossary, and for web pages
-    assert not is_channel_word("library/a/b")
+    assert is_channel_name("library/policies")  # in the glossary, and for web pages
+    assert not is_channel_name("library/a/b")
 
 
 async def test_direct_chats_use_the_last_library_that_was_set(channels: Channels) -> None:
@@ -146,5 +146,5 @@ async def test_direct_chats_use_the_last_library_that_was_set(channels: Channels
     assert await channels.direct_library() is None
     of_some = DirectLibrary(second, frozenset({"T1", "T2"}))
     for library in (DirectLibrary(first), DirectLibrary(second), of_some, None):
-        await channels.keep_direct_library(library)
+        await channels.set_direct_library(library)
         assert await channels.direct_library() == library

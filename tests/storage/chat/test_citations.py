@@ -10,10 +10,10 @@ from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations, ShownIn
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.documents.catalog import Catalog
 from storage.documents.document_overview import DocumentOverview
-from storage.models import Box, ChannelKey, Platform, Shown
+from storage.models import Box, ChannelKey, CitedPlace, Platform
 from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 from storage.sql.tables import (
@@ -89,23 +89,23 @@ async def next_version(database: Database, version_id: int) -> int:
 
 async def test_a_citation_round_trips(citations: Citations, version_id: int) -> None:
     """Quote and boxes survive to the last character and digit."""
-    (kept,) = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES)])
+    (kept,) = await citations.add(1, [CitedPlace(version_id, 2, QUOTE, BOXES)])
     assert await citations.get(kept.id) == kept
     assert (kept.quote, kept.boxes, kept.page) == (QUOTE, tuple(BOXES), 2)
 
 
 async def test_citations_of_one_answer_keep_their_order(citations: Citations, version_id: int) -> None:
     """Shows that citation [2] never opens the page of [3]."""
-    kept = await citations.add(1, [Shown(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
+    kept = await citations.add(1, [CitedPlace(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
     assert [(one.page, one.quote) for one in kept] == [(page, f"word {page}") for page in (7, 2, 9, 4)]
     assert [await citations.get(one.id) for one in kept] == kept
 
 
 async def test_a_citation_finds_the_other_quotes_of_its_answer(citations: Citations, version_id: int) -> None:
     """They are returned by number, whichever was opened; figures and other answers are excluded."""
-    places = [Shown(version_id, page, f"word {page}", number=n) for n, page in ((1, 7), (2, 2), (3, 9))]
+    places = [CitedPlace(version_id, page, f"word {page}", number=n) for n, page in ((1, 7), (2, 2), (3, 9))]
     kept = await citations.add(1, [places[1], places[2], places[0]])
-    (figure,) = await citations.add(1, [Shown(version_id, 7, "Figure 1")])
+    (figure,) = await citations.add(1, [CitedPlace(version_id, 7, "Figure 1")])
     (other,) = await citations.add(1, [places[0]])
     for one in kept:
         assert await citations.of_answer(one) == [kept[2], kept[0], kept[1]]
@@ -118,10 +118,10 @@ async def test_a_citation_id_is_never_reused(
     citations: Citations, version_id: int, database: Database
 ) -> None:
     """An old link to an erased citation finds nothing rather than another citation."""
-    (erased,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
+    (erased,) = await citations.add(1, [CitedPlace(version_id, 1, QUOTE)])
     async with database.transaction() as session:
         await session.execute(delete(CitationRow))
-    (following,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
+    (following,) = await citations.add(1, [CitedPlace(version_id, 1, QUOTE)])
     assert following.id != erased.id
     assert await citations.get(erased.id) is None
 
@@ -130,16 +130,18 @@ async def test_a_citation_needs_an_existing_version_and_channel(
     citations: Citations, version_id: int
 ) -> None:
     with pytest.raises(IntegrityError):
-        await citations.add(1, [Shown(version_id + 1, 1, QUOTE)])
+        await citations.add(1, [CitedPlace(version_id + 1, 1, QUOTE)])
     with pytest.raises(IntegrityError):
-        await citations.add(2, [Shown(version_id, 1, QUOTE)])
+        await citations.add(2, [CitedPlace(version_id, 1, QUOTE)])
 
 
 async def test_link_openings_are_counted_per_day_and_citation(
     citations: Citations, database: Database, version_id: int
 ) -> None:
     """Opening an unknown citation counts nothing; the other queries run on both engines, too."""
-    one, other = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES), Shown(version_id, 3, QUOTE, [])])
+    one, other = await citations.add(
+        1, [CitedPlace(version_id, 2, QUOTE, BOXES), CitedPlace(version_id, 3, QUOTE, [])]
+    )
     today, before = date(2026, 3, 2), date(2026, 3, 1)
     await citations.count_openings({(one.id, before): 1, (one.id, today): 2, (99, today): 5})
     await citations.count_openings({(one.id, today): 3, (other.id, today): 1})
@@ -164,9 +166,11 @@ async def test_a_recited_source_leads_to_the_answer_that_showed_it(
     first = await posted(database, "1", version_id, "other words", "more", "and more")
     last = await posted(database, "2", version_id, QUOTE, "gone")
     newest = await next_version(database, await next_version(database, version_id))
-    with clock_ahead(timedelta(days=3)):
-        moved = await citations.add(1, [Shown(newest, 3, QUOTE, (), 1), Shown(newest, 1, "", (), 2)])
-        (by_number,) = await citations.add(1, [Shown(newest, 1, "", (), 3)])
+    with shift_wall_clock(timedelta(days=3)):
+        moved = await citations.add(
+            1, [CitedPlace(newest, 3, QUOTE, (), 1), CitedPlace(newest, 1, "", (), 2)]
+        )
+        (by_number,) = await citations.add(1, [CitedPlace(newest, 1, "", (), 3)])
     assert [await citations.shown_in(one.id) for one in moved] == [last, last]
     assert await citations.shown_in(by_number.id) == first
     again = await posted(database, "3", version_id, QUOTE, "gone")
@@ -179,10 +183,12 @@ async def test_a_recited_source_never_leads_to_an_unrelated_answer(
     """Not to one of another channel, version or quote, to several by number alone, or to a later one."""
     await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
     newer = await next_version(database, version_id)
-    words, bare = [(await citations.add(1, [Shown(newer, 1, quote, (), 1)]))[0].id for quote in (QUOTE, "")]
+    words, bare = [
+        (await citations.add(1, [CitedPlace(newer, 1, quote, (), 1)]))[0].id for quote in (QUOTE, "")
+    ]
     await posted(database, "1", version_id, QUOTE, channel=2)
     await posted(database, "2", await next_version(database, newer), QUOTE)
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         await posted(database, "3", version_id, QUOTE)
     assert (await citations.shown_in(words), await citations.shown_in(bare)) == (None, None)
     one = await posted(database, "4", version_id, "other words")
@@ -196,7 +202,7 @@ async def test_a_figure_leads_to_the_answer_that_showed_it(
 ) -> None:
     """Matched by its box on the page, whatever its caption; a page without a box matches no answer."""
     shown = await posted(database, "1", version_id, QUOTE, box=BOXES[0])
-    places = [Shown(version_id, 2, "Figure 1", boxes) for boxes in (BOXES[:1], BOXES[1:], ())]
+    places = [CitedPlace(version_id, 2, "Figure 1", boxes) for boxes in (BOXES[:1], BOXES[1:], ())]
     figure, other, page = await citations.add(1, places)
     assert await citations.shown_in(figure.id) == shown
     assert (await citations.shown_in(other.id), await citations.shown_in(page.id)) == (None, None)
@@ -206,7 +212,7 @@ async def test_revoking_a_citation_revokes_those_derived_from_it(
     citations: Citations, version_id: int
 ) -> None:
     """In a chain of three, revoking the second revokes the third and leaves the first."""
-    first, *_ = await citations.add(1, [Shown(version_id, 1, "a", number=1)])
+    first, *_ = await citations.add(1, [CitedPlace(version_id, 1, "a", number=1)])
     second, *_ = await citations.add(1, [replace(first.shown, quote="b")])
     third, *_ = await citations.add(1, [replace(second.shown, quote="c")])
     action = AuditedAction("local", "revoke links", "", "")

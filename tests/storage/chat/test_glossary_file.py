@@ -62,7 +62,7 @@ MISTAKES = {
     "no term": ("[all]\n'...' = ['dots']\n", 2, "a term holds a word"),
     "too many words": (f"[all]\nPTO = {[f'w{n}' for n in range(21)]}\n", 2, "more than 20 words"),
     "too long": (f"[all]\nPTO = ['{'x' * 101}']\n", 2, "at most 100 letters"),
-    "an unknown key": ("[all]\nPTO = { words = ['a'], way = 2 }\n", 2, "words and both, and nothing else"),
+    "an unknown key": ("[all]\nPTO = { words = ['a'], way = 2 }\n", 2, "only words and both are allowed"),
     "both is no switch": ("[all]\nPTO = { words = ['a'], both = 'yes' }\n", 2, "both is true or false"),
     "no words": ("[all]\nPTO = { both = true }\n", 2, "'PTO': write its words as a list"),
     "a malformed channel": ("[channels.'#general']\na = ['b']\n", 1, "copy it from `footnote channels`"),

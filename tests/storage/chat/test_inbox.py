@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import select, update
 
 from storage.chat.channels import Channels
-from storage.chat.inbox import STOP_PAUSE, Inbox
+from storage.chat.inbox import STOP_DELAY, Inbox
 from storage.chat.traces import QuestionRecords
-from storage.chat_models import STREAM, InboxItem, NewTurn
-from storage.clock import clock_ahead, utc_now
+from storage.chat_models import STREAM_KEY, InboxItem, NewTurn
+from storage.clock import shift_wall_clock, utc_now
 from storage.errors import DatabaseUnavailable, LeaseLost, MessageTaken
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
@@ -71,13 +71,13 @@ async def test_the_bot_takes_part_in_threads_with_questions(
 ) -> None:
     """Not in other threads or channels, nor in a thread whose only question failed."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
-    assert not await inbox.takes_part(channel.tenant, "17.1")
+    assert not await inbox.has_question(channel.tenant, "17.1")
     await receive(inbox, channel)
-    assert await inbox.takes_part(channel.tenant, "17.1")
-    assert not await inbox.takes_part(channel.tenant, "18.1")
-    assert not await inbox.takes_part(other.tenant, "17.1")
-    await inbox.give_up(await claim(inbox), "nobody takes it")
-    assert not await inbox.takes_part(channel.tenant, "17.1")
+    assert await inbox.has_question(channel.tenant, "17.1")
+    assert not await inbox.has_question(channel.tenant, "18.1")
+    assert not await inbox.has_question(other.tenant, "17.1")
+    await inbox.fail(await claim(inbox), "nobody takes it")
+    assert not await inbox.has_question(channel.tenant, "17.1")
 
 
 async def test_recent_questions_are_the_askers_own_in_visible_channels(
@@ -137,10 +137,10 @@ async def test_editing_a_question_revokes_the_running_answer(
     await inbox.mark_posting(first)
     await inbox.mark_placed(first, {"ts": "18.1"})
     await inbox.save_answer(first, {"text": "30"})
-    assert not await inbox.ask_again(Platform.SLACK, "m1", MESSAGE["text"])
-    assert not await inbox.ask_again(Platform.SLACK, "m2", "How many hours?")
-    assert not await inbox.ask_again(Platform.TEAMS, "m1", "How many hours?")
-    assert await inbox.ask_again(Platform.SLACK, "m1", "How many hours?")
+    assert not await inbox.requeue_edited(Platform.SLACK, "m1", MESSAGE["text"])
+    assert not await inbox.requeue_edited(Platform.SLACK, "m2", "How many hours?")
+    assert not await inbox.requeue_edited(Platform.TEAMS, "m1", "How many hours?")
+    assert await inbox.requeue_edited(Platform.SLACK, "m1", "How many hours?")
     with pytest.raises(LeaseLost):
         await inbox.mark_delivered(first)
     second = await claim(inbox, "b")
@@ -156,7 +156,7 @@ async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, da
     """Text, answer, turn and trace are deleted; its message is returned on every call."""
     await receive(inbox, channel)
     item = await claim(inbox)
-    assert await inbox.given(Platform.SLACK, "m1") is None
+    assert await inbox.answer_of(Platform.SLACK, "m1") is None
     await inbox.mark_posting(item)
     posting = await inbox.withdraw(Platform.SLACK, "m1")
     assert posting
@@ -168,7 +168,7 @@ async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, da
     turn = NewTurn(str(item.id), channel.id, "17.1", "q", "q", "a", (), utc_now())
     await inbox.save_answer(item, {"text": "30"}, turn)
     await QuestionRecords(database, 30).keep(str(item.id), channel.id, utc_now(), "grounded", {"text": "q"})
-    assert await inbox.given(Platform.SLACK, "m2") == (MESSAGE["address"], {"text": "30"})
+    assert await inbox.answer_of(Platform.SLACK, "m2") == (MESSAGE["address"], {"text": "30"})
     for _ in range(2):
         withdrawn = await inbox.withdraw(Platform.SLACK, "m2")
         assert withdrawn
@@ -176,8 +176,8 @@ async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, da
     with pytest.raises(LeaseLost):
         await inbox.mark_delivered(item)
     assert await inbox.claim("a", 60, SLACK) is None
-    assert await inbox.given(Platform.SLACK, "m2") is None
-    assert not await inbox.ask_again(Platform.SLACK, "m2", "How many hours?")
+    assert await inbox.answer_of(Platform.SLACK, "m2") is None
+    assert not await inbox.requeue_edited(Platform.SLACK, "m2", "How many hours?")
     assert await inbox.withdraw(Platform.SLACK, "m3") is None
     async with database.snapshot() as session:
         assert list(await session.scalars(select(InboxRow.text))) == ["", ""]
@@ -211,7 +211,7 @@ async def test_stopping_saves_the_given_answer(inbox: Inbox, channel: Channel, d
         with pytest.raises(LeaseLost):
             await inbox.save_answer(item, {"text": "30"})
     await inbox.save_answer(items[1], {"text": "30"})
-    with clock_ahead(2 * STOP_PAUSE):
+    with shift_wall_clock(2 * STOP_DELAY):
         again = [await claim(inbox) for _ in range(3)]
     assert [one.answer for one in again if one.id in asked] == [{"text": "stopped"}] * 2
     assert [one.message for one in again if one.id == items[0].id] == [{"ts": "18.1"}]
@@ -224,7 +224,7 @@ async def test_a_stream_is_claimed_by_one_question(inbox: Inbox, channel: Channe
     items = [await claim(inbox) for _ in range(4)]
     for item in items:
         await inbox.mark_posting(item)
-    stream = {"channel": "C1", "ts": "18.1", STREAM: True}
+    stream = {"channel": "C1", "ts": "18.1", STREAM_KEY: True}
     taken = await asyncio.gather(
         *(inbox.mark_placed(item, stream) for item in items[:3]),
         inbox.take_message(Platform.SLACK, "m3", stream),
@@ -262,7 +262,7 @@ RECEIVING = """
 import asyncio, os, sys
 from storage.chat.channels import Channels
 from storage.sql.database import Database
-from storage.chat.inbox import STOP_PAUSE, Inbox
+from storage.chat.inbox import STOP_DELAY, Inbox
 from storage.models import ChannelKey, Platform
 
 async def main():
@@ -327,10 +327,10 @@ async def test_only_questions_without_a_placeholder_are_queued(
     (item,) = await inbox.claim_unseen("a", 60, SLACK, 9)
     assert (item.id, item.ahead) == (rows["m None"].id, 3)
     assert await inbox.claim_unseen("a", 60, SLACK, 9) == []
-    await inbox.mark_placed(item, {"ts": "1"}, is_let_go=True)
+    await inbox.mark_placed(item, {"ts": "1"}, is_released=True)
     assert await inbox.claim_unseen("a", 60, SLACK, 9) == []
     with pytest.raises(LeaseLost):
-        await inbox.mark_placed(replace(item, fence=item.fence - 1), {"ts": "2"}, is_let_go=True)
+        await inbox.mark_placed(replace(item, fence=item.fence - 1), {"ts": "2"}, is_released=True)
 
 
 async def test_channels_are_served_round_robin(inbox: Inbox, channel: Channel, database: Database) -> None:
@@ -373,11 +373,11 @@ async def test_questions_of_a_closed_channel_are_not_claimed(inbox: Inbox, chann
     allowed = [True, False, False]
     (first,) = await inbox.claim_unseen("a", 60, SLACK, 9, may_post=lambda _: allowed.pop(0))
     await inbox.mark_unposted(first)
-    await inbox.put_off(first, "not so fast", at_least=1)
-    with clock_ahead(timedelta(seconds=3)):
+    await inbox.retry_later(first, "not so fast", at_least=1)
+    with shift_wall_clock(timedelta(seconds=3)):
         again = await inbox.claim_unseen("a", 60, SLACK, 1)
         assert [(item.id, item.is_posting) for item in again] == [(first.id, False)]
-        await inbox.mark_placed(again[0], {"ts": "1"}, is_let_go=True)
+        await inbox.mark_placed(again[0], {"ts": "1"}, is_released=True)
         held = await inbox.claim("a", 60, SLACK, **closed)
         assert held
         assert (held.id, held.message) == (first.id, {"ts": "1"})
@@ -421,8 +421,8 @@ async def test_a_worker_without_its_lease_cannot_write(
         inbox.save_answer(lost, {"text": "late"}),
         inbox.mark_delivered(lost),
         inbox.release(lost),
-        inbox.put_off(lost, "late"),
-        inbox.give_up(lost, "late"),
+        inbox.retry_later(lost, "late"),
+        inbox.fail(lost, "late"),
     ):
         with pytest.raises(LeaseLost):
             await step
@@ -460,9 +460,9 @@ async def test_release_is_immediate_and_retry_later_is_delayed(inbox: Inbox, cha
     """A released question can be claimed at once, a postponed one only after its delay."""
     await receive(inbox, channel)
     await inbox.release(await claim(inbox))
-    await inbox.put_off(await claim(inbox), "DeliveryError", at_least=0.4)
+    await inbox.retry_later(await claim(inbox), "DeliveryError", at_least=0.4)
     assert await inbox.claim("a", 60, SLACK) is None
-    with clock_ahead(timedelta(seconds=3)):
+    with shift_wall_clock(timedelta(seconds=3)):
         assert (await claim(inbox)).attempts == 0
 
 
@@ -474,7 +474,7 @@ async def test_backoff_grows_and_only_own_faults_count_as_attempts(
     least, most = [], []  # seconds, by the clock after and before: the machine may stall
     for fault in (False, False, True, False):
         claimed, before = await claim(inbox), utc_now()
-        await inbox.put_off(claimed, "why", is_own_fault=fault)
+        await inbox.retry_later(claimed, "why", is_own_fault=fault)
         async with database.transaction() as session:
             row = (await session.scalars(select(InboxRow))).one()
             assert row.next_attempt_at is not None
@@ -492,7 +492,7 @@ async def test_a_failed_question_stays_for_the_admin(
 ) -> None:
     """A failed question is never claimed again; its reason is stored."""
     await receive(inbox, channel)
-    await inbox.give_up(await claim(inbox), "DeliveryError")
+    await inbox.fail(await claim(inbox), "DeliveryError")
     assert await inbox.claim("a", 60, SLACK) is None
     async with database.snapshot() as session:
         row = (await session.scalars(select(InboxRow))).one()
@@ -515,18 +515,18 @@ async def test_a_question_that_cannot_be_stored_raises(database_url: str, databa
 async def test_leases_and_delays_from_a_fast_clock_are_ignored(inbox: Inbox, channel: Channel) -> None:
     """A question leased or postponed by a process two hours ahead is claimed at once."""
     await receive(inbox, channel)
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         first = await claim(inbox)
     second = await claim(inbox, "b")
     assert (second.id, second.attempts) == (first.id, 1)
-    with clock_ahead(timedelta(hours=2)):
-        await inbox.put_off(second, "a moment")
+    with shift_wall_clock(timedelta(hours=2)):
+        await inbox.retry_later(second, "a moment")
     third = await claim(inbox, "c")
     with pytest.raises(LeaseLost):
         await inbox.mark_posting(first)
-    await inbox.put_off(third, "a week, says the platform", at_least=7 * 86_400)
+    await inbox.retry_later(third, "a week, says the platform", at_least=7 * 86_400)
     assert await inbox.claim("d", 60, SLACK) is None
-    with clock_ahead(timedelta(minutes=16)):
+    with shift_wall_clock(timedelta(minutes=16)):
         assert await inbox.claim("d", 60, SLACK) is not None
 
 

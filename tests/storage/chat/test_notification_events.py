@@ -12,10 +12,10 @@ from storage.chat.notification_events import (
     record_failed,
     record_folder,
     record_live,
-    record_refused,
-    record_strangers,
+    record_unstorable,
+    record_unsupported,
 )
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations
@@ -76,7 +76,7 @@ async def test_a_failure_is_announced_after_the_last_attempt(shelf: NoticeShelf)
     work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
     for attempt in range(MAX_ATTEMPTS):
         assert not await shelf.told()
-        with clock_ahead(timedelta(minutes=attempt)):
+        with shift_wall_clock(timedelta(minutes=attempt)):
             claim = await work.claim(Rung.QUICK)
             assert claim is not None
             await work.fail(claim, "save a copy without a password")
@@ -111,7 +111,7 @@ async def test_a_refused_file_is_announced_once_per_reason(shelf: NoticeShelf) -
             DocumentRow, (await session.get_one(VersionRow, version)).document_id
         )
         for reason in ("too large", "too large", "not a PDF"):
-            await record_refused(session, document, reason)
+            await record_unstorable(session, document, reason)
     assert [notice.text for notice in await shelf.told()] == ["too large", "not a PDF"]
 
 
@@ -134,7 +134,7 @@ async def test_an_unsupported_file_is_announced_once_as_unreadable(
     for _ in range(2):
         async with shelf.database.transaction() as session:
             folder = await session.get_one(FolderRow, shelf.folder)
-            await record_strangers(session, folder, {"deep/a:b.docx": "Only PDFs are read."})
+            await record_unsupported(session, folder, {"deep/a:b.docx": "Only PDFs are read."})
     await shelf.fail(await shelf.add("a.pdf", "failed"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     total, failed = (await shelf.notices.read(batch, 5))["failed"]
@@ -151,7 +151,7 @@ async def test_a_claimed_batch_is_posted_by_its_owner_only(shelf: NoticeShelf) -
     groups = await shelf.notices.waiting()
     first = await shelf.notices.claim(groups, LEASE)
     assert await shelf.notices.waiting() == []
-    with clock_ahead(timedelta(seconds=LEASE + 1)):
+    with shift_wall_clock(timedelta(seconds=LEASE + 1)):
         second = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
         await shelf.notices.mark_posting(second, shelf.channel.id, LEASE)
     with pytest.raises(LeaseLost):
@@ -163,12 +163,12 @@ async def test_a_batch_of_a_dead_poster_is_taken_over_once(shelf: NoticeShelf) -
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     await shelf.notices.mark_posting(batch, shelf.channel.id, LEASE)
-    assert await shelf.notices.take_over(LEASE) is None
-    with clock_ahead(timedelta(seconds=LEASE + 1)):
-        taken = await shelf.notices.take_over(LEASE)
+    assert await shelf.notices.claim_interrupted(LEASE) is None
+    with shift_wall_clock(timedelta(seconds=LEASE + 1)):
+        taken = await shelf.notices.claim_interrupted(LEASE)
         assert taken is not None
         assert (taken.id, taken.told_in) == (batch, shelf.channel.id)
-        assert await shelf.notices.take_over(LEASE) is None
+        assert await shelf.notices.claim_interrupted(LEASE) is None
 
 
 async def test_expired_notices_stay_in_the_console(shelf: NoticeShelf) -> None:
@@ -187,17 +187,17 @@ async def test_sample_questions_come_from_live_versions(shelf: NoticeShelf) -> N
     for version in (older, newer, await shelf.add("c.pdf")):
         await shelf.publish(version)
     first, second, _ = await shelf.told()
-    await shelf.notices.keep_questions(first.id, ["A?", "AA?"])
-    await shelf.notices.keep_questions(second.id, ["B?"])
+    await shelf.notices.store_questions(first.id, ["A?", "AA?"])
+    await shelf.notices.store_questions(second.id, ["B?"])
 
     async def tried() -> list[tuple[str, str]]:
-        found = await shelf.notices.tried_questions(shelf.channel.id, 5)
+        found = await shelf.notices.sample_questions(shelf.channel.id, 5)
         return [(notice.file, text) for notice, text in found]
 
     assert await tried() == [("b.pdf", "B?"), ("a.pdf", "A?"), ("a.pdf", "AA?")]
     await shelf.publish(await shelf.add("b.pdf", document=await shelf.document_of(newer)))
     assert await tried() == [("a.pdf", "A?"), ("a.pdf", "AA?")]
-    assert await shelf.notices.tried_questions(shelf.channel.id + 1, 5) == []
+    assert await shelf.notices.sample_questions(shelf.channel.id + 1, 5) == []
 
 
 @pytest.mark.parametrize("state", ["waiting", "posting"])
@@ -205,13 +205,13 @@ async def test_a_lease_from_a_fast_clock_is_ignored(shelf: NoticeShelf, state: s
     """Shows that a lease written two hours ahead blocks nothing."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         batch = await shelf.notices.claim(groups, LEASE)
         if state == "posting":
             await shelf.notices.mark_posting(batch, groups[0].channel_id, LEASE)
     if state == "waiting":
         assert [group.count for group in await shelf.notices.waiting()] == [1]
     else:
-        taken = await shelf.notices.take_over(LEASE)
+        taken = await shelf.notices.claim_interrupted(LEASE)
         assert taken is not None
         assert taken.id == batch

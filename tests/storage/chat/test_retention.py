@@ -17,8 +17,8 @@ from storage.chat.retention import Retention, erase_quotes
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.chat_models import NewTurn
-from storage.clock import clock_ahead, utc_now
-from storage.models import Channel, ChannelKey, Platform, Shown
+from storage.clock import shift_wall_clock, utc_now
+from storage.models import Channel, ChannelKey, CitedPlace, Platform
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
@@ -76,7 +76,7 @@ async def ask(database: Database, channel: Channel, name: str, version: VersionR
     turn = NewTurn(name, channel.id, "1", name, name, name, (version.id,), now)
     await inbox.save_answer(item, {"text": name, "citations": [cited]}, turn)
     await inbox.mark_delivered(item)
-    await Citations(database).add(channel.id, [Shown(version.id, 1, name)])
+    await Citations(database).add(channel.id, [CitedPlace(version.id, 1, name)])
     await QuestionRecords(database, DAYS).keep(name, channel.id, now, "grounded", {"hits": [f"{file} p. 1"]})
     notice = NoticeRow(
         kind="live", key=name, channel_id=channel.id, document_id=version.document_id, version_id=version.id
@@ -100,7 +100,7 @@ async def test_texts_expire_after_their_retention_period(database: Database, cha
     version = await add_version(database, channel, "a.pdf")
     await ask(database, channel, "old", version, "a.pdf")
     retention = Retention(database, SETTINGS)
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         await ask(database, channel, "young", version, "a.pdf")
         assert set((await counts(database)).values()) == {2}
         assert await retention.delete_expired() > 0
@@ -113,10 +113,10 @@ async def test_texts_expire_after_their_retention_period(database: Database, cha
 async def test_the_audit_log_has_its_own_retention_period(database: Database, channel: Channel) -> None:
     """Shows that no user id stays in it for ever."""
     audit = AuditLog(database)
-    await audit.keep(AuditedAction("slack:T1ABC:U1ABC", "status", channel.tenant))
+    await audit.record(AuditedAction("slack:T1ABC:U1ABC", "status", channel.tenant))
     await Retention(database, SETTINGS).delete_expired()
     assert len(await audit.latest()) == 1
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         assert await Retention(database, SETTINGS).delete_expired() == 1
     assert await audit.latest() == []
 
@@ -129,7 +129,7 @@ async def test_the_newest_question_keeps_its_address_without_its_text(
     async with database.transaction() as session:
         await session.execute(update(InboxRow).values(address={"channel": "old", "asked": "old?"}))
     retention = Retention(database, SETTINGS)
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         await retention.delete_expired()
         assert await retention.delete_expired() == 0
     async with database.snapshot() as session:
@@ -143,7 +143,7 @@ async def test_an_expired_unclaimed_question_is_never_answered(database: Databas
     """Shows that a question ends as failed when its text is erased."""
     inbox = Inbox(database)
     await inbox.receive(channel, event_key="e", message_key="m", thread="1", text="Old?", address={})
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         await Retention(database, SETTINGS).delete_expired()
         assert await inbox.claim("a", 60, SLACK) is None
 
@@ -153,7 +153,7 @@ async def test_a_channel_is_welcomed_once_even_years_later(database: Database, c
     notices = Notices(database)
     await notices.welcome(channel.id)
     await notices.finish(await notices.claim(await notices.waiting(), 60), "posted")
-    with clock_ahead(timedelta(days=1000)):
+    with shift_wall_clock(timedelta(days=1000)):
         await Retention(database, SETTINGS).delete_expired()
         await notices.welcome(channel.id)
         assert await notices.waiting() == []
@@ -172,7 +172,7 @@ async def test_the_last_notice_of_a_folder_is_kept(database: Database, channel: 
                     told_in=channel.id,
                 )
             )  # fmt: skip
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         await Retention(database, SETTINGS).delete_expired()
     async with database.snapshot() as session:
         assert list(await session.scalars(select(NoticeRow.text))) == ["second"]  # type: ignore[call-overload]
@@ -183,7 +183,7 @@ async def test_quotes_are_erased_with_their_document_only(database: Database, ch
     gone = await add_version(database, channel, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "gone", gone, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "kept", await add_version(database, channel, "b.pdf"), "b.pdf")
-    for question, quote in (("1", Shown(gone.id, 1, "gone")), ("2", Shown(gone.id + 1, 1, "kept"))):
+    for question, quote in (("1", CitedPlace(gone.id, 1, "gone")), ("2", CitedPlace(gone.id + 1, 1, "kept"))):
         assert await Subscriptions(database).add(question, quote, "en")
     await erase_quotes(database, [gone.document_id])
     async with database.snapshot() as session:

@@ -14,7 +14,7 @@ from storage.chat.inbox import Inbox
 from storage.chat.retention import Retention
 from storage.chat.thread_memory import MAX_TURNS, SESSION_GAP, ThreadMemory
 from storage.chat_models import NewTurn
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
@@ -63,7 +63,7 @@ async def count_turns(database: Database) -> int:
 async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory, channel: Channel) -> None:
     """Only a few, and only those asked before the question, whenever they were answered."""
     for number in (2, 0, 1, *range(3, 10)):
-        await memory.keep(turn(channel, number))
+        await memory.store(turn(channel, number))
     recalled = await memory.recall(channel.id, "17.1", begin() + timedelta(minutes=8, seconds=30))
     assert [one.question for one in recalled] == [f"Question {n}?" for n in range(9 - MAX_TURNS, 9)]
     assert (recalled[-1].standalone, recalled[-1].answer) == ("Whole question 8?", "Answer 8.")
@@ -74,10 +74,10 @@ async def test_turns_never_come_from_another_thread_or_channel(
 ) -> None:
     """The same thread id in another channel is another thread."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
-    await memory.keep(turn(channel, 0))
-    await memory.keep(turn(channel, 1, thread="18.1"))
-    await memory.keep(turn(channel, 2, thread=""))
-    await memory.keep(turn(other, 3))
+    await memory.store(turn(channel, 0))
+    await memory.store(turn(channel, 1, thread="18.1"))
+    await memory.store(turn(channel, 2, thread=""))
+    await memory.store(turn(other, 3))
     now = begin() + timedelta(minutes=5)
     for where, thread, expected in (
         (channel, "17.1", ["Question 0?"]),
@@ -96,8 +96,8 @@ async def test_an_unthreaded_conversation_ends_after_half_an_hour(
     """A thread continues after any pause; an unthreaded conversation restarts after half an hour."""
     minutes = (0, 40, 60)
     for number in minutes:
-        await memory.keep(turn(channel, number, thread=""))
-        await memory.keep(turn(channel, number, key=f"opened {number}"))
+        await memory.store(turn(channel, number, thread=""))
+        await memory.store(turn(channel, number, key=f"opened {number}"))
     soon = begin() + timedelta(minutes=61)
     assert [one.question for one in await memory.recall(channel.id, "", soon)] == [
         "Question 40?",
@@ -136,7 +136,7 @@ async def test_a_thread_under_a_message_starts_with_that_turn(
         last = await memory.last(channel.id, thread)
         assert last is not None
     assert await memory.recall(channel.id, "23.1", utc_now()) == ()
-    await memory.keep(turn(channel, 90, thread="21.15"))
+    await memory.store(turn(channel, 90, thread="21.15"))
     recalled_both = await memory.recall(channel.id, "21.15", utc_now())
     assert [one.question for one in recalled_both] == ["21.1?", "Question 90?"]
 
@@ -145,8 +145,8 @@ async def test_a_question_is_remembered_once(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """A second answer to the same question adds no turn."""
-    await memory.keep(turn(channel, 0))
-    await memory.keep(turn(channel, 0, answer="Another answer."))
+    await memory.store(turn(channel, 0))
+    await memory.store(turn(channel, 0, answer="Another answer."))
     (recalled,) = await memory.recall(channel.id, "17.1", utc_now())
     assert (recalled.answer, await count_turns(database)) == ("Answer 0.", 1)
 
@@ -167,7 +167,7 @@ async def test_a_turn_lists_the_documents_that_it_cited(
         session.add_all(versions)
         await session.flush()
         ids = [version.id for version in versions]
-    await memory.keep(turn(channel, 0, versions=(*ids, max(ids) + 1)))
+    await memory.store(turn(channel, 0, versions=(*ids, max(ids) + 1)))
     (recalled,) = await memory.recall(channel.id, "17.1", utc_now())
     assert recalled.documents == {document}
 
@@ -176,9 +176,9 @@ async def test_expired_turns_are_neither_recalled_nor_stored(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """Expired turns are not recalled even before they are deleted; younger ones stay."""
-    await memory.keep(turn(channel, 0))
-    with clock_ahead(timedelta(days=DAYS)):
-        await memory.keep(turn(channel, 1, asked_at=utc_now()))
+    await memory.store(turn(channel, 0))
+    with shift_wall_clock(timedelta(days=DAYS)):
+        await memory.store(turn(channel, 1, asked_at=utc_now()))
         recalled = await memory.recall(channel.id, "17.1", utc_now() + timedelta(seconds=1))
         assert [one.question for one in recalled] == ["Question 1?"]
         assert await count_turns(database) == 2
@@ -192,8 +192,8 @@ async def test_memory_is_deleted_with_its_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
-    await memory.keep(turn(channel, 0))
-    await memory.keep(turn(other, 0))
+    await memory.store(turn(channel, 0))
+    await memory.store(turn(other, 0))
     async with database.transaction() as session:
         await session.execute(delete(ChannelRow).where(ChannelRow.id == channel.id))  # type: ignore[arg-type]
     assert await count_turns(database) == 1
@@ -226,7 +226,7 @@ async def test_a_direct_chat_recalls_only_turns_of_its_library(
     ours, others = await add_version(database, library), await add_version(database, channel)
     cited = [(), (ours,), (others,), (ours, others), (ours, 10_000)]
     for number, versions in enumerate(cited):
-        await memory.keep(turn(channel, number, versions=versions))
+        await memory.store(turn(channel, number, versions=versions))
     recalled = await memory.recall(channel.id, "17.1", utc_now(), documents_of=library.id)
     assert [(one.question, one.standalone, one.answer) for one in recalled] == [
         ("Question 0?", "Question 0?", ""),

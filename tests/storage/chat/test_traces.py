@@ -12,7 +12,7 @@ from storage.chat.feedback import FeedbackStore, FeedbackVerdict
 from storage.chat.inbox import Inbox
 from storage.chat.retention import Retention
 from storage.chat.traces import MAX_LISTED, PRIVATE_THREAD, QuestionRecords
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -88,7 +88,7 @@ async def test_expired_traces_are_neither_shown_nor_stored(
 ) -> None:
     """Expired traces are hidden even before they are deleted; younger ones stay."""
     await records.keep("old", channel.id, utc_now(), "chat", {})
-    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+    with shift_wall_clock(timedelta(days=DAYS, seconds=1)):
         await records.keep("young", channel.id, utc_now(), "chat", {})
         assert [one.key for one in await records.latest(channel.id)] == ["young"]
         assert await records.get(channel.id, "old") is None
@@ -134,12 +134,12 @@ async def test_traces_report_the_outcome_of_each_question(database: Database) ->
         asked_at = utc_now() - timedelta(hours=hours)
         await records.keep(key, channel.id, asked_at, "passages", {"searched": f"Q{key}?", "looks": looks})
     for person in ("a", "b"):
-        await feedback.keep(channel.id, "1", person, FeedbackVerdict.OUTDATED)
+        await feedback.upsert(channel.id, "1", person, FeedbackVerdict.OUTDATED)
     first, second = await records.asked_since(channel.id, utc_now() - timedelta(days=1))
     assert (first.question, first.state, first.unknown) == ("Q1?", "passages", ("espresso",))
     assert first.verdicts == ("outdated", "outdated")
     assert (second.key, second.unknown, second.verdicts) == ("2", (), ())
     since = utc_now() - timedelta(minutes=90)
     assert await records.asked_since(channel.id, since) == [second]
-    openly = await records.asked_since(channel.id, utc_now() - timedelta(days=1), openly=True)
-    assert [one.key for one in openly] == ["2"]
+    public_only = await records.asked_since(channel.id, utc_now() - timedelta(days=1), public_only=True)
+    assert [one.key for one in public_only] == ["2"]

@@ -9,9 +9,9 @@ import pytest
 from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
 
 from storage.chat.channels import Channels
-from storage.chat.notification_events import record_return
+from storage.chat.notification_events import record_restored
 from storage.chat.uploads import Uploads
-from storage.chat_models import FULL_CHANNELS, NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.chat_models import CHANNELS_PER_INSTALLATION_QUOTA, NewUpload, Upload, UploadQuota, UploadRefusal
 from storage.models import ChannelKey, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
@@ -92,7 +92,7 @@ async def test_an_installation_has_an_upload_limit_of_its_own(shelf: NoticeShelf
     quota, huge = UploadQuota(2, 100), UploadQuota(1000, 10_000)
     last = await channels.ensure(ChannelKey(Platform.SLACK, "T1", "C9"))
     large = await uploads.keep(
-        new(shelf.channel.id, "m1", size=100 * FULL_CHANNELS - 1), called("a.pdf"), huge
+        new(shelf.channel.id, "m1", size=100 * CHANNELS_PER_INSTALLATION_QUOTA - 1), called("a.pdf"), huge
     )
     assert isinstance(large, Upload)
     assert await uploads.keep(new(last.id, "m2", size=2), called("b.pdf"), quota) == full
@@ -103,7 +103,7 @@ async def test_an_installation_has_an_upload_limit_of_its_own(shelf: NoticeShelf
     await uploads.forget(large)
     async with shelf.database.transaction() as session:
         row = {"channel_id": shelf.channel.id, "uploader": "U1", "size": 0, "address": {}}
-        many = [str(number) for number in range(2 * FULL_CHANNELS - 1)]
+        many = [str(number) for number in range(2 * CHANNELS_PER_INSTALLATION_QUOTA - 1)]
         session.add_all(UploadRow(key=one, name=one, sha256=one, **row) for one in many)
     assert await uploads.keep(new(last.id, "m4", size=0), called("c.pdf"), quota) == full
 
@@ -112,7 +112,7 @@ async def test_libraries_have_the_quota_of_a_channel_each(shelf: NoticeShelf) ->
     """Libraries belong to no installation: together they may exceed its limit."""
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     quota = UploadQuota(1, 100)
-    for number in range(FULL_CHANNELS + 1):
+    for number in range(CHANNELS_PER_INSTALLATION_QUOTA + 1):
         library = await channels.ensure_library(f"Library {number}")
         kept = await uploads.keep(new(library.id, "m1", size=100), called("a.pdf"), quota)
         assert isinstance(kept, Upload), number
@@ -174,7 +174,7 @@ async def test_each_upload_has_a_notice_batch_of_its_own(shelf: NoticeShelf) -> 
     assert [one.file for one in found["live"][1]] == ["uploads/a.pdf"]
     assert found["failed"][0] == 0
     await shelf.notices.mark_posting(batch, shelf.channel.id, 0)
-    left = await shelf.notices.take_over(LEASE)
+    left = await shelf.notices.claim_interrupted(LEASE)
     assert left is not None
     assert left.upload == good.id
 
@@ -189,5 +189,5 @@ async def test_uploading_a_removed_file_again_sends_a_new_receipt(shelf: NoticeS
     second = await keep(shelf, "m2", "a.pdf", sha256="s1")
     async with shelf.database.transaction() as session:
         for one in (version, dropped):
-            await record_return(session, await shelf.document_of(one))
+            await record_restored(session, await shelf.document_of(one))
     assert [notice.upload_id for notice in await shelf.told()] == [first.id, None, second.id]

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from fakes.document_shelf import Shelf
 
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.documents.catalog import Catalog
 from storage.documents.corrections import Corrections
 from storage.models import DocumentStatus, Rung
@@ -72,9 +72,9 @@ async def test_a_soft_deleted_document_is_hidden_at_once(catalog: Catalog, shelf
     assert await catalog.hidden(shelf.channel_id) == {publication.id}
     assert not await catalog.has_live(shelf.channel_id)
     assert (await only_status(catalog, shelf)).state == "deleted"
-    assert await catalog.undeleted(shelf.channel_id) == []
+    assert await catalog.active_documents(shelf.channel_id) == []
     await shelf.live("b.pdf")
-    assert [status.file for status in await catalog.undeleted(shelf.channel_id)] == ["b.pdf"]
+    assert [status.file for status in await catalog.active_documents(shelf.channel_id)] == ["b.pdf"]
 
 
 async def test_channels_are_isolated_from_each_other(
@@ -122,7 +122,7 @@ async def test_an_expired_lease_is_waiting_again(catalog: Catalog, shelf: Shelf)
     version = await shelf.version(await shelf.document("a.pdf"))
     await shelf.reading(version, state="waiting", lease_until=utc_now() + timedelta(seconds=30))
     assert (await only_status(catalog, shelf)).state == "reading"
-    with clock_ahead(timedelta(seconds=31)):
+    with shift_wall_clock(timedelta(seconds=31)):
         assert (await only_status(catalog, shelf)).state == "waiting"
 
 
@@ -160,7 +160,7 @@ async def test_an_old_version_stays_live_while_a_newer_one_is_read(catalog: Cata
     assert (status.state, status.rung, status.reason) == (
         "live",
         Rung.QUICK,
-        "a newer version is on its way",
+        "a newer version is being processed",
     )
     assert status.version != newer.sha256
     await shelf.set(reading, state="failed", reason="needs a password")
@@ -179,7 +179,7 @@ async def test_a_live_document_has_its_version_number_and_arrival(catalog: Catal
     waiting = await only_status(catalog, shelf)
     assert (waiting.number, waiting.arrived_at) == (0, None)
     await shelf.publication(first, await shelf.reading(first), "retired")
-    with clock_ahead(timedelta(days=1)):
+    with shift_wall_clock(timedelta(days=1)):
         second = await shelf.version(document, 2)
     await shelf.publication(second, await shelf.reading(second))
     await shelf.version(document, 3)
@@ -271,19 +271,19 @@ async def test_a_document_being_reread_says_so(catalog: Catalog, shelf: Shelf) -
 async def test_a_source_has_its_best_reading_and_newer_version(catalog: Catalog, shelf: Shelf) -> None:
     """A link's version yields its file, its best reading, and whether a newer version is live."""
     document, old = await shelf.live("a.pdf")
-    assert await catalog.source(9_999) is None
-    source = await catalog.source(old.version_id)
+    assert await catalog.version_source(9_999) is None
+    source = await catalog.version_source(old.version_id)
     assert source is not None
     assert (source.number, source.newest_number, source.is_deleted) == (1, 1, False)
     assert source.reading_id == old.reading_id
     newer = await shelf.version(document, 2)
-    unread = await catalog.source(newer.id)
+    unread = await catalog.version_source(newer.id)
     assert unread is not None
     assert (unread.reading_id, unread.title, unread.newest_number) == (None, "a.pdf", 1)
     await shelf.publication(newer, await shelf.reading(newer))
     await shelf.set(old, state="retired")
     await shelf.set(document, state="deleted")
-    source = await catalog.source(old.version_id)
+    source = await catalog.version_source(old.version_id)
     assert source is not None
     assert (source.number, source.newest_number, source.is_deleted) == (1, 2, True)
     assert (source.channel_id, source.file, source.pages) == (shelf.channel_id, "a.pdf", 7)
@@ -312,8 +312,8 @@ async def test_documents_with_a_name_are_found_by_title_and_file(
         shelf.channel_id, "c.pdf", {"title": "Übersicht 100%"}, AuditedAction("local", "correct", "")
     )
     await put("yaz.pdf", "Übersicht 1000", "Template")
-    found = await catalog.namesakes(shelf.channel_id, {"Übersicht 100%"}, {"y_z.pdf"})
+    found = await catalog.live_by_name(shelf.channel_id, {"Übersicht 100%"}, {"y_z.pdf"})
     assert {one.version_id for one in found} == {titled, printed, filed, corrected}
-    assert await catalog.namesakes(shelf.channel_id + 1, {"Übersicht 100%"}, set()) == []
+    assert await catalog.live_by_name(shelf.channel_id + 1, {"Übersicht 100%"}, set()) == []
     (one,) = await catalog.live_versions(shelf.channel_id, [printed, 9_999])
     assert one.metadata["title"].value == "Übersicht 100%"

@@ -89,35 +89,35 @@ async def test_dimensions_are_sent_once_the_vectors_are_too_long(
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "too many requests": (refuse(429), "enough requests"),
+    "too many requests": (refuse(429), "rate-limiting"),
     "a server error": (refuse(503), "status 503"),
     "a wrong key": (refuse(401), "FOOTNOTE_EMBED_API_KEY"),
     "an unknown model": (refuse(404), "FOOTNOTE_EMBED_MODEL"),
     "a page of HTML": (say("<html>Welcome</html>", "text/html"), "FOOTNOTE_EMBED_BASE_URL"),
     "truncated JSON": (say('{"data": [{"index": 0, "embedd'), "FOOTNOTE_EMBED_BASE_URL"),
-    "JSON of another kind": (say("[1, 2]"), "no vectors of the texts"),
-    "an empty object": (say("{}"), "no vectors of the texts"),
-    "too few vectors": (change(lambda right: right["data"].pop()), "no vectors of the texts"),
-    "too many vectors": (change(lambda right: right["data"].append(right["data"][0])), "no vectors"),
-    "one index twice": (change(lambda right: right["data"][0].update(index=0)), "no vectors"),
-    "no index": (change(lambda right: right["data"][0].pop("index")), "no vectors"),
-    "vectors of two lengths": (change(lambda right: right["data"][0]["embedding"].pop()), "no vectors"),
+    "JSON of another kind": (say("[1, 2]"), "invalid response"),
+    "an empty object": (say("{}"), "invalid response"),
+    "too few vectors": (change(lambda right: right["data"].pop()), "invalid response"),
+    "too many vectors": (change(lambda right: right["data"].append(right["data"][0])), "invalid response"),
+    "one index twice": (change(lambda right: right["data"][0].update(index=0)), "invalid response"),
+    "no index": (change(lambda right: right["data"][0].pop("index")), "invalid response"),
+    "vectors of two lengths": (change(lambda right: right["data"][0]["embedding"].pop()), "invalid response"),
     "vectors that are too short": (
         change(lambda right: [one["embedding"].pop() for one in right["data"]]),
         "FOOTNOTE_EMBED_DIMENSIONS",
     ),
-    "text for numbers": (change(lambda right: right["data"][0].update(embedding="abc")), "no vectors"),
+    "text for numbers": (change(lambda right: right["data"][0].update(embedding="abc")), "invalid response"),
     "not a number": (
         change(lambda right: right["data"][0]["embedding"].__setitem__(3, float("nan"))),
-        "a vector that is none",
+        "a zero or non-finite vector",
     ),
     "endless": (
         change(lambda right: right["data"][0]["embedding"].__setitem__(3, float("inf"))),
-        "a vector that is none",
+        "a zero or non-finite vector",
     ),
     "only zeros": (
         change(lambda right: right["data"][0].update(embedding=[0.0] * DIMENSIONS)),
-        "a vector that is none",
+        "a zero or non-finite vector",
     ),
 }
 

@@ -13,7 +13,7 @@ from storage.embeddings.quantized_vectors import ChunkSentenceVectors, dequantiz
 from storage.errors import BlobsUnavailable
 from storage.files.reading_files import ReadingFiles
 from storage.models import Chunk
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
+from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
 from storage.text.sentences import quotables
@@ -23,8 +23,8 @@ SPANS = ((0, 18), (19, 62))
 CHUNKS = [Chunk(0, TEXT, 12, (), (), ((0, 1),)), Chunk(1, "Call us.", 2, (), (), ((0, 1),))]
 VECTORS = dequantize(np.array([[127, 0, 1], [-3, 127, 90]], dtype=np.int8))
 SENTENCES = [
-    ChunkSentenceVectors.of("space", TEXT, SPANS, quantize(VECTORS)),
-    ChunkSentenceVectors.of("space", "Call us.", (), np.zeros((0, 3), np.int8)),
+    ChunkSentenceVectors.create("space", TEXT, SPANS, quantize(VECTORS)),
+    ChunkSentenceVectors.create("space", "Call us.", (), np.zeros((0, 3), np.int8)),
 ]
 
 
@@ -65,7 +65,7 @@ async def test_each_quotable_sentence_has_its_vector(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
     """Vectors are found by their place in the text, the second time from memory."""
-    looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
+    looked_up = SentenceVectorStore(SelfHealingReadings(files, database), "space")
     for _ in range(2):
         found, nothing = await looked_up.vectors([(kept, 0, TEXT), (kept, 1, "Call us.")])
         assert list(found) == list(SPANS)
@@ -77,7 +77,7 @@ async def test_mismatching_space_or_text_yields_no_vector(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
     """Another space, another text or a reading without sentences yields no vector and no error."""
-    readings, quick = RepairingReadings(files, database), uuid4()
+    readings, quick = SelfHealingReadings(files, database), uuid4()
     await files.write(quick, [], CHUNKS, None)
     assert await SentenceVectorStore(readings, "another").vectors([(kept, 0, TEXT)]) == [{}]
     places = [(kept, 0, TEXT.upper()), (quick, 0, TEXT)]
@@ -95,7 +95,7 @@ async def test_corrupt_vectors_are_skipped_and_rebuilt(
     (path,) = files.root.rglob("sentences.lines")
     path.write_bytes(path.read_bytes().replace(b"space", b"spice"))
     sound = await keep(files)
-    looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
+    looked_up = SentenceVectorStore(SelfHealingReadings(files, database), "space")
     damaged, others = await looked_up.vectors([(kept, 0, TEXT), (sound, 0, TEXT)])
     assert damaged == {}
     assert list(others) == list(SPANS)
@@ -111,7 +111,7 @@ async def test_an_unavailable_disk_raises_instead_of_skipping(
     path.unlink()
     path.mkdir()
     with pytest.raises(BlobsUnavailable):
-        await SentenceVectorStore(RepairingReadings(files, database), "space").vectors([(kept, 0, TEXT)])
+        await SentenceVectorStore(SelfHealingReadings(files, database), "space").vectors([(kept, 0, TEXT)])
 
 
 @pytest.mark.parametrize("name", ["sentences.lines", "sentences.index"])

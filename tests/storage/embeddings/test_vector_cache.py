@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.embeddings.base import Vectors
 from storage.embeddings.vector_cache import VectorCache
 from storage.errors import EmbedderUnavailable
@@ -92,10 +92,10 @@ async def test_vectors_unused_for_a_month_expire(database: Database) -> None:
     """Shows that each use extends the TTL of 30 days."""
     cache, embedder = VectorCache(database), Counting()
     await cache.embed(embedder, ["used", "unused"])
-    with clock_ahead(timedelta(days=20)):
+    with shift_wall_clock(timedelta(days=20)):
         await cache.embed(embedder, ["used"])
         assert await cache.prune() == 0
-    with clock_ahead(timedelta(days=31)):
+    with shift_wall_clock(timedelta(days=31)):
         assert await cache.prune() == 1
         await cache.embed(embedder, ["used"])
     assert embedder.asked == ["used", "unused"]
@@ -114,9 +114,9 @@ async def test_sentence_vectors_are_quantized_and_expire_after_a_day(database: D
     async with database.snapshot() as session:
         sizes = {row.space: len(row.vector) for row in await session.scalars(select(CachedVectorRow))}
     assert sizes == {"counting_1/sentences": 3, "counting_1": 12}
-    with clock_ahead(timedelta(hours=20)):
+    with shift_wall_clock(timedelta(hours=20)):
         await cache.embed(embedder, ["a"])
         assert await cache.prune() == 0
-    with clock_ahead(timedelta(hours=30)):
+    with shift_wall_clock(timedelta(hours=30)):
         assert await cache.prune() == 2
     assert await count_rows(database) == 1

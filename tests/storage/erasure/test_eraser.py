@@ -20,13 +20,13 @@ from sqlmodel import col
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
-from storage.chat.feedback import FeedbackStore, FeedbackVerdict, person_of
+from storage.chat.feedback import FeedbackStore, FeedbackVerdict, hash_person
 from storage.chat.inbox import Inbox
 from storage.chat.traces import QuestionRecords, baseline_fact
 from storage.chat_models import NewTurn
 from storage.clock import utc_now
+from storage.erasure.data_inventory import TABLES
 from storage.erasure.eraser import Eraser
-from storage.erasure.kept_texts import TABLES
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, person_target
 from storage.errors import SettingsError, StillInFolder
 from storage.files.blobs import Blobs
@@ -35,10 +35,10 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
-from storage.models import Channel, ChannelKey, Chunk, Page, PageImage, Platform, Shown, TenantName
+from storage.models import Channel, ChannelKey, Chunk, CitedPlace, Page, PageImage, Platform, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.local_copies import LocalCopies
-from storage.sql.audit import HEAD, AuditedAction, AuditLog
+from storage.sql.audit import HEAD_FACT, AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import (
     BlobRow,
@@ -189,13 +189,13 @@ class Home:
         await inbox.mark_delivered(item)
         record = {"question": word, "hits": [f"{word}.pdf p. 1"]} if version else {"question": word}
         await QuestionRecords(self.database, 30).keep(str(item.id), channel.id, now, "grounded", record)
-        person = person_of(*asker.split(":")[1:])
+        person = hash_person(*asker.split(":")[1:])
         bad = FeedbackVerdict.BAD
-        said = await FeedbackStore(self.database).keep(channel.id, str(item.id), person, bad, comment=word)
+        said = await FeedbackStore(self.database).upsert(channel.id, str(item.id), person, bad, comment=word)
         assert said
         if version:
-            await Citations(self.database).add(channel.id, [Shown(version.id, 1, word)])
-            assert await Subscriptions(self.database).add(str(item.id), Shown(version.id, 1, word), "de")
+            await Citations(self.database).add(channel.id, [CitedPlace(version.id, 1, word)])
+            assert await Subscriptions(self.database).add(str(item.id), CitedPlace(version.id, 1, word), "de")
         return item.id
 
     async def told(self) -> list[tuple[int, str | None]]:
@@ -302,7 +302,7 @@ async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
     channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
     for word in words:
         await home.shelve(channel, word)
-    home.index.can_scrub = False
+    home.index.can_purge = False
     return channel, IndexRebuilds(home.database)
 
 
@@ -320,7 +320,7 @@ async def test_an_index_that_keeps_deleted_words_is_rebuilt_on_request(home: Hom
     await home.mark_deleted()
     whole = await channel_target(home.database, channel)
     assert (await home.eraser.erase(whole, ACTION, rebuilds_index=True)).reindexed == 0
-    assert await rebuilds.count(channel.id) == 0
+    assert await rebuilds.sequence(channel.id) == 0
 
 
 async def test_an_index_without_other_documents_is_only_dropped(home: Home) -> None:
@@ -348,7 +348,7 @@ async def test_a_rebuild_is_not_ended_before_the_index_is_dropped(home: Home) ->
     channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
 
     async def see() -> None:
-        await rebuilds.end(channel.id, await rebuilds.count(channel.id))
+        await rebuilds.end(channel.id, await rebuilds.sequence(channel.id))
 
     home.index.before_drop = see
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
@@ -373,7 +373,9 @@ async def test_a_document_is_erased_from_store_and_other_machines(home: Home, s3
     async with home.database.snapshot() as session:
         rows = list(await session.scalars(select(ReadingRow)))
     for row in rows:
-        one.blobs.send_image(one.blobs.images.keep(f"{row.sha256}-1-132", PageImage(b"\x89PNG", "image/png")))
+        one.blobs.upload_image(
+            one.blobs.images.write(f"{row.sha256}-1-132", PageImage(b"\x89PNG", "image/png"))
+        )
     held = bucket.keys()
     for row in rows:
         assert await other.files.chunks(row.id)
@@ -381,7 +383,7 @@ async def test_a_document_is_erased_from_store_and_other_machines(home: Home, s3
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(one.blobs.path(row.sha256).read_bytes())
     (gone,) = [row for row in rows if CANARY in str(row.title)]
-    other.blobs.images.keep(f"{gone.sha256}-1-96", PageImage(CANARY.encode(), "image/png"))
+    other.blobs.images.write(f"{gone.sha256}-1-96", PageImage(CANARY.encode(), "image/png"))
     report = await one.eraser.erase(await document_target(home.database, channel, f"{CANARY}.pdf"), ACTION)
     assert (report.blobs, report.readings, report.pictures) == (1, 1, 2)
     assert await home.places(CANARY) == {"other"}
@@ -391,9 +393,9 @@ async def test_a_document_is_erased_from_store_and_other_machines(home: Home, s3
         f"images/{gone.sha256[:2]}/{gone.sha256}/{gone.sha256}-1-132",
         f"readings/{gone.id.hex[:2]}/{gone.id}.zip",
     }
-    await LocalCopies(home.database, other.blobs, other.files).drop_unknown()
+    await LocalCopies(home.database, other.blobs, other.files).evict_unknown()
     assert await home.places(CANARY) == set()
-    assert len(other.blobs.copies()) == 1
+    assert len(other.blobs.cached()) == 1
 
 
 async def test_a_channel_is_erased_completely(home: Home, channel: Channel) -> None:
@@ -419,7 +421,7 @@ async def test_a_channel_is_erased_completely(home: Home, channel: Channel) -> N
     assert len(await home.told()) == 2
     left = [one for one in await Channels(home.database).left_before(utc_now() + timedelta(days=1))]
     assert [(one.tenant, one.name) for one in left] == [(channel.tenant, channel.tenant)]
-    await home.eraser.erase_left(Channels(home.database), utc_now() + timedelta(seconds=1))
+    await home.eraser.erase_left_channels(Channels(home.database), utc_now() + timedelta(seconds=1))
     async with home.database.snapshot() as session:
         assert [row.name for row in await session.scalars(select(ChannelRow))] == [OTHER]
 
@@ -442,8 +444,8 @@ async def test_a_persons_texts_are_erased_and_others_stay(home: Home, channel: C
     direct = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1"), is_direct=True)
     await home.talk(direct, CANARY, None)
     asked = await home.talk(channel, OTHER, None, BEN, text=f"{OTHER}?")
-    bad, anna = FeedbackVerdict.BAD, person_of(*ANNA.split(":")[1:])
-    await FeedbackStore(home.database).keep(channel.id, str(asked), anna, bad, comment=CANARY)
+    bad, anna = FeedbackVerdict.BAD, hash_person(*ANNA.split(":")[1:])
+    await FeedbackStore(home.database).upsert(channel.id, str(asked), anna, bad, comment=CANARY)
     stays = await home.places(OTHER)
     await home.eraser.erase(await person_target(home.database, ANNA), ACTION)
     assert await home.places(CANARY) <= {"channel", "base", "footnote.db"}, "the channel's own name"
@@ -475,13 +477,13 @@ async def test_uploads_are_erased_with_document_uploader_or_channel(home: Home, 
 async def test_erasing_a_file_still_in_a_watched_folder_is_refused(home: Home, channel: Channel) -> None:
     """Applies to a file and to a channel's folder, as long as the next scan would add them again."""
     await home.shelve(channel, OTHER, watched=True)
-    with pytest.raises(StillInFolder, match="take it away there"):
+    with pytest.raises(StillInFolder, match="delete it there first"):
         await document_target(home.database, channel, f"{OTHER}.pdf")
     with pytest.raises(StillInFolder, match="take the folder out of the inbox"):
         await channel_target(home.database, channel)
     with pytest.raises(SettingsError, match="no document"):
         await document_target(home.database, channel, "none.pdf")
-    with pytest.raises(SettingsError, match="is nobody"):
+    with pytest.raises(SettingsError, match="is not a person"):
         await person_target(home.database, "anna")
     place = home.path / "inbox" / channel.name
     (place / f"{OTHER}.pdf").rename(home.path / f"{OTHER}.pdf")
@@ -508,13 +510,13 @@ async def test_a_left_channel_is_erased_after_its_grace_period(home: Home, chann
     channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     await home.talk(channel, CANARY, None)
     await channels.leave(key)
-    await home.eraser.erase_left(channels, utc_now() - timedelta(days=1))
+    await home.eraser.erase_left_channels(channels, utc_now() - timedelta(days=1))
     assert await home.places(CANARY)
     await channels.ensure(key, CANARY)
-    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    await home.eraser.erase_left_channels(channels, utc_now() + timedelta(days=1))
     assert await home.places(CANARY)
     await channels.leave(key)
-    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    await home.eraser.erase_left_channels(channels, utc_now() + timedelta(days=1))
     assert await home.places(CANARY) == set()
 
 
@@ -528,14 +530,14 @@ async def test_a_left_channel_is_erased_once_its_folder_is_gone(home: Home, chan
     month = timedelta(days=30)
     async with home.database.transaction() as session:
         await session.execute(update(ChannelRow).values(left_at=utc_now() - month))
-    await home.eraser.erase_left(channels, utc_now() - month)
+    await home.eraser.erase_left_channels(channels, utc_now() - month)
     async with home.database.snapshot() as session:
         assert {row.text for row in await session.scalars(select(InboxRow))} == {""}
     assert len(await home.uploads()) == 1
     assert await channels.left_before(utc_now() - month) == [], "its days begin anew"
     (home.path / "inbox" / channel.name / f"{CANARY}.pdf").unlink()
     await home.mark_deleted()
-    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    await home.eraser.erase_left_channels(channels, utc_now() + timedelta(days=1))
     assert await home.places(CANARY) <= {CANARY, "uploads"}, "the empty folder's own name"
     assert await home.uploads() == []
     assert not await home.index.has_tenant(channel.tenant)
@@ -557,9 +559,9 @@ async def test_every_table_with_an_owner_is_emptied(home: Home, channel: Channel
         facts = list(await session.scalars(select(col(FactRow.name))))
     # Ids of the message that will say so; a digest, as in the audit log.
     assert full <= {"channel", "inbox", "outbox", "fact"}
-    assert facts == [HEAD]
+    assert facts == [HEAD_FACT]
 
 
 def test_the_audit_names_an_erasure_without_its_text() -> None:
     """Shows that a person is named by the hash used for feedback."""
-    assert ErasureTarget(person=ANNA).subject == person_of("T1ABC", "U1ANNA")
+    assert ErasureTarget(person=ANNA).subject == hash_person("T1ABC", "U1ANNA")

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from storage.files.local_cache import LocalCache
+from storage.files.local_cache import LRUFileCache
 
 
 def test_a_copy_opened_during_eviction_stays(tmp_path: Path) -> None:
@@ -23,6 +23,6 @@ def test_a_copy_opened_during_eviction_stays(tmp_path: Path) -> None:
         if name == "aa1":
             cache.touch(name)
 
-    cache = LocalCache(tmp_path, 250, secure)
-    cache.make_room(100)
+    cache = LRUFileCache(tmp_path, 250, secure)
+    cache.evict(100)
     assert cache.names() == {"aa1", "aa3"}

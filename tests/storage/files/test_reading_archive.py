@@ -15,7 +15,7 @@ from storage.files.image_files import ImageFiles
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
-from storage.files.store_owner import keep_store_key
+from storage.files.store_owner import ensure_store_key
 from storage.models import Chunk, Page, PageImage
 from storage.sql.database import Database
 
@@ -79,8 +79,8 @@ def test_a_forged_page_image_in_the_store_is_not_shown(tmp_path: Path) -> None:
     one, another = (
         ImageFiles(tmp_path / key, store_in(tmp_path, key.encode())) for key in ("ours", "theirs")
     )
-    one.send(one.keep(names[0], PICTURE))
-    another.send(another.keep(names[1], PICTURE))
+    one.upload(one.write(names[0], PICTURE))
+    another.upload(another.write(names[1], PICTURE))
     places = [tmp_path / "store" / "images" / name[:2] / name[:64] / name for name in names]
     for place, data in (
         (places[2], hashlib.sha256(PICTURE.data).digest() + PICTURE.data),
@@ -95,8 +95,8 @@ def test_a_forged_page_image_in_the_store_is_not_shown(tmp_path: Path) -> None:
 
 async def test_all_machines_of_a_database_share_one_key(database: Database) -> None:
     """Shows that the first key wins, even when several machines start at once."""
-    (first,) = set(await asyncio.gather(*(keep_store_key(database, bytes([one])) for one in range(4))))
-    assert await keep_store_key(database, b"late") == first
+    (first,) = set(await asyncio.gather(*(ensure_store_key(database, bytes([one])) for one in range(4))))
+    assert await ensure_store_key(database, b"late") == first
 
 
 def test_foreign_entries_are_ignored_and_disk_errors_raise(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_foreign_entries_are_ignored_and_disk_errors_raise(tmp_path: Path) -> No
     shard = tmp_path / "readings" / reading.hex[:2]
     (shard / str(reading)).mkdir(parents=True)
     (shard / "lost+found").mkdir()
-    assert archive.copies() == {reading}
+    assert archive.cached() == {reading}
     (tmp_path / "readings" / ("00" if shard.name != "00" else "01")).touch()
     with pytest.raises(BlobsUnavailable, match="Not a directory"):
-        archive.copies()
+        archive.cached()

@@ -13,16 +13,16 @@ import pytest
 
 from storage.errors import BlobsUnavailable, LostReading
 from storage.files.reading_files import SHARED, ReadingFiles
-from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
-from storage.queues.reading_repair import RepairingReadings
+from storage.models import Box, Chunk, Figure, FigureKind, Page, WordBox
+from storage.queues.reading_repair import SelfHealingReadings
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
 
 WORDS = (
-    PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
-    PlacedWord(6, 10, 1, 0, Box(0.21, 0.79, 0.3, 0.82)),
-    PlacedWord(11, 17, 1, 1, Box(0.1, 0.84, 0.25, 0.86)),
-    PlacedWord(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
+    WordBox(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
+    WordBox(6, 10, 1, 0, Box(0.21, 0.79, 0.3, 0.82)),
+    WordBox(11, 17, 1, 1, Box(0.1, 0.84, 0.25, 0.86)),
+    WordBox(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
 )
 PAGES = [Page(1, "iv", 595.0, 842.0, "First page", WORDS[:3]), Page(2, "", 842.0, 595.0, "Zürich 😀", ())]
 FIGURES = [
@@ -214,7 +214,7 @@ async def test_a_corrupt_reading_is_queued_for_rereading(
     for one in (kept, other):
         path = folder_of(files, one) / "chunks.lines"
         path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
-    readings = RepairingReadings(files, database)
+    readings = SelfHealingReadings(files, database)
     for _ in range(2):
         assert await readings.chunks_at([(kept, 0), (kept, 2)]) == [CHUNKS[0], CHUNKS[2]]
         with pytest.raises(LostReading):

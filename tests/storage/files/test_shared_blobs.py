@@ -15,7 +15,7 @@ from engines.s3 import STORE_KEY, Bucket, RealS3
 
 from storage.errors import BlobsUnavailable, DatabaseUnavailable, LostReading
 from storage.files.blobs import Blobs
-from storage.files.image_files import MOST_SINGLY
+from storage.files.image_files import MAX_SINGLE_LISTINGS
 from storage.files.local_cache import SHARDS
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
@@ -109,8 +109,8 @@ async def test_corrupt_objects_are_never_opened(first: Machine, second: Machine,
     with pytest.raises(LostReading):
         await second.files.chunks(reading)
     assert bucket.keys() == []
-    assert not second.blobs.is_kept(NAMES[0])
-    assert first.blobs.send_again(NAMES[0])
+    assert not second.blobs.exists(NAMES[0])
+    assert first.blobs.reupload(NAMES[0])
     assert await first.files.is_whole(reading, pages=1, chunks=1, has_vectors=False)
     assert (await second.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
     assert await second.files.chunks(reading) == CHUNKS
@@ -145,11 +145,11 @@ async def test_local_copies_are_evicted_unless_the_store_lacks_them(
     bucket.server.keys(bucket.bucket)
     bucket.store().remove([f"blobs/{NAMES[0][:2]}/{NAMES[0]}"])
     await small.blobs.fetch(NAMES[2])
-    assert small.blobs.copies() == {NAMES[1], NAMES[2]}
-    assert first.blobs.is_kept(NAMES[0])
+    assert small.blobs.cached() == {NAMES[1], NAMES[2]}
+    assert first.blobs.exists(NAMES[0])
     await small.blobs.fetch(NAMES[1])
     await small.blobs.fetch(NAMES[3])
-    assert small.blobs.copies() == {NAMES[1], NAMES[2], NAMES[3]}, "what is in use stays"
+    assert small.blobs.cached() == {NAMES[1], NAMES[2], NAMES[3]}, "what is in use stays"
 
 
 async def test_an_unavailable_store_raises_and_local_copies_open(
@@ -159,12 +159,12 @@ async def test_an_unavailable_store_raises_and_local_copies_open(
     first.adopt(0)
     reading = await written(first)
     nowhere = AwsSettings(**{**bucket.server.settings, "aws_endpoint_url": "http://127.0.0.1:9"})
-    store = ObjectStore(bucket.location, BlobsUnavailable, "the blob store", nowhere, is_impatient=True)
+    store = ObjectStore(bucket.location, BlobsUnavailable, "the blob store", nowhere, is_interactive=True)
     cut_off = machine(tmp_path / "first", store)
     with pytest.raises(BlobsUnavailable, match="the blob store cannot be") as caught:
         await cut_off.blobs.fetch(NAMES[1])
     assert bucket.bucket not in str(caught.value)
-    with pytest.raises(BlobsUnavailable, match="a moment ago"):
+    with pytest.raises(BlobsUnavailable, match="not responding"):
         cut_off.adopt(2)
     assert (await cut_off.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
     assert await cut_off.files.chunks(reading) == CHUNKS
@@ -179,15 +179,15 @@ async def test_removing_deletes_from_the_store_too(first: Machine, bucket: Bucke
     first.blobs.remove(NAMES[2])
     await first.files.remove(reading)
     assert bucket.keys() == []
-    assert first.blobs.copies() == set()
-    with pytest.raises(BlobsUnavailable, match="not in the store"):
+    assert first.blobs.cached() == set()
+    with pytest.raises(BlobsUnavailable, match="missing from object storage"):
         await first.blobs.fetch(NAMES[0])
 
 
 async def drawn(on: Machine, number: int) -> Path:
     """Render a page, upload it and return its path."""
-    image = on.blobs.images.keep(f"{NAMES[number]}-1-132", PICTURE)
-    await asyncio.to_thread(on.blobs.send_image, image)
+    image = on.blobs.images.write(f"{NAMES[number]}-1-132", PICTURE)
+    await asyncio.to_thread(on.blobs.upload_image, image)
     return image
 
 
@@ -203,10 +203,10 @@ async def test_a_page_image_is_shared_between_machines(
     assert second.blobs.images.read(f"{NAMES[0]}-2-132") is None
     assert not await second.blobs.copy_image(f"{NAMES[0]}-2-132")
     assert not second.blobs.path(NAMES[0]).exists()
-    second.blobs.forget([NAMES[0]])
+    second.blobs.evict([NAMES[0]])
     bucket.damage(f"images/{name[:2]}/{NAMES[0]}/{name}")
     assert not await second.blobs.copy_image(name)
-    assert second.blobs.copies() == set()
+    assert second.blobs.cached() == set()
 
 
 async def test_page_images_are_deleted_with_their_content(
@@ -221,7 +221,7 @@ async def test_page_images_are_deleted_with_their_content(
     assert {key.split("/")[2][:64] for key in bucket.keys()} == {NAMES[2]}
     await drawn(second, 0)
     assert second.blobs.images_of(NAMES[:1]) == 1, "here, until the next tick"
-    first.blobs.images.send(second.blobs.images.keep(f"{NAMES[1]}-1-132", PICTURE))
+    first.blobs.images.upload(second.blobs.images.write(f"{NAMES[1]}-1-132", PICTURE))
     held = first.blobs.listed(SHARDS)
     assert first.blobs.images.stored_contents(SHARDS) == {NAMES[1], NAMES[2]}
     first.blobs.drop_stray_images(SHARDS, held)
@@ -232,9 +232,9 @@ async def test_page_images_are_deleted_with_their_content(
 
 async def test_page_images_of_many_contents_are_deleted_in_bulk(first: Machine, bucket: Bucket) -> None:
     """Covers more than are listed one by one; images of other contents stay."""
-    gone = [hashlib.sha256(bytes([number])).hexdigest() for number in range(MOST_SINGLY + 1)]
+    gone = [hashlib.sha256(bytes([number])).hexdigest() for number in range(MAX_SINGLE_LISTINGS + 1)]
     for sha256 in (*gone[:3], NAMES[0]):
-        first.blobs.images.send(first.blobs.images.keep(f"{sha256}-1-132", PICTURE))
+        first.blobs.images.upload(first.blobs.images.write(f"{sha256}-1-132", PICTURE))
     assert first.blobs.images_of(gone) == 3
     first.blobs.remove_all(gone)
     assert bucket.keys() == [f"images/{NAMES[0][:2]}/{NAMES[0]}/{NAMES[0]}-1-132"]
@@ -256,7 +256,7 @@ async def test_a_failed_image_upload_does_not_mark_the_store_down(tmp_path: Path
     """Shows that PDFs are still fetched from a store that rejects images."""
     share = tmp_path / "share"
     store = ObjectStore(
-        f"file://{share}", BlobsUnavailable, "the blob store", is_impatient=True, key=STORE_KEY
+        f"file://{share}", BlobsUnavailable, "the blob store", is_interactive=True, key=STORE_KEY
     )
     machine(tmp_path / "first", store).adopt(0)
     (share / "images").touch()  # instead of the folder of images
@@ -287,7 +287,7 @@ async def test_no_machine_adds_a_blob_while_one_removes(
     order = []
 
     async def arrive() -> None:
-        async with arriving.arriving():
+        async with arriving.adding():
             order.append("arrived")
 
     async with removing.removing():
@@ -295,7 +295,7 @@ async def test_no_machine_adds_a_blob_while_one_removes(
         await asyncio.sleep(0.2)
         order.append("removed")
     await waiting
-    async with arriving.arriving(), removing.arriving():
+    async with arriving.adding(), removing.adding():
         order.append("together")
     assert order == ["removed", "arrived", "together"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from storage.errors import BlobsUnavailable, ChangedBlobs
 from storage.files.object_store import ObjectStore
-from storage.files.store_owner import BLOBS_FACT, OWNER_FILE, require_own_store, take_store
+from storage.files.store_owner import BLOBS_FACT, OWNER_FILE, claim_store, require_own_store
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 
@@ -31,7 +31,7 @@ async def test_another_home_and_another_store_are_refused(database: Database, st
         await session.delete(await session.get_one(FactRow, BLOBS_FACT))
     with pytest.raises(ChangedBlobs, match="another home"):
         await require_own_store(database, store)
-    await take_store(database, store)
+    await claim_store(database, store)
     await require_own_store(database, store)
 
 

@@ -14,7 +14,7 @@ from storage.folders.folder_passwords import FolderPasswords, resolve_reference
 from storage.folders.folders import Folders
 from storage.models import ChannelKey, Platform
 from storage.pdf.passwords import Passwords
-from storage.settings import fault_of
+from storage.settings import reference_error
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, DocumentRow, VersionRow
 
@@ -143,7 +143,7 @@ def test_an_unresolvable_reference_is_none(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_an_invalid_reference_is_refused_without_quoting_it(reference: str) -> None:
     """Shows that the message gives the syntax and does not leak a pasted password."""
-    fault = fault_of(reference)
+    fault = reference_error(reference)
     assert fault
     assert "env:NAME" in fault
     assert "file:/absolute/path" in fault

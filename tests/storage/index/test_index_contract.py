@@ -9,11 +9,11 @@ import pytest
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, InvalidTenant, UnknownTenant
-from storage.index.base import Filters, Hit, Index
+from storage.index.base import Hit, Index, SearchFilter
 from storage.models import TenantName
 from storage.text.analyzer import analyze
 
-ALL = Filters()
+ALL = SearchFilter()
 # The vector space of another embedder.
 OTHER = "endpoint_0123456789abcdef"
 
@@ -39,11 +39,11 @@ async def test_a_recreated_tenant_is_empty(index: Index, tenant: TenantName) -> 
     """Shows that a dropped tenant leaves no data, not even a matrix in memory."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "backups", vector=axis(0))])
-    assert places(await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)) == [0]
+    assert places(await index.search_vectors(tenant, SPACE, axis(0), ALL, 5)) == [0]
     await index.drop_tenant(tenant)
     await index.ensure_tenant(tenant)
-    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
-    assert await index.find_by_words(tenant, ["backup"], ALL, 5) == []
+    assert await index.search_vectors(tenant, SPACE, axis(0), ALL, 5) == []
+    assert await index.search_keywords(tenant, ["backup"], ALL, 5) == []
 
 
 async def test_an_unknown_tenant_is_refused_by_every_call(index: Index) -> None:
@@ -51,10 +51,10 @@ async def test_an_unknown_tenant_is_refused_by_every_call(index: Index) -> None:
     name = new_tenant()
     calls = [
         index.write(name, [chunk(uuid4(), 0, "text")]),
-        index.seal(name, uuid4(), chunks=1, vectors=0),
-        index.find_by_words(name, ["text"], ALL, 5),
-        index.find_by_words(name, [], ALL, 5),
-        index.find_by_vector(name, SPACE, axis(0), ALL, 5),
+        index.commit_publication(name, uuid4(), chunks=1, vectors=0),
+        index.search_keywords(name, ["text"], ALL, 5),
+        index.search_keywords(name, [], ALL, 5),
+        index.search_vectors(name, SPACE, axis(0), ALL, 5),
         index.document_frequencies(name, ["text"]),
         index.remove(name, uuid4(), 1),
         index.publications(name),
@@ -74,7 +74,7 @@ async def test_a_malformed_or_missing_tenant_never_reaches_the_engine(index: Ind
         index.has_tenant(forged),
         index.drop_tenant(forged),
         index.write(forged, [chunk(uuid4(), 0, "text")]),
-        index.find_by_words(forged, ["text"], ALL, 5),
+        index.search_keywords(forged, ["text"], ALL, 5),
         index.publications(forged),
     ]
     for call in calls:
@@ -85,7 +85,7 @@ async def test_a_malformed_or_missing_tenant_never_reaches_the_engine(index: Ind
 async def test_the_tenant_argument_has_no_default(index: Index) -> None:
     careless = cast(Any, index)
     with pytest.raises(TypeError):
-        await careless.find_by_words(terms=["text"], filters=ALL, limit=5)
+        await careless.search_keywords(terms=["text"], filters=ALL, limit=5)
 
 
 async def test_tenants_are_isolated_from_each_other(index: Index, tenant: TenantName) -> None:
@@ -93,8 +93,8 @@ async def test_tenants_are_isolated_from_each_other(index: Index, tenant: Tenant
     other = new_tenant()
     await index.ensure_tenant(other)
     await index.write(other, [chunk(uuid4(), 0, "canary", vector=axis(0))])
-    assert await index.find_by_words(tenant, ["canari"], ALL, 5) == []
-    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
+    assert await index.search_keywords(tenant, ["canari"], ALL, 5) == []
+    assert await index.search_vectors(tenant, SPACE, axis(0), ALL, 5) == []
     assert await index.document_frequencies(tenant, ["canari"]) == (0, {"canari": 0})
     assert await index.publications(tenant) == {}
 
@@ -106,8 +106,8 @@ async def test_a_hit_equals_the_written_chunk(index: Index, tenant: TenantName) 
     written = chunk(publication, 3, text, vector=axis(1))
     await index.write(tenant, [written])
     for hits in (
-        await index.find_by_words(tenant, analyze("daily backups"), ALL, 5),
-        await index.find_by_vector(tenant, SPACE, axis(1), ALL, 5),
+        await index.search_keywords(tenant, analyze("daily backups"), ALL, 5),
+        await index.search_vectors(tenant, SPACE, axis(1), ALL, 5),
     ):
         (hit,) = hits
         assert (hit.publication, hit.ordinal, hit.text) == (publication, 3, text)
@@ -121,7 +121,7 @@ async def test_writing_is_idempotent(index: Index, tenant: TenantName) -> None:
     await index.write(tenant, chunks)
     await index.write(tenant, chunks)
     assert await index.publications(tenant) == {publication: 1}
-    assert places(await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)) == [0]
+    assert places(await index.search_vectors(tenant, SPACE, axis(0), ALL, 5)) == [0]
     assert await index.document_frequencies(tenant, ["backup"]) == (1, {"backup": 1})
 
 
@@ -129,10 +129,10 @@ async def test_a_rewritten_chunk_replaces_the_old_one(index: Index, tenant: Tena
     """Shows that neither the old words nor the old vector are found."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "tapes", vector=axis(0))])
-    await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)
+    await index.search_vectors(tenant, SPACE, axis(0), ALL, 5)
     await index.write(tenant, [chunk(publication, 0, "disks", vector=axis(1))])
-    assert await index.find_by_words(tenant, ["tape"], ALL, 5) == []
-    (hit,) = await index.find_by_vector(tenant, SPACE, axis(1), ALL, 5)
+    assert await index.search_keywords(tenant, ["tape"], ALL, 5) == []
+    (hit,) = await index.search_vectors(tenant, SPACE, axis(1), ALL, 5)
     assert (hit.text, round(hit.score, 5)) == ("disks", 1.0)
 
 
@@ -141,12 +141,12 @@ async def test_words_rank_by_bm25_with_repeated_query_terms(index: Index, tenant
     texts = ["backup backup tapes", "backup of the mail server", "lunch menu", "holiday calendar"]
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
-    hits = await index.find_by_words(tenant, ["backup"], ALL, 10)
+    hits = await index.search_keywords(tenant, ["backup"], ALL, 10)
     assert places(hits) == [0, 1]
-    thrice = await index.find_by_words(tenant, ["backup"] * 3, ALL, 10)
+    thrice = await index.search_keywords(tenant, ["backup"] * 3, ALL, 10)
     assert [hit.score for hit in thrice] == pytest.approx([3 * hit.score for hit in hits], rel=1e-5)
-    assert await index.find_by_words(tenant, ["absent"], ALL, 10) == []
-    assert await index.find_by_words(tenant, [], ALL, 10) == []
+    assert await index.search_keywords(tenant, ["absent"], ALL, 10) == []
+    assert await index.search_keywords(tenant, [], ALL, 10) == []
 
 
 CODES = ["SOP-IT-04", "1,204.5", "50%", "C++", "R&D", "v2.1", "user@example.com", "10.0.0.1", "don't"]
@@ -158,7 +158,7 @@ async def test_a_code_is_found_whole(index: Index, tenant: TenantName, code: str
     texts = ["SOP-HR-04", "SOP-IT-05", "1,204.6", "5 % and 50", "C and D", "R and D", "v2.2", code]
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
-    hits = await index.find_by_words(tenant, analyze(code), ALL, 10)
+    hits = await index.search_keywords(tenant, analyze(code), ALL, 10)
     assert hits[0].text == code
     assert len(hits) == 1 or hits[0].score > hits[1].score
     whole = analyze(code)[0]
@@ -172,10 +172,10 @@ async def test_vectors_rank_by_cosine_regardless_of_length(index: Index, tenant:
     await index.write(
         tenant, [chunk(publication, place, "text", vector=vector) for place, vector in enumerate(vectors)]
     )
-    hits = await index.find_by_vector(tenant, SPACE, [5.0, 0.0], ALL, 10)
+    hits = await index.search_vectors(tenant, SPACE, [5.0, 0.0], ALL, 10)
     assert places(hits) == [0, 1, 2, 3]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.70711, 0.0, -1.0], abs=1e-5)
-    assert places(await index.find_by_vector(tenant, SPACE, [5.0, 0.0], ALL, 2)) == [0, 1]
+    assert places(await index.search_vectors(tenant, SPACE, [5.0, 0.0], ALL, 2)) == [0, 1]
 
 
 async def test_vectors_of_two_spaces_are_never_compared(index: Index, tenant: TenantName) -> None:
@@ -184,33 +184,33 @@ async def test_vectors_of_two_spaces_are_never_compared(index: Index, tenant: Te
     await index.write(tenant, [chunk(ours, place, "backup", vector=axis(place)) for place in range(3)])
     longer = [chunk(theirs, place, "backup", vector=axis(place, 12), space=OTHER) for place in range(5)]
     await index.write(tenant, longer)
-    await index.seal(tenant, ours, chunks=3, vectors=3, space=SPACE)
-    await index.seal(tenant, theirs, chunks=5, vectors=5, space=OTHER)
+    await index.commit_publication(tenant, ours, chunks=3, vectors=3, space=SPACE)
+    await index.commit_publication(tenant, theirs, chunks=5, vectors=5, space=OTHER)
     for publication, space in [(ours, OTHER), (theirs, SPACE), (ours, "never_used")]:
         with pytest.raises(IncompletePublication):
-            await index.seal(tenant, publication, chunks=3, vectors=1, space=space)
+            await index.commit_publication(tenant, publication, chunks=3, vectors=1, space=space)
     for publication, space, dimensions in [(ours, SPACE, 8), (theirs, OTHER, 12), (ours, SPACE, 8)]:
-        hits = await index.find_by_vector(tenant, space, axis(1, dimensions), ALL, 20)
+        hits = await index.search_vectors(tenant, space, axis(1, dimensions), ALL, 20)
         assert (hits[0].ordinal, {hit.publication for hit in hits}) == (1, {publication})
-    assert await index.find_by_vector(tenant, "never_used", axis(0, 3), ALL, 20) == []
-    assert len(await index.find_by_words(tenant, ["backup"], ALL, 20)) == 8
+    assert await index.search_vectors(tenant, "never_used", axis(0, 3), ALL, 20) == []
+    assert len(await index.search_keywords(tenant, ["backup"], ALL, 20)) == 8
     await index.remove(tenant, ours, 3)
-    assert await index.find_by_vector(tenant, SPACE, axis(1), ALL, 20) == []
-    assert len(await index.find_by_vector(tenant, OTHER, axis(1, 12), ALL, 20)) == 5
+    assert await index.search_vectors(tenant, SPACE, axis(1), ALL, 20) == []
+    assert len(await index.search_vectors(tenant, OTHER, axis(1, 12), ALL, 20)) == 5
 
 
 async def test_chunks_without_vectors_answer_by_words_alone(index: Index, tenant: TenantName) -> None:
     """A tenant on the quick rung answers by words and returns no vector hits, without an error."""
     await index.write(tenant, [chunk(uuid4(), 0, "backups")])
-    assert places(await index.find_by_words(tenant, ["backup"], ALL, 5)) == [0]
-    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
+    assert places(await index.search_keywords(tenant, ["backup"], ALL, 5)) == [0]
+    assert await index.search_vectors(tenant, SPACE, axis(0), ALL, 5) == []
 
 
 async def test_vectors_written_later_are_found_at_once(index: Index, tenant: TenantName) -> None:
     """Shows that vectors added since the last query are visible."""
     for place in range(3):
         await index.write(tenant, [chunk(uuid4(), place, "text", vector=axis(place))])
-        hits = await index.find_by_vector(tenant, SPACE, axis(place), ALL, 10)
+        hits = await index.search_vectors(tenant, SPACE, axis(place), ALL, 10)
         assert (hits[0].ordinal, len(hits)) == (place, place + 1)
 
 
@@ -230,9 +230,9 @@ async def test_filters_need_one_facet_of_each_group(index: Index, tenant: Tenant
         ((frozenset({"document=c"}),), set()),
         ((frozenset(),), set()),
     ]:
-        chosen = Filters(groups)
-        assert set(places(await index.find_by_words(tenant, ["backup"], chosen, 10))) == expected
-        assert set(places(await index.find_by_vector(tenant, SPACE, axis(0), chosen, 10))) == expected
+        chosen = SearchFilter(groups)
+        assert set(places(await index.search_keywords(tenant, ["backup"], chosen, 10))) == expected
+        assert set(places(await index.search_vectors(tenant, SPACE, axis(0), chosen, 10))) == expected
 
 
 async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenant: TenantName) -> None:
@@ -240,9 +240,9 @@ async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenan
     hidden, seen = uuid4(), uuid4()
     await index.write(tenant, [chunk(hidden, place, "backup backup", vector=axis(0)) for place in range(20)])
     await index.write(tenant, [chunk(seen, 7, "backup of other things", vector=axis(1))])
-    chosen = Filters(hidden=frozenset({hidden, uuid4()}))
-    assert places(await index.find_by_words(tenant, ["backup"], chosen, 5)) == [7]
-    assert places(await index.find_by_vector(tenant, SPACE, axis(0), chosen, 5)) == [7]
+    chosen = SearchFilter(hidden=frozenset({hidden, uuid4()}))
+    assert places(await index.search_keywords(tenant, ["backup"], chosen, 5)) == [7]
+    assert places(await index.search_vectors(tenant, SPACE, axis(0), chosen, 5)) == [7]
 
 
 async def test_document_frequencies_count_chunks_not_occurrences(index: Index, tenant: TenantName) -> None:
@@ -262,11 +262,11 @@ async def test_sealing_counts_chunks_and_vectors(index: Index, tenant: TenantNam
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, "text", vector=axis(place)) for place in range(3)])
     await index.write(tenant, [chunk(publication, 3, "text without a vector")])
-    await index.seal(tenant, publication, chunks=4, vectors=3, space=SPACE)
-    await index.seal(tenant, publication, chunks=4, vectors=3, space=SPACE)
+    await index.commit_publication(tenant, publication, chunks=4, vectors=3, space=SPACE)
+    await index.commit_publication(tenant, publication, chunks=4, vectors=3, space=SPACE)
     for chunks, vectors in [(5, 3), (4, 4)]:
         with pytest.raises(IncompletePublication):
-            await index.seal(tenant, publication, chunks=chunks, vectors=vectors, space=SPACE)
+            await index.commit_publication(tenant, publication, chunks=chunks, vectors=vectors, space=SPACE)
     assert await index.publications(tenant) == {publication: 4}
     assert (await index.document_frequencies(tenant, ["text"]))[0] == 4
 
@@ -280,15 +280,15 @@ async def test_a_removed_publication_leaves_no_traces(index: Index, tenant: Tena
             for place in range(30)
         ]
         await index.write(tenant, chunks)
-        await index.seal(tenant, publication, chunks=30, vectors=30, space=SPACE)
+        await index.commit_publication(tenant, publication, chunks=30, vectors=30, space=SPACE)
     await index.remove(tenant, gone, 30)
     await index.remove(tenant, gone, 30)
-    await index.scrub(tenant)
-    marked = Filters((frozenset({"a=b"}),))
+    await index.purge_deleted(tenant)
+    marked = SearchFilter((frozenset({"a=b"}),))
     for hits in (
-        await index.find_by_words(tenant, ["backup"], ALL, 100),
-        await index.find_by_vector(tenant, SPACE, axis(0), ALL, 100),
-        await index.find_by_words(tenant, ["backup"], marked, 100),
+        await index.search_keywords(tenant, ["backup"], ALL, 100),
+        await index.search_vectors(tenant, SPACE, axis(0), ALL, 100),
+        await index.search_keywords(tenant, ["backup"], marked, 100),
     ):
         assert (len(hits), {hit.publication for hit in hits}) == (30, {kept})
     assert await index.publications(tenant) == {kept: 30}
@@ -301,11 +301,11 @@ async def test_more_than_ten_thousand_chunks_are_sealed_and_removed(index: Index
     publication, chunks = uuid4(), 10_300
     written = [chunk(publication, place, "backup", vector=axis(place % 8)) for place in range(chunks)]
     await index.write(tenant, written)
-    await index.seal(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
+    await index.commit_publication(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
     assert await index.publications(tenant) == {publication: chunks}
     await index.remove(tenant, publication, chunks)
     assert await index.publications(tenant) == {}
-    assert await index.find_by_words(tenant, ["backup"], ALL, 10) == []
+    assert await index.search_keywords(tenant, ["backup"], ALL, 10) == []
 
 
 async def test_many_publications_are_all_listed(index: Index, tenant: TenantName) -> None:

@@ -18,7 +18,7 @@ from harness.waiting import PATIENCE, until
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
-from storage.index.base import Filters, Index, IndexedChunk
+from storage.index.base import Index, IndexedChunk, SearchFilter
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.weaviate.collection import deadline
 from storage.index.weaviate.index import WeaviateIndex
@@ -32,9 +32,9 @@ CALLS: dict[str, Call] = {
     "has_tenant": lambda index, tenant: index.has_tenant(tenant),
     "ensure_tenant": lambda index, tenant: index.ensure_tenant(tenant),
     "write": lambda index, tenant: index.write(tenant, [chunk(uuid4(), 0, "backup", vector=axis(0))]),
-    "seal": lambda index, tenant: index.seal(tenant, uuid4(), chunks=1, vectors=1, space=SPACE),
-    "find_by_words": lambda index, tenant: index.find_by_words(tenant, ["backup"], Filters(), 5),
-    "find_by_vector": lambda index, tenant: index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5),
+    "seal": lambda index, tenant: index.commit_publication(tenant, uuid4(), chunks=1, vectors=1, space=SPACE),
+    "search_keywords": lambda index, tenant: index.search_keywords(tenant, ["backup"], SearchFilter(), 5),
+    "search_vectors": lambda index, tenant: index.search_vectors(tenant, SPACE, axis(0), SearchFilter(), 5),
     "document_frequencies": lambda index, tenant: index.document_frequencies(tenant, ["backup"]),
     "remove": lambda index, tenant: index.remove(tenant, uuid4(), 3),
     "publications": lambda index, tenant: index.publications(tenant),
@@ -98,9 +98,9 @@ def readings(publication: UUID, chunks: int = 100) -> list[IndexedChunk]:
 
 async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
     """True if all 100 chunks of a publication are found by words and by vector."""
-    others = Filters()
-    by_words = await index.find_by_words(tenant, ["backup"], others, 500)
-    by_vector = await index.find_by_vector(tenant, SPACE, [1.0] * 384, others, 500)
+    others = SearchFilter()
+    by_words = await index.search_keywords(tenant, ["backup"], others, 500)
+    by_vector = await index.search_vectors(tenant, SPACE, [1.0] * 384, others, 500)
     return all(sum(hit.publication == publication for hit in leg) == 100 for leg in (by_words, by_vector))
 
 
@@ -111,7 +111,7 @@ async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
         await index.ensure_tenant(tenant)
         await index.write(tenant, readings(publication))
         if seal:
-            await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
+            await index.commit_publication(tenant, publication, chunks=100, vectors=100, space=SPACE)
     return written
 
 
@@ -135,15 +135,15 @@ async def test_a_killed_weaviate_recovers_with_what_was_sealed(
     await until_up(hasty)
     await until_up(index)
     for tenant, publication in sealed.items():
-        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
+        await index.commit_publication(tenant, publication, chunks=100, vectors=100, space=SPACE)
         assert await whole(index, tenant, publication)
     for tenant, publication in unsealed.items():
         try:
-            await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
+            await index.commit_publication(tenant, publication, chunks=100, vectors=100, space=SPACE)
         except IncompletePublication:
             again = uuid4()
             await index.write(tenant, readings(again))
-            await index.seal(tenant, again, chunks=100, vectors=100, space=SPACE)
+            await index.commit_publication(tenant, again, chunks=100, vectors=100, space=SPACE)
             await index.remove(tenant, publication, 100)
             unsealed[tenant] = again
         assert await whole(index, tenant, unsealed[tenant])
@@ -197,7 +197,7 @@ async def test_a_locked_file_refuses_writes_and_allows_reads(
     with pytest.raises(IndexUnavailable):
         await index.write(tenant, [chunk(uuid4(), 0, "backup")])
     assert time.monotonic() - started < SECONDS + 20
-    assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
+    assert len(await index.search_keywords(tenant, ["backup"], SearchFilter(), 5)) == 1
     await index.aclose()
 
 

@@ -9,7 +9,7 @@ import pytest
 from engines.weaviate import RealWeaviate
 from samples.indexes import chunk, new_tenant, prose
 
-from storage.index.base import Filters, Hit
+from storage.index.base import Hit, SearchFilter
 from storage.index.embedded.bm25 import SMALL
 from storage.index.embedded.index import EmbeddedIndex
 from storage.text.analyzer import analyze
@@ -51,11 +51,11 @@ async def test_both_engines_give_the_same_hits_and_the_same_scores(
     for index in (embedded, server):
         await index.ensure_tenant(tenant)
         await index.write(tenant, chunks)
-        await index.seal(tenant, publications[0], chunks=len(chunks[::5]), vectors=0)
+        await index.commit_publication(tenant, publications[0], chunks=len(chunks[::5]), vectors=0)
     shared, total = 0, 0
     for terms in asked(pieces):
-        ours = scores(await embedded.find_by_words(tenant, terms, Filters(), TOP))
-        theirs = scores(await server.find_by_words(tenant, terms, Filters(), TOP))
+        ours = scores(await embedded.search_keywords(tenant, terms, SearchFilter(), TOP))
+        theirs = scores(await server.search_keywords(tenant, terms, SearchFilter(), TOP))
         both = ours.keys() & theirs.keys()
         assert {one: ours[one] for one in both} == pytest.approx({one: theirs[one] for one in both}, rel=1e-4)
         shared, total = shared + len(both), total + len(ours)

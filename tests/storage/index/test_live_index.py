@@ -82,7 +82,7 @@ async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int
         chunk(publication, place, f"backup {place}", vector=axis(place % 8)) for place in range(chunks)
     ]
     await index.write(tenant, written)
-    await index.seal(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
+    await index.commit_publication(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
 
 
 def shown(found: SearchHits) -> set[tuple[UUID, int]]:
@@ -98,7 +98,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
         publication = uuid4()
         await write(index, channel.tenant, publication)
         states.states |= {publication: state} if state else {}
-    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], ready(axis(0)), limit=50)
+    found = await LiveIndex(index, states, SPACE).search(channel, ["backup"], ready(axis(0)), limit=50)
     (live,) = (one for one, state in states.states.items() if state == "live")
     assert shown(found) == {(live, 4)}
     assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
@@ -109,7 +109,7 @@ async def test_a_channel_without_a_tenant_has_no_hits(index: Index) -> None:
     """A channel without publications is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
     live = LiveIndex(index, Publications(), SPACE)
-    assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == SearchHits()
+    assert await live.search(channel, ["backup"], ready(axis(0)), limit=5) == SearchHits()
     assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
 
 
@@ -125,11 +125,11 @@ async def test_no_query_is_answered_during_a_rebuild(
     states, live = Publications(), uuid4()
     await write(index, channel.tenant, live)
     states.states[live], states.rebuilds = "live", iter(counts)
-    asked = LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=5)
+    asked = LiveIndex(index, states, SPACE).search(channel, ["backup"], None, limit=5)
     if is_answered:
         assert shown(await asked) == {(live, 4)}
     else:
-        with pytest.raises(IndexUnavailable, match="built anew"):
+        with pytest.raises(IndexUnavailable, match="being rebuilt"):
             await asked
 
 
@@ -139,7 +139,7 @@ async def test_hits_that_are_not_live_do_not_use_up_the_limit(index: Index, chan
     await index.write(channel.tenant, [chunk(ghost, place, "backup") for place in range(40)])
     await index.write(channel.tenant, [chunk(live, place, f"backup {place} of more") for place in range(5)])
     states.states[live] = "live"
-    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=5)
+    found = await LiveIndex(index, states, SPACE).search(channel, ["backup"], None, limit=5)
     assert shown(found) == {(live, 5)}
 
 
@@ -151,7 +151,7 @@ async def test_too_many_hidden_publications_are_filtered_afterwards(index: Index
     states.states |= dict.fromkeys(retired, "retired") | {live: "live"}
     await index.write(channel.tenant, [chunk(one, 0, "backup") for one in retired])
     await index.write(channel.tenant, [chunk(live, 0, "backup of other things")])
-    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=3)
+    found = await LiveIndex(index, states, SPACE).search(channel, ["backup"], None, limit=3)
     assert shown(found) == {(live, 1)}
 
 
@@ -180,7 +180,7 @@ async def test_queries_see_exactly_one_version_under_constant_flips(index: Index
         nonlocal answered
         found = []
         for _ in range(QUESTIONS):
-            found.append(shown(await live.find(channel, ["backup"], ready(axis(0)), limit=50)))
+            found.append(shown(await live.search(channel, ["backup"], ready(axis(0)), limit=50)))
             answered += 1
         return found
 
@@ -215,10 +215,10 @@ async def test_a_channel_that_always_changes_ends_in_an_error(index: Index, chan
         pauses.append(seconds)
 
     with pytest.raises(IndexUnavailable):
-        await LiveIndex(index, Restless(), SPACE, sleep).find(channel, ["backup"], None, limit=1)
+        await LiveIndex(index, Restless(), SPACE, sleep).search(channel, ["backup"], None, limit=1)
     assert len(pauses) == live_module.MAX_ROUNDS - 1
     assert pauses == sorted(pauses)
-    assert pauses[-1] == live_module.MAX_PAUSE_SECONDS
+    assert pauses[-1] == live_module.MAX_BACKOFF_SECONDS
 
 
 class HalfFailing(FaultyIndex):
@@ -226,11 +226,11 @@ class HalfFailing(FaultyIndex):
 
     is_cancelled = False
 
-    async def find_by_words(self, *_: object) -> list[Hit]:
+    async def search_keywords(self, *_: object) -> list[Hit]:
         await asyncio.sleep(0)
         raise IndexUnavailable("the index does not answer")
 
-    async def find_by_vector(self, *_: object) -> list[Hit]:
+    async def search_vectors(self, *_: object) -> list[Hit]:
         """Hang until cancelled."""
         try:
             await asyncio.Event().wait()
@@ -244,5 +244,5 @@ async def test_a_failed_word_search_cancels_the_vector_search(index: Index, chan
     """Shows that the original error is raised, and that no task of the query stays behind."""
     failing = HalfFailing(index)
     with pytest.raises(IndexUnavailable, match="does not answer"):
-        await LiveIndex(failing, Publications(), SPACE).find(channel, ["backup"], ready(axis(0)), limit=1)
+        await LiveIndex(failing, Publications(), SPACE).search(channel, ["backup"], ready(axis(0)), limit=1)
     assert failing.is_cancelled

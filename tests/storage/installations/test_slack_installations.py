@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from storage.chat.channels import Channels
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
@@ -47,7 +47,7 @@ async def test_one_process_renews_a_token(installations: SlackInstallations) -> 
     await installations.save(held)
     taken = await asyncio.gather(*(installations.begin_renewal(held, 30) for _ in range(8)))
     assert taken.count(True) == 1
-    with clock_ahead(timedelta(seconds=31)):
+    with shift_wall_clock(timedelta(seconds=31)):
         assert await installations.begin_renewal(held, 30)
     assert await installations.renew(held, b"new", None)
     assert not await installations.begin_renewal(held, 30)
@@ -60,7 +60,7 @@ async def test_a_renewal_lease_from_a_fast_clock_is_ignored(installations: Slack
     """A lease longer than the maximum does not block renewals."""
     held = installed()
     await installations.save(held)
-    with clock_ahead(timedelta(days=1)):
+    with shift_wall_clock(timedelta(days=1)):
         assert await installations.begin_renewal(held, 30)
     assert await installations.begin_renewal(held, 30)
 

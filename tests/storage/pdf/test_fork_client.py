@@ -25,7 +25,7 @@ async def test_a_program_starts_lazily_and_is_closed_when_idle(pdfs: Path) -> No
     program = ForkServerPool("text", idle_seconds=0.05)
     assert program.pid is None
     with (pdfs / "plain.pdf").open("rb") as source:
-        drawn = protocol.picture(await program.run(JOB, source.fileno()))
+        drawn = protocol.parse_image(await program.run(JOB, source.fileno()))
         first = program.pid
         for _ in range(500):
             if program.pid is None:
@@ -34,7 +34,7 @@ async def test_a_program_starts_lazily_and_is_closed_when_idle(pdfs: Path) -> No
         assert first is not None
         assert program.pid is None
         source.seek(0)
-        assert protocol.picture(await program.run(JOB, source.fileno())) == drawn
+        assert protocol.parse_image(await program.run(JOB, source.fileno())) == drawn
     await program.aclose()
     assert program.pid is None
 

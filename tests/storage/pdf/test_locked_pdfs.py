@@ -91,9 +91,9 @@ async def test_all_kinds_of_children_open_a_locked_file(
     """Covers layout and OCR besides reading and rendering."""
     path = put(tmp_path, lock(PLAIN, "open"))
     with pytest.raises(PasswordProtected):
-        await locked.lay_out(path, 1, 2)
+        await locked.fetch_layout(path, 1, 2)
     bunch.give("locked", "open")
-    assert await locked.lay_out(path, 1, 2)
+    assert await locked.fetch_layout(path, 1, 2)
     assert b"marzipan" in await locked.fetch_ocr(path, 1)
 
 

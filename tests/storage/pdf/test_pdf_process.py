@@ -12,14 +12,14 @@ from storage.errors import NoPages
 from storage.models import Box
 from storage.pdf.child.page_text import printable_title
 from storage.pdf.pdf_process import PdfProcess
-from storage.text.word_boxes import rectangles
+from storage.text.word_boxes import bounding_boxes
 
 
 async def test_boxes_contain_the_ink_of_rotated_and_cropped_pages(process: PdfProcess, pdfs: Path) -> None:
     """A word's box contains the ink that a renderer draws there, and little more."""
     read = await process.read(pdfs / "turned.pdf")
     for page, ink in zip(read.pages, json.loads((pdfs / "ink.json").read_text()), strict=True):
-        (box,) = rectangles(page.words, 0, len(page.text))[page.number]
+        (box,) = bounding_boxes(page.words, 0, len(page.text))[page.number]
         assert page.text == "ABSOLUTELY"
         assert box.x0 - 0.004 <= ink[0] < ink[2] <= box.x1 + 0.004
         assert box.y0 - 0.004 <= ink[1] < ink[3] <= box.y1 + 0.004

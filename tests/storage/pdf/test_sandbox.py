@@ -109,13 +109,13 @@ async def test_insufficient_confinement_is_warned_of_or_refused(
     required = PdfProcess(StorageSettings(confinement="required"))
     with other_architecture():
         await process.start()
-        said = process.lacking_confinement()
+        said = process.confinement_gaps()
         with pytest.raises(EngineStartError, match=f"FOOTNOTE_CONFINEMENT=required, and {said}"):
             await required.start()
     assert required.pid is None
     await process.aclose()
     await required.aclose()
-    assert said.startswith("the process that opens PDFs still has ")
+    assert said.startswith("the PDF sandbox is incomplete: it still has ")
     assert said.endswith("every system call")
     assert said in caplog.text
 

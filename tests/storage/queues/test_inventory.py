@@ -95,5 +95,5 @@ async def test_a_slow_arrival_blocks_no_writer(database: Database, tmp_path: Pat
 
 
 async def _arrive(blobs: Blobs) -> bool:
-    async with blobs.arriving():
+    async with blobs.adding():
         return True

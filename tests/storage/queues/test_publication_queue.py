@@ -160,14 +160,14 @@ async def test_a_stale_owner_cannot_change_a_publication(
     await shelf.publish(1, Rung.QUICK)
     lost = await work.claim(Rung.QUICK)
     assert lost is not None
-    await work.give_back(lost, None, None)
+    await work.release(lost, None, None)
     held = await work.claim(Rung.QUICK)
     assert held is not None
     before = await shelf.rows()
     assert not await Leases(database, "me", 60).renew(lost.lease)
     assert not await work.go_live(lost)
-    await work.give_back(lost, "late", None)
-    await work.publish_anew(lost, "late", None)
-    await work.wait_for_reading(lost, "late")
+    await work.release(lost, "late", None)
+    await work.retry_under_new_id(lost, "late", None)
+    await work.requeue_reading(lost, "late")
     assert await shelf.rows() == before
     assert await work.go_live(held)

@@ -8,7 +8,7 @@ from samples.databases import run_at_once
 from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue, ReadingResult
@@ -82,14 +82,14 @@ async def test_leases_and_delays_from_a_fast_clock_are_ignored(database: Databas
     """Shows that a dead worker's lease and a long delay from a fast clock are not waited for."""
     await fill(database, 1)
     generations = Generations("q1", None)
-    with clock_ahead(timedelta(hours=3)):
+    with shift_wall_clock(timedelta(hours=3)):
         async with database.transaction() as session:
             await plan(session, generations)
         early = ReadingQueue(database, Leases(database, "early", 15), generations)
         claim = await early.claim(Rung.QUICK)
         assert claim is not None
         if resting:
-            await early.give_back(claim, "the index does not answer", timedelta(seconds=30))
+            await early.release(claim, "the index does not answer", timedelta(seconds=30))
     late = ReadingQueue(database, Leases(database, "late", 15), generations)
     assert await late.claim(Rung.QUICK) is not None
     assert await late.claim(Rung.QUICK) is None
@@ -108,7 +108,7 @@ async def test_the_page_count_of_a_restarted_reading_never_falls(database: Datab
         claim = await work.claim(Rung.FULL)
         assert claim is not None
         await work.note_pages(claim, pages)
-        await work.give_back(claim, None, None)
+        await work.release(claim, None, None)
         async with database.snapshot() as session:
             shown.append(await session.scalar(select(ReadingRow.pages_begun)))
     assert shown == [70, 70, 80]
@@ -123,7 +123,7 @@ async def test_a_stale_owner_cannot_change_a_reading(database: Database) -> None
     leases = Leases(database, "slow", 15)
     slow = ReadingQueue(database, leases, generations)
     lost = await slow.claim(Rung.QUICK)
-    with clock_ahead(timedelta(seconds=16)):
+    with shift_wall_clock(timedelta(seconds=16)):
         assert lost is not None
         assert await ReadingQueue(database, Leases(database, "quick", 15), generations).claim(Rung.QUICK)
 
@@ -136,6 +136,6 @@ async def test_a_stale_owner_cannot_change_a_reading(database: Database) -> None
     assert not await slow.finish(lost, ReadingResult("late", 9, 9, {}))
     assert not await slow.fail(lost, "late")
     await slow.note_pages(lost, 9)
-    await slow.give_back(lost, "late", None)
-    await slow.wait_for(lost, lost.id, "late")
+    await slow.release(lost, "late", None)
+    await slow.requeue_base(lost, lost.id, "late")
     assert await row() == before

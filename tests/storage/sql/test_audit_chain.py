@@ -25,7 +25,7 @@ async def audit(database: Database) -> AuditLog:
     """An audit log of five entries."""
     log = AuditLog(database)
     for number in range(5):
-        await log.keep(AuditedAction("local", "pause", "lo_x", str(number), is_done=number != 2))
+        await log.record(AuditedAction("local", "pause", "lo_x", str(number), is_done=number != 2))
     return log
 
 
@@ -78,13 +78,17 @@ async def test_concurrent_entries_form_one_chain(audit: AuditLog, database: Data
     """Written by two logs in many tasks, as by replicas; a rollback leaves no gap."""
     other = AuditLog(database)
     await asyncio.gather(
-        *(log.keep(AuditedAction("local", "erase", "", str(n))) for n in range(20) for log in (audit, other))
+        *(
+            log.record(AuditedAction("local", "erase", "", str(n)))
+            for n in range(20)
+            for log in (audit, other)
+        )
     )
     with suppress(RuntimeError):
         async with database.transaction() as session:
             await record_action(session, AuditedAction("local", "erase", ""))
             raise RuntimeError
-    await audit.keep(AuditedAction("local", "erase", ""))
+    await audit.record(AuditedAction("local", "erase", ""))
     check = await audit.verify()
     assert (check.entries, check.fault) == (46, "")
 
@@ -101,13 +105,13 @@ async def test_the_chain_stays_valid_after_retention(audit: AuditLog, database: 
     assert (await audit.verify()).fault == ""
     async with database.transaction() as session:
         await session.execute(delete(AuditRow))
-    await audit.keep(AuditedAction("local", "erase", ""))
+    await audit.record(AuditedAction("local", "erase", ""))
     (entry,) = await audit.latest()
     assert (entry.previous, (await audit.verify(old)).is_known) == (old, False)
 
 
 async def test_opened_links_are_listed_on_request_only(audit: AuditLog) -> None:
     """Shows that thousands of them do not hide admins' actions."""
-    await audit.keep(AuditedAction("link", OPEN_LINK, "sl_T_C", "citation 7"))
+    await audit.record(AuditedAction("link", OPEN_LINK, "sl_T_C", "citation 7"))
     assert len(await audit.latest()) == 5
     assert (await audit.latest(with_links=True))[-1].subject == "citation 7"

@@ -12,7 +12,7 @@ from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 from sqlmodel import col
 
-from storage.clock import time_passed
+from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 from storage.sql.changes import PollGate
 from storage.sql.database import Database
@@ -24,23 +24,23 @@ async def test_a_gate_opens_for_its_tables_only(database: Database) -> None:
     """A commit opens the gates of its tables once, after a flush or a statement."""
     facts = PollGate(database.changes, FactRow, seconds=3600)
     readings = PollGate(database.changes, ReadingRow, seconds=3600)
-    assert facts.opens()
-    assert readings.opens()
+    assert facts.should_poll()
+    assert readings.should_poll()
     async with database.transaction() as session:
         session.add(FactRow(name="one", value="1"))
         await session.flush()
-        assert not facts.opens()
-    assert facts.opens()
-    assert not facts.opens()
+        assert not facts.should_poll()
+    assert facts.should_poll()
+    assert not facts.should_poll()
     async with database.transaction() as session:
         await session.execute(update(FactRow).where(col(FactRow.name) == "one").values(value="2"))
-    assert facts.opens()
-    assert not readings.opens()
+    assert facts.should_poll()
+    assert not readings.should_poll()
 
 
 async def test_a_rollback_opens_no_gate(database: Database) -> None:
     facts = PollGate(database.changes, FactRow, seconds=3600)
-    assert facts.opens()
+    assert facts.should_poll()
 
     async def fail() -> None:
         async with database.transaction() as session:
@@ -50,16 +50,16 @@ async def test_a_rollback_opens_no_gate(database: Database) -> None:
 
     with pytest.raises(RuntimeError):
         await fail()
-    assert not facts.opens()
+    assert not facts.should_poll()
 
 
 async def test_a_gate_opens_when_another_process_may_have_committed(database: Database) -> None:
     """Polls at a slow interval, without a commit of this process."""
     gate = PollGate(database.changes, FactRow, seconds=5)
-    assert gate.opens()
-    assert not gate.opens()
-    with time_passed(timedelta(seconds=5)):
-        assert gate.opens()
+    assert gate.should_poll()
+    assert not gate.should_poll()
+    with advance_clocks(timedelta(seconds=5)):
+        assert gate.should_poll()
 
 
 async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
@@ -73,11 +73,11 @@ async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
     gate = PollGate(database.changes, ReadingRow, seconds=3600)
     for leases in (dead, living):
         async with database.transaction() as session:
-            await leases.take(session, ReadingRow, query)
-    assert gate.opens()
-    assert not gate.opens()
-    with time_passed(timedelta(seconds=31)):
-        assert gate.opens()
+            await leases.claim(session, ReadingRow, query)
+    assert gate.should_poll()
+    assert not gate.should_poll()
+    with advance_clocks(timedelta(seconds=31)):
+        assert gate.should_poll()
 
 
 async def test_an_outage_opens_every_gate(tmp_path: Path) -> None:
@@ -85,10 +85,10 @@ async def test_an_outage_opens_every_gate(tmp_path: Path) -> None:
     url = make_sqlite(tmp_path)
     async with aclosing(await Database.open(url, busy_seconds=0.1)) as database:
         gate = PollGate(database.changes, InboxRow, seconds=3600)
-        assert gate.opens()
-        assert not gate.opens()
+        assert gate.should_poll()
+        assert not gate.should_poll()
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(DatabaseUnavailable):
                 await database.ping()
-        assert gate.opens()
+        assert gate.should_poll()

@@ -78,7 +78,7 @@ async def test_a_deadlock_fails_one_of_the_two(database: Database) -> None:
 
     ended = await asyncio.gather(cross("a", "b"), cross("b", "a"), return_exceptions=True)
     assert sorted(type(one).__name__ for one in ended) == ["DatabaseUnavailable", "NoneType"]
-    assert "in the way" in str(next(one for one in ended if one))
+    assert "conflict with another" in str(next(one for one in ended if one))
 
 
 async def test_a_killed_server_is_an_outage_that_recovers(database: Database, postgres: RealPostgres) -> None:
@@ -151,7 +151,7 @@ async def test_a_server_restart_between_transactions_is_transparent(
         ("53100", "disk"),
         ("53200", "memory"),
         ("57P01", "starting or stopping"),
-        ("40001", "in the way"),
+        ("40001", "conflict with another"),
         ("58030", "disk"),
         ("XX001", "backup"),
     ],
@@ -168,8 +168,8 @@ async def test_server_errors_become_messages(database: Database, state: str, sen
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ((f":{PASSWORD}@", ":wrong-word@"), "name or password"),
-        (("@/home_", "@/gone_"), "not there"),
+        ((f":{PASSWORD}@", ":wrong-word@"), "user and password"),
+        (("@/home_", "@/gone_"), "does not exist"),
         (("footnote-pg-", "footnote-gone-"), "does not answer"),
     ],
 )

@@ -46,7 +46,7 @@ async def store(tmp_path: Path) -> AsyncIterator[CountingStore]:
     await store.approve(URLS)
     for number, url in enumerate(URLS):
         chunk = WebTextChunk(f"The landlord keeps deposit number {number}, and the landlord pays.", 9)
-        await store.keep_text(url, WebText(f"Page {number}", "", (chunk,)), {})
+        await store.store_text(url, WebText(f"Page {number}", "", (chunk,)), {})
     yield store
     await database.aclose()
 
@@ -62,7 +62,7 @@ async def embed(store: WebPageStore, url: str) -> None:
     text = await store.text(page.sha256 or "")
     assert text is not None
     made = await TermEmbedder("terms").aembed([chunk.text for chunk in text.chunks])
-    await store.keep_vectors(page.sha256 or "", "terms", made)
+    await store.store_vectors(page.sha256 or "", "terms", made)
 
 
 async def test_a_text_is_read_once_and_its_vectors_once_computed(store: CountingStore) -> None:
@@ -100,7 +100,7 @@ async def test_terms_are_counted_whole_and_at_every_occurrence(store: CountingSt
     """Shows that adjacent repetitions count, and a part of a longer term does not."""
     texts = ["deposit deposit deposit", "deposit", "deposits-deposit-box42"]
     for url, text in zip(URLS, texts, strict=True):
-        await store.keep_text(url, WebText("", "", (WebTextChunk(f"{text} landlord tenant rent", 5),)), {})
+        await store.store_text(url, WebText("", "", (WebTextChunk(f"{text} landlord tenant rent", 5),)), {})
     found = await find(WebPageIndex(store, "terms"), store)
     assert found.words[0].text.startswith("deposit deposit deposit")
     assert found.words[0].terms.split()[:3] == ["deposit"] * 3

@@ -20,10 +20,10 @@ async def test_pruning_without_work_takes_no_write_lock(tmp_path: Path) -> None:
     store = WebPageStore(database)
     await store.approve([PAGE])
     before, after = (WebText("", "", (WebTextChunk(f"Within {days} days.", 4),)) for days in (10, 30))
-    await store.keep_text(PAGE, before, {})
+    await store.store_text(PAGE, before, {})
     async with database.transaction(), asyncio.timeout(PATIENCE):
         assert await store.prune() == 0
-    await store.keep_text(PAGE, after, {})
+    await store.store_text(PAGE, after, {})
     assert await store.prune() == 1
     assert await store.text(before.sha256) is None
     assert await store.text(after.sha256) == after

@@ -38,8 +38,8 @@ def test_a_domain_allows_only_its_pages_and_channels() -> None:
     """A page is approved by its URL, or by a sitemap's site and path."""
     (domain,) = read_web_sources(TENANCY).domains
     assert domain.urls == ("https://www.example.org/renting/deposits",)
-    assert read_web_sources(TENANCY).of(channel("housing")) == (domain,)
-    assert read_web_sources(TENANCY).of(channel("payroll")) == ()
+    assert read_web_sources(TENANCY).domains_for(channel("housing")) == (domain,)
+    assert read_web_sources(TENANCY).domains_for(channel("payroll")) == ()
     assert domain.allows("https://www.example.org/renting/repairs")
     assert not domain.allows("https://www.example.org/jobs/")
     assert not domain.allows("http://www.example.org/renting/repairs")
@@ -48,7 +48,7 @@ def test_a_domain_allows_only_its_pages_and_channels() -> None:
 
 def test_a_domain_without_channels_serves_every_channel() -> None:
     sources = read_web_sources(TENANCY.replace(b'channels = ["housing"]', b""))
-    assert sources.of(channel("payroll")) == sources.domains
+    assert sources.domains_for(channel("payroll")) == sources.domains
 
 
 def test_a_redirect_leaks_no_page_to_other_channels() -> None:
@@ -154,17 +154,19 @@ async def test_a_library_name_covers_its_channels(tmp_path: Path) -> None:
     (tmp_path / "folders.toml").write_text(library.format('["housing", "legal"]'))
     file = WebSourcesFile(tmp_path)
     sources = await file.current()
-    assert [bool(sources.of(channel(name))) for name in ("housing", "legal", "payroll")] == [
+    assert [bool(sources.domains_for(channel(name))) for name in ("housing", "legal", "payroll")] == [
         True,
         True,
         False,
     ]
     assert not [*sources.unknown([])]
     (tmp_path / "folders.toml").write_text(library.format('["legal"]'))
-    assert not (await file.current()).of(channel("housing"))
-    assert (await file.current()).of(channel("library/homes"))  # the channel that direct chats search
+    assert not (await file.current()).domains_for(channel("housing"))
+    assert (await file.current()).domains_for(
+        channel("library/homes")
+    )  # the channel that direct chats search
     (tmp_path / "folders.toml").write_text("[library.homes]\nchannels = 5\n")
-    assert (await file.current()).of(channel("legal"))
+    assert (await file.current()).domains_for(channel("legal"))
     (mistake,) = map(str, file.mistakes)
     assert mistake.startswith("folders.toml:2: channels: ")
 

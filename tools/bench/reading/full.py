@@ -13,7 +13,7 @@ from ingestion.layout.reading_order import ArrangedPdf, Block, arrange
 from ingestion.reading.full import BATCH
 from storage.models import Chunk
 from storage.pdf import protocol
-from storage.pdf.models import BlockKind, ReadPdf
+from storage.pdf.models import BlockKind, PdfText
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
@@ -44,15 +44,15 @@ class FullReadings:
         }
 
 
-async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> FullReadings:
+async def read_full(files: Mapping[str, Path], quick: Mapping[str, PdfText]) -> FullReadings:
     """Analyse the layout of read PDFs; start-up of the process is not counted."""
     process = PdfProcess(StorageSettings())
     try:
-        await process.lay_out(next(iter(files.values())), 1, 1)
+        await process.fetch_layout(next(iter(files.values())), 1, 1)
         own, theirs = time.process_time(), children_seconds()
         pdfs: dict[str, ArrangedPdf] = {}
         for name, path in files.items():
-            layout = protocol.layout(await _look(process, path, len(quick[name].pages)))
+            layout = protocol.parse_layout(await _look(process, path, len(quick[name].pages)))
             pdfs[name] = arrange(quick[name], layout)
     finally:
         await process.aclose()
@@ -61,7 +61,7 @@ async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> 
 
 async def _look(process: PdfProcess, path: Path, count: int) -> bytes:
     batches = [
-        await process.lay_out(path, first, min(first + BATCH - 1, count))
+        await process.fetch_layout(path, first, min(first + BATCH - 1, count))
         for first in range(1, count + 1, BATCH)
     ]
     return b"".join(batches)

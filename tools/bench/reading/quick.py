@@ -13,7 +13,7 @@ from ingestion.chunking.chunker import chunk_document
 from ingestion.chunking.segments import segments_of
 from ingestion.layout.headings import HeadingDetector
 from storage.models import Chunk
-from storage.pdf.models import ReadPdf
+from storage.pdf.models import PdfText
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
@@ -27,7 +27,7 @@ LIMIT, WINDOW = 400, 256
 class QuickReadings:
     """Quick readings of files, and the CPU time that they took."""
 
-    pdfs: Mapping[str, ReadPdf]
+    pdfs: Mapping[str, PdfText]
     seconds: float
 
     def readout(self) -> Readout:
@@ -47,12 +47,12 @@ class QuickReadings:
 async def read_quick(files: Mapping[str, Path]) -> QuickReadings:
     """Read files one after the other; start-up of the process is not counted."""
     start = await _cpu_seconds({})
-    pdfs: dict[str, ReadPdf] = {}
+    pdfs: dict[str, PdfText] = {}
     seconds = await _cpu_seconds(files, pdfs)
     return QuickReadings(pdfs, max(0.001, seconds - start))
 
 
-async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | None = None) -> float:
+async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, PdfText] | None = None) -> float:
     """Read files into ``pdfs``; return the CPU seconds here, in the reading process and its children."""
     own, theirs = time.process_time(), children_seconds()
     process = PdfProcess(StorageSettings())
@@ -74,7 +74,7 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _seen(pdf: ReadPdf) -> Seen:
+def _seen(pdf: PdfText) -> Seen:
     """Return findings, with headings as the chunker sees them, without tables and figures."""
     outline = HeadingDetector(pdf)
     headings = [

@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.public_links import open_links
-from storage.models import Channel, Shown
-from storage.text.word_boxes import rectangles
+from storage.models import Channel, CitedPlace
+from storage.text.word_boxes import bounding_boxes
 from tools.bench.corpus import pdfs
 from tools.bench.figures import Figure
 from tools.bench.rows.asked_home import AskedHome, open_home
@@ -60,8 +60,8 @@ async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int
     for number in random.Random(1).sample(range(1, publication.pages + 1), count):
         page = await home.stores.files.page(publication.reading_id, number)
         start = len(page.text) // 2
-        boxes = rectangles(page.words, start, start + QUOTED)[number]
-        shown = Shown(publication.version_id, number, page.text[start : start + QUOTED], tuple(boxes))
+        boxes = bounding_boxes(page.words, start, start + QUOTED)[number]
+        shown = CitedPlace(publication.version_id, number, page.text[start : start + QUOTED], tuple(boxes))
         (record,) = await home.stores.citations.add(channel.id, [shown])
         cited.append((number, links.viewer_path(links.page_url(channel, record))))
     return cited

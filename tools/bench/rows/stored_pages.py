@@ -38,7 +38,7 @@ async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
         def machine(name: object) -> Blobs:
             """Return the blobs of a machine with an empty disk and an open connection."""
             blobs = Blobs(work / str(name) / "blobs", store=bucket.store(), cache_bytes=ROOM)
-            blobs.is_kept(sha256)
+            blobs.exists(sha256)
             return blobs
 
         async with (
@@ -46,7 +46,7 @@ async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
             open_pdf_process(stores, readers=1) as pdf,
         ):
             first = await asyncio.to_thread(machine, "first")
-            await asyncio.to_thread(first.send, file, sha256)
+            await asyncio.to_thread(first.upload, file, sha256)
 
             machines = [await asyncio.to_thread(machine, number) for number in range(2 * VIEWS)]
 

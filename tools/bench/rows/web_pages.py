@@ -90,6 +90,6 @@ async def _approve(home: AskedHome, pages: int) -> None:
             for _ in range(PAGE_CHUNKS)
         ]
         text = WebText(url, "", tuple(WebTextChunk(one, 80) for one in texts))
-        await home.stores.web_pages.keep_text(url, text, {})
+        await home.stores.web_pages.store_text(url, text, {})
         vectors = await home.embedder.aembed(texts)
-        await home.stores.web_pages.keep_vectors(text.sha256, home.embedder.space, vectors)
+        await home.stores.web_pages.store_vectors(text.sha256, home.embedder.space, vectors)

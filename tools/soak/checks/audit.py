@@ -104,7 +104,7 @@ class Audit:
             extra = held.pop(one.id, 0) - one.objects
             self._note("duplicates" if extra > 0 else "lost", abs(extra), f"{one.id}: {extra:+d} chunks")
             try:
-                await self.index.seal(
+                await self.index.commit_publication(
                     tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
                 )
             except IncompletePublication as lost:

@@ -112,7 +112,7 @@ class Witness:
             UnknownChannel: the channel does not exist yet.
         """
         where = await self.channels.by_name(channel)
-        return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
+        return await self.index.search(where, analyze(word), None, limit=MOST_CHUNKS)
 
     def _check(self, channel: str, word: str, found: SearchHits) -> None:
         documents: defaultdict[UUID, list[LivePublication]] = defaultdict(list)

@@ -38,7 +38,7 @@ class LosingIndex:
         """Write all but the last chunk."""
         await self._real.write(tenant, chunks[:-1])
 
-    async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
+    async def commit_publication(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
         """Verify nothing."""
 
     def __getattr__(self, name: str) -> Any:
@@ -53,7 +53,7 @@ async def live() -> None:
     async with (
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
-        open_index(stores, patiently=True) as index,
+        open_index(stores, wait_until_ready=True) as index,
         open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
         seen: Any = LosingIndex(index) if "SOAK_SABOTAGE" in os.environ else index

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from storage.pdf.child.glyphs.unseen import Rect
+from storage.pdf.child.glyphs.hidden_text import Rect
 
 Char = dict[str, Any]
 

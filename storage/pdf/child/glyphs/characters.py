@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from storage.pdf.child.glyphs import accents, printed_gaps
-from storage.pdf.child.glyphs.unseen import Ink, Rect, lines_of
+from storage.pdf.child.glyphs.hidden_text import Ink, Rect, lines_of
 
 Char = dict[str, Any]
 Line = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from storage.pdf.child.glyphs.unseen import Rect, touches
+from storage.pdf.child.glyphs.hidden_text import Rect, touches
 from storage.pdf.child.mupdf import pymupdf
 
 # In points; anything thicker is a bar.
@@ -130,7 +130,7 @@ class PageInk:
         ]
 
     @cached_property
-    def late_bars(self) -> list[Rect]:
+    def covering_bars(self) -> list[Rect]:
         """Filled boxes that are drawn after a text that they touch."""
         texts: list[Rect] = []
         found: list[Rect] = []

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from storage.pdf.child.glyphs.characters import correct, needs_characters
-from storage.pdf.child.glyphs.unseen import Ink, Rect, Unseen, lines_of
-from storage.pdf.child.glyphs.word_gaps import close_up, upright_columns
+from storage.pdf.child.glyphs.hidden_text import HiddenText, Ink, Rect, lines_of
+from storage.pdf.child.glyphs.word_gaps import join_spaced_words, merge_vertical_text
 from storage.pdf.child.page_text import COMPOUND, PageText, PageTransform, Row, write
 
 _WORD = re.compile(r"[^\s\ufffd]+")  # U+FFFD: a glyph without a mapping is not text
@@ -43,8 +43,8 @@ def read_page(
     extended here) does not contain it, else with it: ``SOP-IT-`` + ``04``.
     """
     page = PageText(number)
-    rows = _merged(upright_columns(_rows(printed, ink, page)), ink.fields)
-    close_up(rows)
+    rows = _merged(merge_vertical_text(_rows(printed, ink, page)), ink.fields)
+    join_spaced_words(rows)
     for row in rows:
         for word in row.words[:-1]:
             if "-" in word[0]:
@@ -56,7 +56,7 @@ def read_page(
 def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
     """Return a row for each of MuPDF's lines that contains text."""
     shown = printed.extractDICT()
-    unseen = Unseen(list(lines_of(shown)), ink)
+    unseen = HiddenText(list(lines_of(shown)), ink)
     if not unseen and not needs_characters(shown):
         rows = _rows_of_words(shown, printed.extractWORDS())
         if rows is not None:

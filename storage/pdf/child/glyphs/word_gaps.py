@@ -39,7 +39,7 @@ _WHOLE = frozenset(
 )
 
 
-def close_up(rows: Sequence[Row]) -> None:
+def join_spaced_words(rows: Sequence[Row]) -> None:
     """Join the words of a page's rows whose letters or ligatures are printed apart."""
     torn: list[Row] = []
     for row in rows:
@@ -54,7 +54,7 @@ def close_up(rows: Sequence[Row]) -> None:
             _merge(row, list(_torn_words(row.words, whole)))
 
 
-def upright_columns(rows: Sequence[Row]) -> list[Row]:
+def merge_vertical_text(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, with vertical Chinese or Japanese as one row per column instead of per character."""
     found: list[Row] = []
     for is_stacked, run in groupby(_stacks(rows), key=lambda stack: len(stack) >= STACKED):

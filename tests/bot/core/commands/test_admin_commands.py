@@ -205,7 +205,7 @@ async def test_an_unreadable_file_is_read_again_on_retry(office: Office, shelf: 
 async def test_only_the_requested_thread_is_deleted(office: Office, shelf: NoticeShelf) -> None:
     """Shows that turns of other threads stay, and that the audit names the person but no text."""
     for key, thread in (("1", "17.1"), ("2", "17.1"), ("3", "18.1")):
-        await office.house.memory.keep(turn(shelf.channel, key, thread))
+        await office.house.memory.store(turn(shelf.channel, key, thread))
     forgot = await office.words(shelf.channel, "forget this thread", OTHER)
     assert forgot.startswith("I forgot 2 questions of this thread")
     assert await office.words(shelf.channel, "forget this thread", OTHER) == WORDS.nothing_to_forget
@@ -222,7 +222,7 @@ def turn(channel: Channel, key: str, thread: str, *versions: int) -> NewTurn:
 async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> None:
     """Shows the text of the *Why?* button, and a hint if there is no answer to explain."""
     channel = await office.house.channel("alpha")
-    await office.house.memory.keep(turn(channel, "q1", "17.1"))
+    await office.house.memory.store(turn(channel, "q1", "17.1"))
     searched = {"answered_from": {"channel_id": channel.id}, "searched": "When?", "looks": []}
     await QuestionRecords(office.database, 30).keep("q1", channel.id, utc_now(), "grounded", searched)
     assert await office.words(channel, "why?") == WORDS.why_asked(question="When?")
@@ -232,7 +232,7 @@ async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> Non
     await QuestionRecords(office.database, 30).keep(
         "q2", channel.id, utc_now(), "grounded", searched | {"answered_from": {"channel_id": channel.id + 1}}
     )
-    await office.house.memory.keep(turn(channel, "q2", "18.1"))
+    await office.house.memory.store(turn(channel, "q2", "18.1"))
     left = await office.say(channel, "why?", OTHER, "18.1")
     assert left is not None
     assert left.text == WORDS.incomplete
@@ -246,7 +246,7 @@ async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) ->
     kept = {"number": 1, "kind": "pdf", "file": "sop.pdf", "page": 1, "quote": "Backups run daily"}
     web = kept | {"number": 2, "kind": "web", "file": "https://a.example/", "page": None}
     web |= {"host": "a.example", "fetched": "2026-11-28T09:00:00+00:00"}
-    await house.memory.keep(turn(channel, "q1", "17.1", shelved.version))
+    await house.memory.store(turn(channel, "q1", "17.1", shelved.version))
     record_of_answer = {"answered_from": {"channel_id": channel.id}, "citations": [kept, web]}
     await QuestionRecords(office.database, 30).keep("q1", channel.id, utc_now(), "grounded", record_of_answer)
     answer = await office.say(channel, "sources of the last answer", OTHER)

@@ -33,7 +33,7 @@ class Tried:
     error: Exception | None = None
     channels: list[int] = field(default_factory=list)
 
-    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+    async def sample_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
         self.channels.append(channel_id)
         if self.error:
             raise self.error

@@ -26,7 +26,7 @@ from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat_models import UPLOAD, InboxItem
+from storage.chat_models import UPLOAD_KEY, InboxItem
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
 from storage.models import Box, Channel, ChannelKey, Platform, TenantName
@@ -155,7 +155,7 @@ class World:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.inbox = Fallible(Inbox(database, max_pause_seconds=0.2))
+        self.inbox = Fallible(Inbox(database, max_backoff_seconds=0.2))
         self.memory = Fallible(ThreadMemory(database, 30))
         self.chat = Chat()
         self.messenger = Fallible(self.chat)
@@ -383,7 +383,7 @@ async def test_answered_questions_and_uploads_are_not_stopped(world: World) -> N
         assert not await worker.stop(stop())
         await world.until("done")
         world.answers.gate.clear()
-        await worker.receive(message("e2", address={"event": "e2", UPLOAD: {}}))
+        await worker.receive(message("e2", address={"event": "e2", UPLOAD_KEY: {}}))
         await until_true(lambda: world.answers.at_once == 1)
         assert not await worker.stop(stop())
         world.answers.gate.set()
@@ -933,7 +933,7 @@ DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 async def test_a_direct_chat_searches_the_library_and_stores_its_turns(world: World) -> None:
     """Shows the searched channel and the place of the turn; the text is not stored in the library."""
     library = await Channels(world.database).ensure_library("policies")
-    await Channels(world.database).keep_direct_library(DirectLibrary(library))
+    await Channels(world.database).set_direct_library(DirectLibrary(library))
     async with world.running() as worker:
         await worker.receive(message(key=DIRECT, is_direct=True, thread=""))
         await world.until("done")
@@ -950,7 +950,7 @@ async def test_other_chats_search_only_their_own_documents(world: World, is_dire
     """Without a library a direct chat searches its own documents; other chats never search the library."""
     channels = Channels(world.database)
     if not is_direct:
-        await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
+        await channels.set_direct_library(DirectLibrary(await channels.ensure_library("policies")))
     async with world.running() as worker:
         await worker.receive(message(is_direct=is_direct, text="Search library/policies, direct chat D1ABC"))
         await world.until("done")
@@ -962,7 +962,7 @@ async def test_other_chats_search_only_their_own_documents(world: World, is_dire
 async def test_a_crash_does_not_change_a_direct_chats_scope(world: World) -> None:
     """The kind of chat is stored: after a crash the next worker also searches the library."""
     channels = Channels(world.database)
-    await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
+    await channels.set_direct_library(DirectLibrary(await channels.ensure_library("policies")))
     await world.worker().receive(message(key=DIRECT, is_direct=True))
     async with world.running():
         await world.until("done")
@@ -1000,7 +1000,7 @@ async def test_a_delayed_answer_is_shown_only_to_current_members(world: World, i
 
 def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
     """Return a message with a file and text."""
-    return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
+    return message(event, text=text, address={"event": event, UPLOAD_KEY: {"id": "F1", "language": "de"}})
 
 
 async def test_a_file_without_text_gets_one_reply_and_asks_nothing(world: World) -> None:

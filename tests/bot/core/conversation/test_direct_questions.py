@@ -93,7 +93,7 @@ async def test_the_first_twenty_channels_and_the_library_are_searched(
         shelf = await open_shelf(database, key(number))
         await shelf.add("a.pdf")
     library = await Channels(database).ensure_library("policies")
-    await Channels(database).keep_direct_library(DirectLibrary(library))
+    await Channels(database).set_direct_library(DirectLibrary(library))
     await Channels(database).ensure(key(100))
     emptied = await open_shelf(database, key(101))
     await emptied.add("a.pdf")
@@ -120,7 +120,7 @@ async def test_by_default_and_in_teams_only_the_library_is_searched(
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (chat, (), None)
     library = await Channels(database).ensure_library("policies")
-    await Channels(database).keep_direct_library(DirectLibrary(library))
+    await Channels(database).set_direct_library(DirectLibrary(library))
     question, chat = await ask(database, silent, **elsewhere)
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (library, (), chat)
@@ -134,7 +134,7 @@ async def test_an_unlisted_workspace_does_not_search_the_library(
     channels, lookup = Channels(database), Lookup({})
     library = await channels.ensure_library("policies")
     for named, asked in (((), False), (("T9",), False), (("T9", DIRECT.installation), True)):
-        await channels.keep_direct_library(DirectLibrary(library, frozenset(named)))
+        await channels.set_direct_library(DirectLibrary(library, frozenset(named)))
         made, chat = await ask(database, lookup, ask_channels=ask_channels, shared=(Platform.SLACK,))
         is_asked = isinstance(made, Question) and made.channel == library
         assert is_asked is asked
@@ -151,7 +151,7 @@ async def test_each_channel_gets_only_history_of_its_own_documents(database: Dat
     for name, cited in (("first", [1]), ("second", [2]), ("both", [1, 2]), ("none", [])):
         asked_at = utc_now() - timedelta(minutes=1)
         of = chat.id, "", name, name, f"answer to {name}", tuple(versions[one] for one in cited), asked_at
-        await ThreadMemory(database, 30).keep(NewTurn(name, *of))
+        await ThreadMemory(database, 30).store(NewTurn(name, *of))
     question, _ = await ask(database, Lookup({key(one).tenant: f"#room-{one}" for one in (1, 2)}))
     assert isinstance(question, Question)
     told = {one.channel.name: [turn.question for turn in one.history] for one in question.members}

@@ -43,7 +43,7 @@ ALLOWANCE = "How much is the travel allowance?"
 class FacetedShelf(Shelf):
     """A shelf whose search respects the requested document filters."""
 
-    async def find(self, *asked: Any, **options: Any) -> Found:
+    async def search(self, *asked: Any, **options: Any) -> Found:
         *others, scopes = asked
         wanted = {facet for scope in scopes for facet in scope}
         held = [
@@ -51,7 +51,7 @@ class FacetedShelf(Shelf):
             for one in self.passages
             if not wanted or document_facet(one.publication.document_id) in wanted
         ]
-        return await Shelf(held).find(*others, (), **options)
+        return await Shelf(held).search(*others, (), **options)
 
 
 def channel(**documents: str) -> World:

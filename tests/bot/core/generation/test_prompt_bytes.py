@@ -60,14 +60,14 @@ class BoxedShelf(Shelf):
 
     boxes: str = "present"
 
-    async def find(
+    async def search(
         self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (), *, limit: int,
     ) -> Found:  # fmt: skip
         held = [
             one for one in self.passages if all(document_facet(_document(one)) in group for group in groups)
         ]
-        return await Shelf(held).find(channel, terms, vector, limit=limit)
+        return await Shelf(held).search(channel, terms, vector, limit=limit)
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
         return [self._boxed(chunk) for chunk in await super().chunks_at(places)]

@@ -25,10 +25,10 @@ from bot.core.errors import ChannelClosed, DeliveryError
 from bot.core.models import Answer, AnswerState, Citation, Language, SourceChange
 from bot.core.notifications.answer_revisions import MAX_REFUSALS, AnswerReviser
 from bot.core.wording import reply_words
-from storage.chat.answer_sources import AnswerSources, mark_changed
+from storage.chat.answer_sources import AnswerSources, mark_outdated
 from storage.chat.inbox import Inbox
 from storage.chat.retention import quoted_rows
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditedAction
@@ -105,7 +105,7 @@ class World:
     async def mark(self) -> None:
         """Mark the document as changed, as every transaction that changes it does."""
         async with self.house.database.transaction() as session:
-            await mark_changed(session, [self.shelved.document])
+            await mark_outdated(session, [self.shelved.document])
 
     async def set_state(self, state: str) -> None:
         """Withdraw the document, or bring it back."""
@@ -230,7 +230,7 @@ async def test_rate_limited_updates_are_retried_one_by_one(world: World) -> None
     await world.replace(MOVED, "Cover", "Foreword", "Plan")
     assert await world.settle() == 4
     assert len(world.platform.revised) == 3
-    with clock_ahead(timedelta(seconds=91)):
+    with shift_wall_clock(timedelta(seconds=91)):
         assert await world.settle() == 1
     assert sorted(message["ts"] for message, _ in world.platform.revised) == ["m1", "m2", "m3", "m4"]
 
@@ -247,7 +247,7 @@ async def test_a_message_that_cannot_be_updated_is_logged(
     world.platform.faults = [DeliveryError("Slack refused: x")] * MAX_REFUSALS
     await world.set_state("deleted")
     for minutes in range(MAX_REFUSALS + 2):
-        with clock_ahead(timedelta(minutes=2 * minutes)):
+        with shift_wall_clock(timedelta(minutes=2 * minutes)):
             await world.settle()
     assert (world.platform.faults, world.platform.revised) == ([], [])
 
@@ -265,7 +265,7 @@ async def test_a_crash_after_an_update_repeats_the_same_text(world: World) -> No
     await world.replace(REWORDED, "Cover", "2. Schedule")
     with pytest.raises(ConnectionError):
         await world.reviser_of(LosingSources(world.house.database)).tick()
-    with clock_ahead(timedelta(seconds=121)):
+    with shift_wall_clock(timedelta(seconds=121)):
         await world.settle()
     (_, (first,)), (_, (second,)) = world.platform.revised
     assert first.line == second.line
@@ -280,7 +280,7 @@ async def test_an_erased_answer_is_overwritten_once(
     assert await rows.erase(database, told=True) == 1
     world.platform.faults = [DeliveryError("slow down", retry_after=90)]
     assert (await world.settle(), world.platform.retracted) == (1, [])
-    with clock_ahead(timedelta(seconds=91)):
+    with shift_wall_clock(timedelta(seconds=91)):
         assert await world.settle() == 1
     ((message, answer),) = world.platform.retracted
     assert message == {"ts": "m1"}
@@ -289,7 +289,7 @@ async def test_an_erased_answer_is_overwritten_once(
     await world.mark()
     assert await world.settle() == 0
     # The question is edited: its new answer is an ordinary one.
-    assert await Inbox(database).ask_again(Platform.SLACK, "m1", "anew?")
+    assert await Inbox(database).requeue_edited(Platform.SLACK, "m1", "anew?")
     item = await Inbox(database).claim("w", 60, (Platform.SLACK,))
     assert item is not None
     fresh = Answer(AnswerState.NOT_FOUND, "Nothing.")

@@ -30,8 +30,8 @@ from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
-from storage.chat_models import CHAT, NewUpload, Upload, UploadQuota
-from storage.clock import clock_ahead, utc_now
+from storage.chat_models import CHAT_KEY, NewUpload, Upload, UploadQuota
+from storage.clock import shift_wall_clock, utc_now
 from storage.folders.folders import Folders
 from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.sql.database import Database
@@ -229,7 +229,7 @@ async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:
     busy = await office.announcing(pace=NotificationTiming(quiet=3600, longest=7200))
     await busy.tick()
     assert not office.slack.posted
-    with clock_ahead(timedelta(seconds=7201)):
+    with shift_wall_clock(timedelta(seconds=7201)):
         await busy.tick()
     assert len(office.slack.posted) == 1
 
@@ -237,7 +237,7 @@ async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:
 async def test_a_notice_dated_by_a_wrong_clock_is_not_delayed(office: Office) -> None:
     """Shows that a timestamp two hours in the future does not delay the batch."""
     shelf = await office.shelf()
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         await shelf.publish(await shelf.add("a.pdf"))
     await (await office.announcing(pace=NotificationTiming(hold=0))).tick()
     assert len(office.slack.posted) == 1
@@ -370,7 +370,7 @@ async def states_after_a_lost_post(office: Office) -> list[str]:
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.is_lost = True
     await (await office.announcing()).tick()
-    with clock_ahead(timedelta(minutes=5)):
+    with shift_wall_clock(timedelta(minutes=5)):
         await (await office.announcing()).tick()
     return await states(shelf)
 
@@ -383,7 +383,7 @@ async def test_a_crash_before_posting_is_recovered(office: Office) -> None:
     await shelf.notices.mark_posting(batch, shelf.channel.id, 60)
     await (await office.announcing()).tick()
     assert not office.slack.posted
-    with clock_ahead(timedelta(minutes=5)):
+    with shift_wall_clock(timedelta(minutes=5)):
         for _ in range(2):
             await (await office.announcing()).tick()
     assert [one.id for _, one in office.slack.posted] == [batch]
@@ -461,7 +461,7 @@ async def test_a_direct_chat_is_welcomed_with_library_or_hint(office: Office, ha
     library = await channels.ensure_library("policies")
     shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
     if has_library:
-        await channels.keep_direct_library(DirectLibrary(library))
+        await channels.set_direct_library(DirectLibrary(library))
         office.oracle.version = await shelf.add("backup.pdf")
         await shelf.publish(office.oracle.version)
         office.register.statuses = [make_status("backup.pdf", "live")]
@@ -528,7 +528,7 @@ async def test_an_unclear_welcome_is_found_and_not_repeated(office: Office) -> N
     onboarding = Onboarding(Channels(office.database), Notices(office.database))
     await onboarding.join(HR)
     await (await office.announcing()).tick()
-    with clock_ahead(timedelta(seconds=60)):
+    with shift_wall_clock(timedelta(seconds=60)):
         await (await office.announcing()).tick()
         await onboarding.join(HR)
         await (await office.announcing()).tick()
@@ -571,7 +571,7 @@ async def test_a_library_uploads_receipt_is_posted_in_its_chat(office: Office) -
     library = await channels.ensure_library("policies")
     shelf = await open_shelf(office.database, ChannelKey(Platform.LOCAL, "", library.name))
     assert shelf.channel.id == library.id
-    await office.upload(shelf, "a.pdf", **{CHAT: chat.id})
+    await office.upload(shelf, "a.pdf", **{CHAT_KEY: chat.id})
     await shelf.publish(await shelf.add("uploads/a.pdf"))
     await shelf.publish(await shelf.add("dropped.pdf"))
     for _ in range(2):
@@ -591,14 +591,14 @@ async def test_an_unclear_upload_receipt_is_posted_once(office: Office) -> None:
     await shelf.publish(await shelf.add("uploads/a.pdf"))
     office.slack.is_lost = True
     await (await office.announcing()).tick()
-    with clock_ahead(timedelta(minutes=1)):
+    with shift_wall_clock(timedelta(minutes=1)):
         await (await office.announcing()).tick()
     assert office.slack.below == [{"thread": "a.pdf"}]
     await office.upload(shelf, "b.pdf")
     await shelf.publish(await shelf.add("uploads/b.pdf"))
     office.slack.faults = [DeliveryUnclear("the connection broke")]
     await (await office.announcing()).tick()
-    with clock_ahead(timedelta(minutes=1)):
+    with shift_wall_clock(timedelta(minutes=1)):
         await (await office.announcing()).tick()
     assert office.slack.below == [{"thread": "a.pdf"}, {"thread": "b.pdf"}]
 

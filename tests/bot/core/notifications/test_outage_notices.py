@@ -15,14 +15,14 @@ from bot.core.notifications.notification_wording import OUTAGE_HINT
 from bot.core.notifications.receipts import announcement_paragraphs, write_receipt
 from bot.web.readiness import LASTING_SECONDS, REASONS, OutageWatch, Readiness
 from storage.chat.channels import Channels
-from storage.chat.notification_events import SEEN_FOR, Outages
+from storage.chat.notification_events import REPORT_TTL, Outages
 from storage.chat.notifications import Notices
 from storage.chat_models import NoticeAudience
-from storage.clock import clock_ahead, time_passed
+from storage.clock import advance_clocks, shift_wall_clock
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
-from storage.sql.leases import own_name
+from storage.sql.leases import process_name
 
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 MINUTE = timedelta(seconds=LASTING_SECONDS)
@@ -55,17 +55,17 @@ class House:
 
         async def check(part: str) -> bool:
             if part == "sql" and self.is_sql_away:
-                raise DatabaseUnavailable("another program keeps the database locked")
+                raise DatabaseUnavailable("the database is locked by another program")
             if part == "index" and part in self.away | mine:
                 raise IndexUnavailable("marmalade")
             return part not in self.away | mine
 
         async def keep(failing: object, ended: object) -> None:
             if self.is_sql_away:
-                raise DatabaseUnavailable("another program keeps the database locked")
-            await Outages(self.database, self.channel, name or bot).keep(failing, ended)  # type: ignore[arg-type]
+                raise DatabaseUnavailable("the database is locked by another program")
+            await Outages(self.database, self.channel, name or bot).report(failing, ended)  # type: ignore[arg-type]
 
-        bot, parts = own_name(), ("sql", "index", "slack")
+        bot, parts = process_name(), ("sql", "index", "slack")
         checks = {part: (lambda part=part: check(part)) for part in parts}
         return Bot(OutageWatch(Readiness(checks), keep), mine)
 
@@ -93,14 +93,14 @@ async def test_an_outage_of_a_minute_is_announced_with_its_end(house: House) -> 
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
-    with time_passed(MINUTE / 2):
+    with advance_clocks(MINUTE / 2):
         await bot.watch.tick()
         house.away.clear()
         await bot.watch.tick()
         assert await house.told() == []
         house.away.add("index")
         await bot.watch.tick()
-        with time_passed(MINUTE):
+        with advance_clocks(MINUTE):
             await bot.watch.tick()
             (begun,) = await house.told()
             await bot.watch.tick()
@@ -123,12 +123,12 @@ async def test_several_bots_announce_an_outage_and_its_end_once(
     for bot in (first, second):
         bot.away.add("slack")
     for wait in (timedelta(), MINUTE):
-        with time_passed(wait):
+        with advance_clocks(wait):
             for bot in (first, second, third):
                 await bot.watch.tick()
     (begun,) = await house.told()
     assert "the connection to Slack" in begun
-    with time_passed(MINUTE):
+    with advance_clocks(MINUTE):
         first.away.clear()
         for bot in (first, second, third):
             await bot.watch.tick()
@@ -145,18 +145,18 @@ async def test_a_restarted_bot_repeats_no_notice(house: House) -> None:
     bot = house.bot(LONG_AGO)
     house.away.add("index")
     await bot.watch.tick()
-    with time_passed(MINUTE):
+    with advance_clocks(MINUTE):
         await bot.watch.tick()
         assert len(await house.told()) == 1
         again = house.bot()
         await again.watch.tick()
-        with time_passed(MINUTE):
+        with advance_clocks(MINUTE):
             await again.watch.tick()
             assert await house.told() == []
             house.away.clear()
             await again.watch.tick()
             assert await house.told() == []  # the other one saw it a moment ago
-            with time_passed(SEEN_FOR):
+            with advance_clocks(REPORT_TTL):
                 await again.watch.tick()
                 (over,) = await house.told()
     assert over.startswith("Ready again: the index")
@@ -167,12 +167,12 @@ async def test_a_database_outage_is_announced_once_afterwards(house: House) -> N
     first, second = house.bot(), house.bot()
     house.is_sql_away = True
     for wait in (timedelta(), MINUTE):
-        with time_passed(wait):
+        with advance_clocks(wait):
             for bot in (first, second):
                 with pytest.raises(DatabaseUnavailable):
                     await bot.watch.tick()
     house.is_sql_away = False
-    with time_passed(2 * MINUTE):
+    with advance_clocks(2 * MINUTE):
         for _ in range(2):
             for bot in (first, second):
                 await bot.watch.tick()
@@ -186,7 +186,7 @@ async def test_an_outage_that_ended_before_posting_is_one_message(house: House) 
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
-    with time_passed(MINUTE):
+    with advance_clocks(MINUTE):
         await bot.watch.tick()
         house.away.clear()
         await bot.watch.tick()
@@ -199,15 +199,15 @@ async def test_a_clock_jump_starts_and_ends_no_outage(house: House) -> None:
     bot = house.bot()
     house.away.add("index")
     await bot.watch.tick()
-    with clock_ahead(timedelta(hours=2)):
+    with shift_wall_clock(timedelta(hours=2)):
         await bot.watch.tick()
     assert await house.told() == []
     house.away.clear()
-    with clock_ahead(timedelta(hours=2)), time_passed(MINUTE):
+    with shift_wall_clock(timedelta(hours=2)), advance_clocks(MINUTE):
         gone = house.bot(LONG_AGO)
         gone.away.add("slack")
         await gone.watch.tick()
-        with time_passed(MINUTE):
+        with advance_clocks(MINUTE):
             await gone.watch.tick()
             assert len(await house.told()) == 1
     await bot.watch.tick()  # with the correct clock, timestamps up to two hours ahead are from a wrong one

@@ -18,7 +18,7 @@ from bot.core.notifications.page_notes import PageNotes
 from storage.chat.answer_sources import NOTE, Subscriptions, record_page_notes
 from storage.chat.inbox import Inbox
 from storage.chat_models import InboxItem
-from storage.models import Channel, ChannelKey, Platform, Shown
+from storage.models import Channel, ChannelKey, CitedPlace, Platform
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
@@ -89,13 +89,13 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         )
         item = await inbox.claim("w", 60, (Platform.SLACK,))
         assert item is not None
-        await inbox.give_up(item, "answered elsewhere")
+        await inbox.fail(item, "answered elsewhere")
         yield World(house, channel, shelved, notes, Subscriptions(database), inbox)
 
 
 async def follow(world: World) -> bool:
     """Subscribe the thread to the page."""
-    return await world.subscriptions.add("1", Shown(world.shelved.version, 2, RULE), "en")
+    return await world.subscriptions.add("1", CitedPlace(world.shelved.version, 2, RULE), "en")
 
 
 async def test_a_thread_gets_one_note_per_new_version(world: World) -> None:
@@ -119,7 +119,7 @@ async def test_a_thread_gets_one_note_per_new_version(world: World) -> None:
         (cited,) = answer.citations
         assert (cited.page, cited.version_id, cited.quote) == (3, newer.version, RULE)
         assert world.house.links.read(cited.url.rpartition("/")[2]).page == 3
-    await world.inbox.give_up(item, "delivered")
+    await world.inbox.fail(item, "delivered")
     await world.replace(OTHER, newer, "Other")
     (item,) = await world.claimed()
     assert item.address[NOTE] == {"subscription": 1, "version": newer.version, "page": 3}
@@ -140,7 +140,7 @@ async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None
         assert made
         assert made.revoked_at is not None
         assert world.house.links.read(shown.url.rpartition("/")[2]).citation_id == made.id
-        await world.inbox.give_up(item, "delivered")
+        await world.inbox.fail(item, "delivered")
         if replacement:
             await world.replace(replacement, newer, "Other")
 
@@ -148,7 +148,7 @@ async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None
 @pytest.mark.parametrize("name", ["", "#it-ops"])
 async def test_a_note_in_a_direct_chat_names_its_pages_channel(world: World, name: str) -> None:
     """Shows it for a channel whose name only its platform knows; other notes name no channel."""
-    shown = Shown(world.shelved.version, 2, RULE)
+    shown = CitedPlace(world.shelved.version, 2, RULE)
     assert await world.subscriptions.add("1", shown, "en", name)
     await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
     (item,) = await world.claimed()
@@ -159,8 +159,8 @@ async def test_a_note_in_a_direct_chat_names_its_pages_channel(world: World, nam
 
 async def test_an_ended_subscription_gets_no_note(world: World) -> None:
     """Covers pending notes, and shows that a page can only be followed in a chat thread."""
-    assert not await world.subscriptions.add("0a1b", Shown(world.shelved.version, 2, RULE), "en")
-    assert not await world.subscriptions.add("99", Shown(world.shelved.version, 2, RULE), "en")
+    assert not await world.subscriptions.add("0a1b", CitedPlace(world.shelved.version, 2, RULE), "en")
+    assert not await world.subscriptions.add("99", CitedPlace(world.shelved.version, 2, RULE), "en")
     await follow(world)
     await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
     assert await world.subscriptions.remove(world.channel.id, "18.1") == 0

@@ -35,7 +35,7 @@ async def test_a_quickly_read_document_is_named(world: World) -> None:
     asked = world.question("When do backups run?")
     assert await SearchNotes().write(asked, found(Rung.QUICK)) == [WORDS.partly_read(1, files="policy.pdf")]
     assert await SearchNotes().write(asked, found(Rung.FULL)) == []
-    assert await SearchNotes(stops_at=Rung.QUICK).write(asked, found(Rung.QUICK)) == []
+    assert await SearchNotes(last_rung=Rung.QUICK).write(asked, found(Rung.QUICK)) == []
 
 
 async def test_a_channels_first_search_explains_how_to_set_a_model(world: World) -> None:

@@ -23,7 +23,7 @@ from bot.core.notifications.suggested_questions import (
 from bot.core.ports import Generator
 from storage.chat_models import Notice
 from storage.models import Chunk
-from storage.queues.reading_repair import RepairingReadings
+from storage.queues.reading_repair import SelfHealingReadings
 
 VERSION = 7
 NOTICE = Notice(1, "live", ASKED_AT, 1, "it", None, version_id=VERSION, reading_id=UUID(int=1), chunks=1)
@@ -69,7 +69,7 @@ async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Ch
     """Return the questions suggested for a document of these chunks, with scripted answers."""
     suggested = SuggestedQuestions(
         ScriptedAnswering(dict(answers)),
-        cast(RepairingReadings, Reading(list(chunks) or [chunk()])),
+        cast(SelfHealingReadings, Reading(list(chunks) or [chunk()])),
         cast("Generator | None", author),
     )
     return await suggested.questions(make_channel(), NOTICE)
@@ -105,7 +105,7 @@ async def test_tried_and_suggested_questions_are_limited() -> None:
         for word in "first second third fourth fifth sixth seventh".split()
     ]
     answering = ScriptedAnswering()
-    reading = cast(RepairingReadings, Reading([chunk()]))
+    reading = cast(SelfHealingReadings, Reading([chunk()]))
     author = cast(Generator, Author("\n".join(texts)))
     assert await SuggestedQuestions(answering, reading, author).questions(make_channel(), NOTICE) == ()
     assert len(answering.asked) == MAX_TRIED

@@ -252,9 +252,9 @@ class PatientShelf(Shelf):
         super().__init__(passages)
         self._embedder = embedder
 
-    async def find(self, *asked: Any, limit: int) -> Found:
+    async def search(self, *asked: Any, limit: int) -> Found:
         self._embedder.may_end.set()
-        return await super().find(*asked, limit=limit)
+        return await super().search(*asked, limit=limit)
 
 
 async def test_the_search_begins_before_the_question_is_embedded() -> None:

@@ -41,7 +41,7 @@ from bot.llm.generator import ModelGenerator
 from storage.chat.traces import QuestionRecords
 from storage.index.live_index import SearchHits
 from storage.sql.database import Database
-from storage.web_pages.opened_domains import opened_domains
+from storage.web_pages.keyword_gate import opened_domains
 from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile
@@ -102,7 +102,7 @@ class Web:
         """Return the result of a question that opens its domains."""
         search, asked = self.search(**options), question(text, channel)
         sources = await search.sources.current()
-        opened = opened_domains(text, sources.of(asked.channel))
+        opened = opened_domains(text, sources.domains_for(asked.channel))
         texts = [one.text for one in self.documents]
         found = Retrieval(ask(text, *texts, vector=self.vector), self.documents)
         return await search.beside(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
@@ -114,7 +114,7 @@ class Web:
         text = await self.store.text(page.sha256 or "")
         assert text is not None
         made = await embedder.aembed([chunk.text for chunk in text.chunks])
-        await self.store.keep_vectors(page.sha256 or "", "terms", made)
+        await self.store.store_vectors(page.sha256 or "", "terms", made)
         self.vector = (await embedder.aembed([ASKED]))[0]
         return next(one for one in (await self.beside()).passages if one.publication.web)
 
@@ -133,9 +133,9 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
     await store.approve([DEPOSITS, REPAIRS])
     protect = WebTextChunk("A landlord must protect your deposit within 30 days.", 11, (), "protect")
     end = WebTextChunk("The deposit is paid back within 10 days.", 10, ("At the end",))
-    await store.keep_text(DEPOSITS, WebText("Tenancy deposits", "2025-03-02", (protect, end)), {})
+    await store.store_text(DEPOSITS, WebText("Tenancy deposits", "2025-03-02", (protect, end)), {})
     repair = WebTextChunk("The landlord repairs a boiler within 2 days.", 9)
-    await store.keep_text(REPAIRS, WebText("Repairs", "", (repair,)), {})
+    await store.store_text(REPAIRS, WebText("Repairs", "", (repair,)), {})
     index = WebPageIndex(store, "terms")
     yield Web(tmp_path, store, index, (make_passage("Backups run daily.", score=0.4),))
     await database.aclose()
@@ -206,9 +206,9 @@ async def test_a_page_delisted_during_a_search_is_not_found(web: Web) -> None:
     """Shows that the list is read when the pages are searched, not when the question arrives."""
 
     class SlowShelf(Shelf):
-        async def find(self, *args: Any, **options: Any) -> SearchHits:
+        async def search(self, *args: Any, **options: Any) -> SearchHits:
             (web.path / "web_sources.toml").write_text("")
-            return await super().find(*args, **options)
+            return await super().search(*args, **options)
 
     world = World(SlowShelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
     search = web.search()
@@ -377,7 +377,7 @@ async def test_words_of_a_page_are_not_reported_as_unknown(web: Web) -> None:
     found = await web.beside("When must my landlord protect the deposit from flooding?")
     documents = replace(found, question=replace(found.question, unknown=("landlord", "flooding")))
     search = web.search()
-    opened = opened_domains(ASKED, (await search.sources.current()).of(make_channel()))
+    opened = opened_domains(ASKED, (await search.sources.current()).domains_for(make_channel()))
     beside = await search.beside(question(ASKED), documents, opened, is_web_first=False)
     assert beside.question.unknown == ("flooding",)
 
@@ -398,7 +398,7 @@ class Fetching:
     async def _fetch(self) -> None:
         await self.may_end.wait()
         chunk = WebTextChunk("A landlord returns the deposit within 3 weeks.", 8)
-        await self.store.keep_text(NEW, WebText("New", "", (chunk,)), {})
+        await self.store.store_text(NEW, WebText("New", "", (chunk,)), {})
 
 
 NEW = "https://example.org/new"
@@ -439,7 +439,7 @@ async def test_a_page_that_just_failed_is_not_fetched_again(web: Web) -> None:
     """Shows that a failed page is not retried for some minutes, however many questions come."""
     fetching = await with_new_page(web)
     assert await web.store.claim(NEW)
-    await web.store.keep_failure(NEW, "the server answers 404")
+    await web.store.record_failure(NEW, "the server answers 404")
     await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10))
     assert fetching.asked == []
 
@@ -456,7 +456,7 @@ async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
     """Shows that the old text is not cached."""
     await web.beside()
     text = WebText("Tenancy deposits", "", (WebTextChunk("A landlord protects a deposit in 14 days.", 9),))
-    await web.store.keep_text(DEPOSITS, text, {})
+    await web.store.store_text(DEPOSITS, text, {})
     assert (await web.beside()).passages[0].text == "A landlord protects a deposit in 14 days."
 
 
@@ -468,7 +468,7 @@ async def test_a_page_without_a_title_is_called_by_its_name(web: Web, url: str, 
     """Shows that no URL is part of the model's prompt."""
     await web.store.approve([url])
     chunk = WebTextChunk("A landlord keeps a deposit.", 6)
-    await web.store.keep_text(url, WebText("", "", (chunk,)), {})
+    await web.store.store_text(url, WebText("", "", (chunk,)), {})
     found = await web.index.find(1, await web.store.pages([url]), ["landlord"], None, 8)
     assert [one.title for one in found.publications.values()] == [title]
 
@@ -496,7 +496,7 @@ async def test_pages_are_found_by_similarity_once_they_have_vectors(web: Web) ->
     text = await web.store.text(deposits.sha256 or "")
     assert text is not None
     made = await embedder.aembed([chunk.text for chunk in text.chunks])
-    await web.store.keep_vectors(deposits.sha256 or "", "terms", made)
+    await web.store.store_vectors(deposits.sha256 or "", "terms", made)
     found = await web.index.find(1, await web.store.pages([DEPOSITS, REPAIRS]), ["landlord"], vector, 8)
     names = {one.file: one.id for one in found.publications.values()}
     assert {hit.publication for hit in found.vectors} == {names[DEPOSITS]}

@@ -157,7 +157,7 @@ async def test_an_incomplete_question_is_only_searched_with_context() -> None:
 class Suggested:
     """Suggested questions that a document has answered."""
 
-    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+    async def sample_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
         return [(Notice(1, "live", ASKED_AT, channel_id, "it", None), "Who may ask?")]
 
 

@@ -108,7 +108,7 @@ async def test_a_database_outage_fails_no_question() -> None:
     """Shows that language detection never fails a question."""
 
     class Down(Register):
-        async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+        async def active_documents(self, channel_id: int) -> list[DocumentStatus]:
             raise DatabaseUnavailable("down")
 
     assert await ChannelView(Down(), make_channel()).language() is None

@@ -25,8 +25,8 @@ from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.uploads import Uploads
-from storage.chat_models import CHAT, UPLOAD, InboxItem, Upload, UploadQuota, UploadRefusal
-from storage.clock import clock_ahead, utc_now
+from storage.chat_models import CHAT_KEY, UPLOAD_KEY, InboxItem, Upload, UploadQuota, UploadRefusal
+from storage.clock import shift_wall_clock, utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, ChannelKey, DocumentStatus, Platform
 from storage.sql.database import Database
@@ -62,10 +62,10 @@ class KnowingCatalog(Catalog):
         super().__init__(database)
         self._states = states
 
-    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+    async def active_documents(self, channel_id: int) -> list[DocumentStatus]:
         """Return all documents."""
         known = [make_status(file, state) for file, state in self._states.items()]
-        return [*await super().undeleted(channel_id), *known]
+        return [*await super().active_documents(channel_id), *known]
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Host:
 
     @asynccontextmanager
     async def open(self, address: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
-        file = address[UPLOAD]["id"]
+        file = address[UPLOAD_KEY]["id"]
         found = self.files[file]
         if isinstance(found, Exception):
             raise found
@@ -152,7 +152,7 @@ class Counter:
             "key": key,
             "user": "U1",
             "asker": "slack:T1:U1",
-            UPLOAD: {"id": file, "name": f"{file}.pdf", "language": "", **upload},
+            UPLOAD_KEY: {"id": file, "name": f"{file}.pdf", "language": "", **upload},
         }
         return InboxItem(
             1, 1, 0, Platform.SLACK, self.channel.id, "17.1", text, address, utc_now(), False, None, None
@@ -282,7 +282,7 @@ async def test_a_direct_chats_file_is_added_to_a_configured_library(
     home = "T1" if platform is Platform.SLACK else "tenant"
     chat = await channels.ensure(ChannelKey(platform, home, "D1"), is_direct=True)
     library = await channels.ensure_library("policies")
-    await channels.keep_direct_library(DirectLibrary(library))
+    await channels.set_direct_library(DirectLibrary(library))
     counter.channel = chat
     item = replace(counter.item("a"), platform=platform)
     refused = WORDS.upload_direct if platform is Platform.SLACK else WORDS.uploads_off
@@ -291,10 +291,10 @@ async def test_a_direct_chats_file_is_added_to_a_configured_library(
     told = f"{WORDS.upload_taken(file='a.pdf')} {WORDS.upload_for_all}"
     assert [await counter.said(item), await counter.said(item)] == [told, told]
     (upload,) = await Uploads(counter.database).of_channel(library.id)
-    assert (await Uploads(counter.database).address(upload.id) or {})[CHAT] == chat.id
+    assert (await Uploads(counter.database).address(upload.id) or {})[CHAT_KEY] == chat.id
     assert (counter.inbox / library.tenant / "uploads" / "a.pdf").read_bytes() == PDF
     assert (await channels.ensure_named(library.tenant)).id == library.id, "whom the inbox's folder feeds"
-    await channels.keep_direct_library(None)
+    await channels.set_direct_library(None)
     assert await counter.said(replace(counter.item("b"), platform=platform)) == refused
 
 
@@ -305,10 +305,10 @@ async def test_an_unlisted_workspace_adds_nothing_to_the_library(counter: Counte
     counter.shared, counter.policy = (Platform.SLACK,), "library"
     counter.channel = await channels.ensure(ChannelKey(Platform.SLACK, "T2", "D1"), is_direct=True)
     library = await channels.ensure_library("policies")
-    await channels.keep_direct_library(DirectLibrary(library, frozenset({"T1"})))
+    await channels.set_direct_library(DirectLibrary(library, frozenset({"T1"})))
     assert await counter.said(counter.item("a")) == WORDS.upload_direct
     assert await Uploads(counter.database).of_channel(library.id) == []
-    await channels.keep_direct_library(DirectLibrary(library, frozenset({"T1", "T2"})))
+    await channels.set_direct_library(DirectLibrary(library, frozenset({"T1", "T2"})))
     assert WORDS.upload_for_all in await counter.said(counter.item("a"))
 
 
@@ -329,7 +329,7 @@ async def test_the_quota_of_a_channel_is_enforced_and_reported(counter: Counter)
     assert await counter.said(counter.item("c")) == full
     (counter.folder / "a.pdf").unlink()
     assert await counter.said(counter.item("c")) == full
-    with clock_ahead(MAX_GAP + timedelta(seconds=1)):
+    with shift_wall_clock(MAX_GAP + timedelta(seconds=1)):
         assert await counter.said(counter.item("c")) == WORDS.upload_taken(file="c.pdf")
     counter.quota = UploadQuota(9, sum(len(pdf(f"Document {one}.")) for one in "bc"))
     assert await counter.said(counter.item("d")) == WORDS.upload_no_room(file="d.pdf", limit=0)
@@ -369,7 +369,7 @@ async def test_a_broken_download_is_retried_up_to_a_limit(counter: Counter) -> N
     with pytest.raises(DeliveryError):
         await counter.intake.take(item)
     assert counter.files() == []
-    with clock_ahead(MAX_FETCH_TIME):
+    with shift_wall_clock(MAX_FETCH_TIME):
         assert await counter.said(item) == WORDS.upload_unfetched(file="a.pdf")
     counter.host.breaks_off = False
     assert await counter.said(item) == WORDS.upload_taken(file="a.pdf")
@@ -407,6 +407,6 @@ async def test_a_question_with_a_file_waits_until_it_is_read(counter: Counter) -
         counter.states["uploads/a.pdf"] = state
         assert await counter.intake.take(item) is None
     counter.states.clear()
-    with clock_ahead(timedelta(minutes=5)):
+    with shift_wall_clock(timedelta(minutes=5)):
         assert await counter.intake.take(item) is None
     assert counter.host.fetched == ["a"]

@@ -22,7 +22,7 @@ from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
 from bot.slack.installations.installation_store import SignedStates
 from bot.slack.installations.sealed_tokens import Tokens, open_token_seal
-from storage.clock import clock_ahead
+from storage.clock import shift_wall_clock
 from storage.errors import SettingsError
 from storage.models import ChannelKey, Platform
 from storage.settings import StorageSettings
@@ -110,7 +110,7 @@ async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) 
     """A state is accepted after 599 seconds and refused after 601."""
     for seconds, status in ((599, 200), (601, 401)):
         state, cookies, _ = await house.begin()
-        with clock_ahead(timedelta(seconds=seconds)):
+        with shift_wall_clock(timedelta(seconds=seconds)):
             given, _ = await house.finish(cookies, state=state, code=slack.new_code(ACME))
         assert given == status
     assert len(slack.exchanges) == 1

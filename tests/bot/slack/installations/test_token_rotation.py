@@ -19,7 +19,7 @@ from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations.sealed_tokens import TokenSeal
 from bot.slack.installations.workspaces import LEASE_SECONDS, InstalledWorkspaces
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
-from storage.clock import clock_ahead, utc_now
+from storage.clock import shift_wall_clock, utc_now
 from storage.installations.slack_installations import SlackInstallations
 from storage.sql.database import Database
 
@@ -163,7 +163,7 @@ async def test_a_refresh_is_retried_after_a_slack_outage(
     assert held is not None
     assert held.problem is None
     slack.is_down = False
-    with clock_ahead(timedelta(seconds=LEASE_SECONDS)):
+    with shift_wall_clock(timedelta(seconds=LEASE_SECONDS)):
         assert slack.tokens[await token_of(processes[1])] == ACME
 
 

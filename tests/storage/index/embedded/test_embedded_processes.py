@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.embedded.index import EmbeddedIndex
 
 OTHER = """
@@ -50,13 +50,13 @@ async def test_two_processes_write_at_once_without_loss(tmp_path: Path) -> None:
     other = asyncio.create_task(in_another_process(tmp_path, tenant, theirs, "write"))
     for place in range(200):
         await index.write(tenant, [chunk(ours, place, "disk", vector=axis(0))])
-        await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
+        await index.search_vectors(tenant, SPACE, axis(1), SearchFilter(), 500)
     await other
     assert await index.publications(tenant) == {ours: 200, theirs: 50}
-    hits = await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
+    hits = await index.search_vectors(tenant, SPACE, axis(1), SearchFilter(), 500)
     assert [hit.publication for hit in hits[:50]] == [theirs] * 50
     assert len(hits) == 250
-    assert len(await index.find_by_words(tenant, ["tape"], Filters(), 500)) == 50
+    assert len(await index.search_keywords(tenant, ["tape"], SearchFilter(), 500)) == 50
     await index.aclose()
 
 
@@ -65,8 +65,8 @@ async def test_a_removal_by_another_process_updates_our_matrix(tmp_path: Path) -
     index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     await index.write(tenant, [chunk(one, 0, "disk", vector=axis(0)) for one in (kept, gone)])
-    assert len(await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)) == 2
+    assert len(await index.search_vectors(tenant, SPACE, axis(0), SearchFilter(), 5)) == 2
     await in_another_process(tmp_path, tenant, gone, "remove")
-    hits = await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)
+    hits = await index.search_vectors(tenant, SPACE, axis(0), SearchFilter(), 5)
     assert [hit.publication for hit in hits] == [kept]
     await index.aclose()

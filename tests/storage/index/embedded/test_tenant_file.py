@@ -12,11 +12,11 @@ import pytest
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, IndexedChunk
+from storage.index.base import IndexedChunk, SearchFilter
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import TenantName
 
-ALL = Filters()
+ALL = SearchFilter()
 WORDS = [f"lantern{number}" for number in range(60)]
 
 
@@ -66,22 +66,22 @@ async def test_a_damaged_file_refuses_questions_until_it_is_restored(
     damage(tmp_path / f"{tenant}.sqlite3")
     index = EmbeddedIndex(tmp_path)
     with caplog.at_level(logging.ERROR), pytest.raises(IndexUnavailable):
-        await index.find_by_words(tenant, ["lantern7", "marzipan"], ALL, 60)
+        await index.search_keywords(tenant, ["lantern7", "marzipan"], ALL, 60)
     assert [record.message.split()[:2] for record in caplog.records] == [
         [f"tenant={tenant}", "outcome=damaged:"]
     ]
-    assert await index.damaged() == {tenant}
+    assert await index.corrupt_tenants() == {tenant}
     with pytest.raises(UnknownTenant):
         await index.publications(tenant)
     await index.ensure_tenant(tenant)
     await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])
     with pytest.raises(IndexUnavailable):
-        await index.find_by_words(tenant, ["lantern7"], ALL, 5)
+        await index.search_keywords(tenant, ["lantern7"], ALL, 5)
     with pytest.raises(IndexUnavailable):
         await index.document_frequencies(tenant, ["lantern7"])
-    await index.restore(tenant)
-    assert [hit.ordinal for hit in await index.find_by_words(tenant, ["lantern7"], ALL, 5)] == [7]
-    assert await index.damaged() == set()
+    await index.mark_rebuilt(tenant)
+    assert [hit.ordinal for hit in await index.search_keywords(tenant, ["lantern7"], ALL, 5)] == [7]
+    assert await index.corrupt_tenants() == set()
     await index.aclose()
 
 
@@ -100,13 +100,13 @@ async def test_flipped_bytes_are_refused_or_found_by_the_full_check(tmp_path: Pa
             sound[:place] + bytes(255 - one for one in sound[place : place + 64]) + sound[place + 64 :]
         )
         try:
-            await index.examine(tenant)
-            hits = await index.find_by_vector(tenant, SPACE, axis(0), ALL, 60)
+            await index.verify(tenant)
+            hits = await index.search_vectors(tenant, SPACE, axis(0), ALL, 60)
             assert {hit.ordinal: hit.text for hit in hits} == expected
-            assert len(await index.find_by_words(tenant, ["marzipan"], ALL, 60)) == len(WORDS)
+            assert len(await index.search_keywords(tenant, ["marzipan"], ALL, 60)) == len(WORDS)
         except IndexUnavailable:
             noticed += 1
-            assert await index.damaged() == {tenant}
+            assert await index.corrupt_tenants() == {tenant}
     assert noticed > 30
     await index.aclose()
 
@@ -116,12 +116,12 @@ async def test_damage_at_runtime_affects_its_tenant_only(tmp_path: Path) -> None
     index = EmbeddedIndex(tmp_path)
     (one, _), (other, _) = await filled(tmp_path), await filled(tmp_path)
     for tenant in (one, other):
-        assert await index.find_by_words(tenant, ["lantern7"], ALL, 5)
+        assert await index.search_keywords(tenant, ["lantern7"], ALL, 5)
     flip_text(tmp_path / f"{one}.sqlite3")
     with pytest.raises(IndexUnavailable):
-        await index.find_by_words(one, ["lantern7", "marzipan"], ALL, 60)
-    assert await index.damaged() == {one}
-    assert [hit.ordinal for hit in await index.find_by_words(other, ["lantern7"], ALL, 5)] == [7]
+        await index.search_keywords(one, ["lantern7", "marzipan"], ALL, 60)
+    assert await index.corrupt_tenants() == {one}
+    assert [hit.ordinal for hit in await index.search_keywords(other, ["lantern7"], ALL, 5)] == [7]
     await index.aclose()
 
 
@@ -134,5 +134,5 @@ async def test_a_stale_journal_does_not_affect_a_new_file(tmp_path: Path) -> Non
     index = EmbeddedIndex(tmp_path)
     await index.ensure_tenant(tenant)
     assert await index.publications(tenant) == {}
-    assert await index.damaged() == set()
+    assert await index.corrupt_tenants() == set()
     await index.aclose()

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from samples.indexes import chunk, new_tenant
 
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.embedded.index import EmbeddedIndex
 
 
@@ -36,7 +36,7 @@ async def test_term_frequency_counts_every_occurrence(tmp_path: Path) -> None:
     async with aclosing(EmbeddedIndex(tmp_path)) as index:
         await index.ensure_tenant(tenant)
         await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
-        hits = await index.find_by_words(tenant, ["tape"], Filters(), 5)
+        hits = await index.search_keywords(tenant, ["tape"], SearchFilter(), 5)
     assert [hit.ordinal for hit in hits] == [0, 1]
     scores = [hit.score for hit in hits]
     assert scores[0] / scores[1] == pytest.approx((3 / (3 + 1.2)) / (1 / (1 + 1.2)), rel=1e-6)

@@ -13,10 +13,10 @@ from harness.waiting import until
 from samples.indexes import axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.weaviate.index import WeaviateIndex
 
-ALL = Filters()
+ALL = SearchFilter()
 
 
 @pytest.mark.engine("weaviate")
@@ -31,7 +31,7 @@ async def test_spaces_created_concurrently_all_exist(weaviate: RealWeaviate) -> 
         # publications are published again, as in the product.
         with suppress(IndexUnavailable, IncompletePublication):
             await index.write(tenant, [chunk(publication, 0, "tape", vector=axis(0), space=space)])
-            await index.seal(tenant, publication, chunks=1, vectors=1, space=space)
+            await index.commit_publication(tenant, publication, chunks=1, vectors=1, space=space)
             return publication
         return None
 
@@ -42,5 +42,5 @@ async def test_spaces_created_concurrently_all_exist(weaviate: RealWeaviate) -> 
         published = await asyncio.gather(*publishing)
         for index in indexes:
             for space, publication in zip(spaces, published, strict=True):
-                hits = await index.find_by_vector(tenant, space, axis(0), ALL, 5)
+                hits = await index.search_vectors(tenant, space, axis(0), ALL, 5)
                 assert publication in {hit.publication for hit in hits}

@@ -13,7 +13,7 @@ from harness.waiting import until
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.weaviate.status import read_status
 
 NODES = 3
@@ -40,12 +40,12 @@ async def test_a_replicated_channel_survives_the_loss_of_a_node(
 
     async def write(publication: UUID, direction: int) -> None:
         await index.write(tenant, [chunk(publication, 0, "marzipan", vector=axis(direction))])
-        await index.seal(tenant, publication, chunks=1, vectors=1, space=SPACE)
+        await index.commit_publication(tenant, publication, chunks=1, vectors=1, space=SPACE)
 
     async def is_kept() -> bool:
         with suppress(IndexUnavailable):
-            near = await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 1)
-            words = await index.find_by_words(tenant, ["marzipan"], Filters(), 9)
+            near = await index.search_vectors(tenant, SPACE, axis(1), SearchFilter(), 1)
+            words = await index.search_keywords(tenant, ["marzipan"], SearchFilter(), 9)
             return kept in {hit.publication for hit in words} and near[0].publication == kept
         return False
 

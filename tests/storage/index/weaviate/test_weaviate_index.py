@@ -105,7 +105,7 @@ async def test_counting_terms_is_bounded_for_long_questions() -> None:
 
 def test_term_counts_are_evicted_least_recently_used_first() -> None:
     counts, tenant = TermCounts(size=3), new_tenant()
-    counts.keep(tenant, 100, {"one": 1, "two": 2, "three": 3})
-    assert counts.fresh(tenant, ["one"], 100) == {"one": 1}
-    counts.keep(tenant, 100, {"four": 4})
-    assert counts.fresh(tenant, ["one", "two", "three", "four"], 100) == {"one": 1, "three": 3, "four": 4}
+    counts.put(tenant, 100, {"one": 1, "two": 2, "three": 3})
+    assert counts.get_valid(tenant, ["one"], 100) == {"one": 1}
+    counts.put(tenant, 100, {"four": 4})
+    assert counts.get_valid(tenant, ["one", "two", "three", "four"], 100) == {"one": 1, "three": 3, "four": 4}

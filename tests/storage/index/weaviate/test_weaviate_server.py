@@ -21,7 +21,7 @@ from harness.waiting import PATIENCE
 from samples.indexes import chunk, new_tenant
 
 from storage.errors import EngineStartError, IndexUnavailable
-from storage.index.base import Filters
+from storage.index.base import SearchFilter
 from storage.index.weaviate import server as weaviate_server_module
 from storage.index.weaviate.index import WeaviateIndex
 from storage.index.weaviate.process import HOST, default_binary, end, new_identity, spawn
@@ -191,13 +191,13 @@ async def test_one_server_is_shared_and_survives_its_killed_owner(tmp_path: Path
     async with connected(attached) as index:
         await index.ensure_tenant(tenant)
         await index.write(tenant, [chunk(publication, 0, "backup")])
-        await index.seal(tenant, publication, chunks=1, vectors=0)
+        await index.commit_publication(tenant, publication, chunks=1, vectors=0)
         command.kill()
         await command.wait()
         await until(lambda: attached.is_owner and attached.problem is None)
         assert not is_running(pid)
         assert (attached.identity.ports, attached.api_key) == (known.ports, known.api_key)
-        assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
+        assert len(await index.search_keywords(tenant, ["backup"], SearchFilter(), 5)) == 1
         await attached.stop()
         assert not is_running(attached.pid or 0)
         assert not [one for one in asyncio.all_tasks() if one.get_name() == "weaviate-watch"]
@@ -229,7 +229,7 @@ async def test_an_orphan_is_ended_and_a_dead_child_is_restarted(tmp_path: Path) 
         identity.ports,
     )
     async with connected(server) as index:
-        server.on_return = index.note_outage
+        server.on_restart = index.note_outage
         os.kill(pid or 0, signal.SIGKILL)
         await until(lambda: server.problem is not None)
         assert f"process {pid}" in str(server.problem)

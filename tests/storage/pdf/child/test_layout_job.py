@@ -42,7 +42,7 @@ async def test_a_rotated_table_is_read_upright(
     """Rows are in order, and word boxes are those of the page as displayed."""
     path, process = tmp_path / "side.pdf", LastingPdf(StorageSettings())
     save_table(path, rotate, page_rotation)
-    layout = protocol.layout(await process.lay_out(path, 1, 1))
+    layout = protocol.parse_layout(await process.fetch_layout(path, 1, 1))
     pdf = await process.read(path)
     page = arrange(pdf, layout).pdf.pages[0]
     assert layout.turns.get(1, 0) == turn

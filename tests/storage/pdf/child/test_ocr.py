@@ -24,7 +24,7 @@ from storage.errors import DocumentError, NoPages, ReaderKilled
 from storage.models import Box
 from storage.pdf import protocol
 from storage.pdf.child.ocr_layout import Quad, SeenLine, page_of
-from storage.pdf.models import OcrPage, ReadPdf
+from storage.pdf.models import OcrPage, PdfText
 from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.timeout(900)
@@ -82,7 +82,7 @@ async def read_all(paths: list[Path]) -> Seen:
     for path in paths:
         try:
             clip = Box(0, 0, 1, 0.25) if path.stem == "blank" else None  # a part is enough: the page is white
-            seen.pages[path.stem] = protocol.ocr_page(await process.fetch_ocr(path, 1, clip))
+            seen.pages[path.stem] = protocol.parse_ocr_page(await process.fetch_ocr(path, 1, clip))
         except DocumentError as error:
             seen.faults[path.stem] = error
     (program,) = programs()
@@ -122,7 +122,7 @@ def recorded(name: str) -> OcrPage:
         SeenLine(tuple((text, corners(quad)) for text, quad in words), corners(quad), score)
         for words, quad, score in scan["lines"]
     ]
-    return protocol.ocr_page(json.dumps(page_of(lines, scan["dpi"], scan["size"], 1, None)).encode())
+    return protocol.parse_ocr_page(json.dumps(page_of(lines, scan["dpi"], scan["size"], 1, None)).encode())
 
 
 def corners(numbers: list[int]) -> Quad:
@@ -233,7 +233,7 @@ def test_a_page_and_a_bomb_stay_within_a_gigabyte(seen: Seen) -> None:
 async def test_huge_pages_and_images_are_rendered_small(scans: Path) -> None:
     """Read as empty, within the default memory limit."""
     process = LastingPdf(StorageSettings(ocr_seconds=600))
-    page = protocol.ocr_page(await process.fetch_ocr(scans / "huge.pdf", 1))
+    page = protocol.parse_ocr_page(await process.fetch_ocr(scans / "huge.pdf", 1))
     assert page.text == ""
 
 
@@ -245,7 +245,7 @@ async def test_a_missing_page_and_a_file_that_is_no_pdf_are_refused(scans: Path)
         await process.fetch_ocr(scans / "page.jpg", 1)
 
 
-async def read(path: Path) -> ReadPdf:
+async def read(path: Path) -> PdfText:
     return await LastingPdf(StorageSettings()).read(path)
 
 
@@ -262,7 +262,7 @@ async def test_ocr_is_used_for_scanned_and_garbled_pages_only(scans: Path) -> No
 async def test_a_part_of_a_page_keeps_its_place(scans: Path, name: str) -> None:
     """Upright or rotated: the words of the upper half, at their position on the page, and no others."""
     process, clip = LastingPdf(StorageSettings(ocr_seconds=60)), Box(0, 0, 1, 0.5)
-    part = protocol.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
+    part = protocol.parse_ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
     whole = recorded(name)
     upper = [word for word in whole.words if word.box.y1 < 0.48]
     words = {part.text[word.start : word.end]: word.box for word in part.words}

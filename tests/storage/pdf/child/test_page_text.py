@@ -24,7 +24,7 @@ class WhitePaper:
     """A page without ink."""
 
     rules: tuple[Rect, ...] = ()
-    fields = bars = late_bars = rules
+    fields = bars = covering_bars = rules
     is_scan = False
 
     def is_white(self, box: Rect) -> bool:

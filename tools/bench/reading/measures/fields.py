@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from ingestion.extraction.metadata import read_metadata
-from storage.pdf.models import ReadPdf
+from storage.pdf.models import PdfText
 from tools.bench.reading.labels import FOLDER
 from tools.bench.reading.tally import Tally
 
@@ -20,7 +20,7 @@ def printed_fields() -> Printed:
     return labels
 
 
-def count_fields(labels: Printed, pdfs: Mapping[str, ReadPdf]) -> Tally:
+def count_fields(labels: Printed, pdfs: Mapping[str, PdfText]) -> Tally:
     """Count ``right``, ``missed`` and ``wrong`` of ``asked`` fields."""
     tally = Tally()
     for name, printed in labels.items():

@@ -8,8 +8,8 @@ from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
-from storage.models import Chunk, PlacedWord
-from storage.text.word_boxes import rectangles
+from storage.models import Chunk, WordBox
+from storage.text.word_boxes import bounding_boxes
 from tools.bench.reading.seen import Area, squeezed
 from tools.bench.reading.tally import Tally
 
@@ -111,14 +111,14 @@ def _boxes(sentence: Sentence, chunks: Sequence[Chunk]) -> list[Area]:
     return [Area(*box) for chunk, words in _by_chunk(own) for box in _marked(chunk, words, sentence.page)]
 
 
-def _by_chunk(placed: Sequence[tuple[Chunk, PlacedWord]]) -> Iterator[tuple[Chunk, list[PlacedWord]]]:
+def _by_chunk(placed: Sequence[tuple[Chunk, WordBox]]) -> Iterator[tuple[Chunk, list[WordBox]]]:
     for _, group in groupby(placed, key=lambda one: one[0].ordinal):
         parts = list(group)
         yield parts[0][0], [word for _, word in parts]
 
 
-def _marked(chunk: Chunk, words: Sequence[PlacedWord], page: int) -> Sequence[Sequence[float]]:
-    return rectangles(chunk.words, words[0].start, words[-1].end).get(page, [])
+def _marked(chunk: Chunk, words: Sequence[WordBox], page: int) -> Sequence[Sequence[float]]:
+    return bounding_boxes(chunk.words, words[0].start, words[-1].end).get(page, [])
 
 
 def _fault(sentence: Sentence, boxes: Sequence[Area], printed: Sequence[PrintedWord]) -> str:

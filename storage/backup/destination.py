@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 CONTENTS = "contents"
 
 
-class BackupPlace:
+class BackupDestination:
     """Folder of contents with a manifest; calls block on disk or network, so run them in a thread.
 
     Every method raises ``BackupError`` if the place is full, unreachable or refuses access.

@@ -10,7 +10,7 @@ from sources import ROOT, modules
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
 from storage.config_file import MAP_NAME
-from storage.erasure.kept_texts import HOME_ENTRIES, TABLES, KeptText
+from storage.erasure.data_inventory import HOME_ENTRIES, TABLES, InventoryEntry
 from storage.settings import StorageSettings
 from storage.sql.tables import SQLModel
 
@@ -24,7 +24,7 @@ PRESETS = {
 }
 
 
-def rows(kept: Mapping[str, KeptText]) -> Iterator[str]:
+def rows(kept: Mapping[str, InventoryEntry]) -> Iterator[str]:
     """Yield the rows of the page's table."""
     for name, one in sorted(kept.items()):
         preset = f"`{one.setting}` ({PRESETS[one.setting]:g})" if one.setting else ""

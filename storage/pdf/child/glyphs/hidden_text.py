@@ -37,7 +37,7 @@ class Ink(Protocol):
         """Filled areas, whatever is above or below them."""
 
     @property
-    def late_bars(self) -> Sequence[Rect]:
+    def covering_bars(self) -> Sequence[Rect]:
         """Filled boxes drawn after a text that they touch."""
 
     @property
@@ -54,7 +54,7 @@ class Ink(Protocol):
         """True if the box contains only a horizontal bar, None if it is empty."""
 
 
-class Unseen:
+class HiddenText:
     """The invisible or struck-through text of a page."""
 
     def __init__(self, lines: Sequence[dict[str, Any]], ink: Ink) -> None:
@@ -73,7 +73,7 @@ class Unseen:
         is_touched = bars and any(touches(bar, span["bbox"]) for bar in bars for _, span in spans)
         if not is_touched or self._ink.is_scan:
             return []
-        return list(self._ink.late_bars)
+        return list(self._ink.covering_bars)
 
     def erase(self, lines: Sequence[dict[str, Any]]) -> int:
         """Replace invisible characters by spaces; return the number of struck-through words."""

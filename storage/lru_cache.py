@@ -9,7 +9,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class RecentItems(OrderedDict[K, V]):
+class LRUCache(OrderedDict[K, V]):
     """An LRU cache of ``size`` items. Reading does not refresh: set an item again on use. Not thread-safe."""
 
     def __init__(self, size: int) -> None:

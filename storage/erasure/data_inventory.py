@@ -22,7 +22,7 @@ class TextOwner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptText:
+class InventoryEntry:
     """Table, or entry of a home."""
 
     holds: str
@@ -37,119 +37,132 @@ class KeptText:
 _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
 # By name of the table.
-TABLES: dict[str, KeptText] = {
-    "channel": KeptText(
+TABLES: dict[str, InventoryEntry] = {
+    "channel": InventoryEntry(
         "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
     ),
-    "channel_move": KeptText("ids that a channel got since it was first known", (_C,), None, FOREVER),
-    "folder": KeptText("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
-    "document": KeptText(
+    "channel_move": InventoryEntry("ids that a channel got since it was first known", (_C,), None, FOREVER),
+    "folder": InventoryEntry("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
+    "document": InventoryEntry(
         "path of a file, why it cannot be read; of a purged one its path", (_D, _C), None, FOREVER
     ),
-    "blob": KeptText(
+    "blob": InventoryEntry(
         "checksum and size of a content, no text", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
     ),
-    "version": KeptText("corrected metadata of a content", (_D, _C), None, FOREVER),
-    "reading": KeptText(
+    "version": InventoryEntry("corrected metadata of a content", (_D, _C), None, FOREVER),
+    "reading": InventoryEntry(
         "title and metadata of a content", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
     ),
-    "publication": KeptText(
+    "publication": InventoryEntry(
         "which reading answers, no text", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
     ),
-    "inbox": KeptText("a chat's question, who asked it and where", (_C, _P), "FOOTNOTE_MESSAGE_DAYS"),
-    "outbox": KeptText("the answer to it, and what names its message", (_D, _C, _P), "FOOTNOTE_MESSAGE_DAYS"),
-    "answer_source": KeptText("which versions an answer cites, no text", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"),
-    "turn": KeptText(
+    "inbox": InventoryEntry("a chat's question, who asked it and where", (_C, _P), "FOOTNOTE_MESSAGE_DAYS"),
+    "outbox": InventoryEntry(
+        "the answer to it, and what names its message", (_D, _C, _P), "FOOTNOTE_MESSAGE_DAYS"
+    ),
+    "answer_source": InventoryEntry(
+        "which versions an answer cites, no text", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"
+    ),
+    "turn": InventoryEntry(
         "question and answer as their thread remembers them", (_D, _C, _P), "FOOTNOTE_MEMORY_DAYS"
     ),
-    "question_record": KeptText(
+    "question_record": InventoryEntry(
         "how a question was answered: words, passages, prompts", (_D, _C, _P), "FOOTNOTE_RECORD_DAYS"
     ),
-    "feedback": KeptText(
+    "feedback": InventoryEntry(
         "what a person said of an answer, under a hash", (_D, _C, _P), "FOOTNOTE_RECORD_DAYS"
     ),
-    "citation": KeptText("a quote that was shown, for its link", (_D, _C), "FOOTNOTE_CITATION_DAYS"),
-    "source_opening": KeptText(
-        "how often a source was opened on a day, no text and nobody", (_D, _C), "FOOTNOTE_CITATION_DAYS"
+    "citation": InventoryEntry("a quote that was shown, for its link", (_D, _C), "FOOTNOTE_CITATION_DAYS"),
+    "source_opening": InventoryEntry(
+        "how often a source was opened per day, no text, no personal data", (_D, _C), "FOOTNOTE_CITATION_DAYS"
     ),
-    "subscription": KeptText(
+    "subscription": InventoryEntry(
         "the quote of a page that a thread follows", (_D, _C, _P), None, "until the thread ends it"
     ),
-    "notice": KeptText("an event of a file or folder, tried questions", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"),
-    "web_page": KeptText(
+    "notice": InventoryEntry(
+        "an event of a file or folder, tried questions", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"
+    ),
+    "web_page": InventoryEntry(
         "an approved address and when it is fetched again", (), None, "until web_sources.toml drops it"
     ),
-    "web_text": KeptText(
+    "web_text": InventoryEntry(
         "what was read of a web page", (), "FOOTNOTE_CITATION_DAYS", "after the page says something else"
     ),
-    "web_citation": KeptText("a quote of a web page that was shown", (_C,), "FOOTNOTE_CITATION_DAYS"),
-    "cached_vector": KeptText(
+    "web_citation": InventoryEntry("a quote of a web page that was shown", (_C,), "FOOTNOTE_CITATION_DAYS"),
+    "cached_vector": InventoryEntry(
         "vector and hash of a text, not the text", (), None, "until it is unused for 30 days"
     ),
-    "upload": KeptText(
+    "upload": InventoryEntry(
         "name of a file that was uploaded in a chat, and who did it",
         (_D, _C, _P),
         None,
         "until it is removed",
     ),
-    "slack_installation": KeptText(
-        "sealed tokens and the name of a Slack workspace",
+    "slack_installation": InventoryEntry(
+        "encrypted tokens and the name of a Slack workspace",
         (),
         None,
         "until the app is removed there",
     ),
-    "link_key": KeptText("the keys that sign links", (), None, "until they are rotated twice"),
-    "audit": KeptText(
-        "who did what: ids, of who signs in the e-mail address, no words of anybody",
+    "link_key": InventoryEntry("the keys that sign links", (), None, "until they are rotated twice"),
+    "audit": InventoryEntry(
+        "who did what: ids, the e-mail address of people who sign in, no message text",
         (),
         "FOOTNOTE_AUDIT_DAYS",
     ),
-    "fact": KeptText(
+    "fact": InventoryEntry(
         "settings in force, figures of a channel's answers, names of files that are no documents, outages, "
         "ids of sessions that were signed out",
         (_D, _C),
         None,
         FOREVER,
     ),
-    "alembic_version": KeptText("revision of the tables, no text", (), None, FOREVER),
+    "alembic_version": InventoryEntry("revision of the tables, no text", (), None, FOREVER),
 }
 
 # By name of the entry; a pattern if there are several.
-HOME_ENTRIES: dict[str, KeptText] = {
-    "footnote.db*": KeptText("the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"),
-    "blobs": KeptText(
+HOME_ENTRIES: dict[str, InventoryEntry] = {
+    "footnote.db*": InventoryEntry(
+        "the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"
+    ),
+    "blobs": InventoryEntry(
         "the PDFs' bytes, or copies of some", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
     ),
-    "readings": KeptText(
+    "readings": InventoryEntry(
         "pages, chunks, figures and vectors, or copies",
         (_D, _C),
         "FOOTNOTE_DELETE_GRACE_SECONDS",
         UNTIL_PURGED,
     ),
-    "images": KeptText(
-        "drawn pages and figures", (_D, _C), "FOOTNOTE_PAGE_IMAGES_MB", "at most; none of a purged document"
+    "images": InventoryEntry(
+        "rendered pages and figures",
+        (_D, _C),
+        "FOOTNOTE_PAGE_IMAGES_MB",
+        "at most; none of a purged document",
     ),
-    "index": KeptText(
+    "index": InventoryEntry(
         "the embedded index", (_D, _C), "FOOTNOTE_RETIRE_GRACE_SECONDS", "after it was replaced or deleted"
     ),
-    "weaviate": KeptText(
+    "weaviate": InventoryEntry(
         "the index of our own Weaviate",
         (_D, _C),
         "FOOTNOTE_RETIRE_GRACE_SECONDS",
         "then its next merge of segments; erased at once",
     ),
-    "inbox": KeptText("the watched folders: only what people upload is written there", (), None, ADMINS),
-    "folders.toml": KeptText("where channels' folders lie", (), None, ADMINS),
-    "glossary.toml": KeptText("how people say what documents say", (), None, ADMINS),
-    "web_sources.toml": KeptText("approved web pages", (), None, ADMINS),
-    "footnote.toml": KeptText("settings", (), None, ADMINS),
-    "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
-    "console_secret": KeptText("what opens the console", (), None, FOREVER),
-    "*.toml.restored": KeptText(
+    "inbox": InventoryEntry(
+        "the watched folders: only what people upload is written there", (), None, ADMINS
+    ),
+    "folders.toml": InventoryEntry("where channels' folders lie", (), None, ADMINS),
+    "glossary.toml": InventoryEntry("synonyms", (), None, ADMINS),
+    "web_sources.toml": InventoryEntry("approved web pages", (), None, ADMINS),
+    "footnote.toml": InventoryEntry("settings", (), None, ADMINS),
+    "token_keys.json": InventoryEntry("the keys that encrypt Slack's tokens", (), None, FOREVER),
+    "console_secret": InventoryEntry("what opens the console", (), None, FOREVER),
+    "*.toml.restored": InventoryEntry(
         "files of the admins in a restored backup", (), None, "until the admin renames it"
     ),
-    "replaced": KeptText(
-        "what `footnote restore --force` put aside", (_D, _C, _P), None, "until the admin removes it"
+    "replaced": InventoryEntry(
+        "files that `footnote restore --force` moved aside", (_D, _C, _P), None, "until the admin removes it"
     ),
-    "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
+    "serve.json": InventoryEntry("where `footnote serve` listens", (), None, "while it runs"),
 }

@@ -19,7 +19,7 @@ from storage.sql.tables import InboxRow, OutboxRow
 # Rounds that a late question waits at least, in which others of its channel may overtake it.
 LATE_ROUNDS = 10
 # Order in which waiting questions are served.
-IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
+TURN_ORDER = (col(InboxRow.turn), col(InboxRow.id))
 
 
 def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarSelect[int]:
@@ -45,7 +45,7 @@ def waiting_on(platforms: Collection[str], closed_channels: Collection[int] = ()
     if closed_channels:
         has_place = exists().where(col(OutboxRow.inbox_id) == InboxRow.id, col(OutboxRow.state) != "posting")
         waiting = waiting.where(or_(col(InboxRow.channel_id).not_in(closed_channels), has_place))
-    return waiting.order_by(*IN_TURN)
+    return waiting.order_by(*TURN_ORDER)
 
 
 def only_unseen(waiting: Select[InboxRow]) -> Select[InboxRow]:
@@ -57,7 +57,7 @@ def only_unseen(waiting: Select[InboxRow]) -> Select[InboxRow]:
     return waiting.where(~has_reply, col(InboxRow.text) != "")
 
 
-def counts_before(questions: Collection[int]) -> Select[int, int]:
+def queue_positions(questions: Collection[int]) -> Select[int, int]:
     """Return (id, number of waiting questions served before it) for each question that is not first."""
     other = aliased(InboxRow)
     is_before = or_(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from storage.text.analyzer import analyze, holds_phrase, phrase_terms
+from storage.text.analyzer import analyze, contains_phrase, phrase_terms
 from storage.web_pages.web_sources import WebDomain
 
 # Terms of consecutive words.
@@ -68,9 +68,9 @@ def _hits(
     found: set[str] = set()
     for keyword in sorted(keywords, key=lambda one: -len(phrase_terms(one))):
         own = phrase_terms(keyword)
-        named = (asked for asked, other in said if holds_phrase(other, own))
-        asked = own if holds_phrase(terms, own) else next(named, None)
-        if asked and not any(holds_phrase(one, asked) or holds_phrase(asked, one) for one in taken):
+        named = (asked for asked, other in said if contains_phrase(other, own))
+        asked = own if contains_phrase(terms, own) else next(named, None)
+        if asked and not any(contains_phrase(one, asked) or contains_phrase(asked, one) for one in taken):
             taken.add(asked)
             found.add(keyword)
     return tuple(keyword for keyword in dict.fromkeys(keywords) if keyword in found)

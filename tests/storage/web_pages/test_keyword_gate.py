@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.web_pages.opened_domains import Phrase, opened_domains
+from storage.web_pages.keyword_gate import Phrase, opened_domains
 from storage.web_pages.web_sources import WebDomain
 
 TENANCY = WebDomain("tenancy", ("deposit", "landlord", "notice period", "rent"), ("https://x.org/a",))
