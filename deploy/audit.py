@@ -29,15 +29,13 @@ HOLES, UNCHECKED = 1, 2
 def main(arguments: list[str]) -> int:
     """Write the SBOM, look the packages up, print a report; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--lock", type=Path, default=ROOT / INSTALLED, help="what is looked up")
+    parser.add_argument("--lock", type=Path, default=ROOT / INSTALLED, help="lock file to look up")
+    parser.add_argument("--parts", type=Path, default=ROOT / SHIPPED, help="lock file for the SBOM")
     parser.add_argument(
-        "--parts", type=Path, default=ROOT / SHIPPED, help="what the list of parts is made of"
+        "--sbom", type=Path, default=ROOT / "build" / "sbom.json", help="output path of the SBOM"
     )
-    parser.add_argument(
-        "--sbom", type=Path, default=ROOT / "build" / "sbom.json", help="where that list goes"
-    )
-    parser.add_argument("--osv", metavar="URL", help="a mirror of OSV, and nobody else: https://.../v1/query")
-    parser.add_argument("--if-reachable", action="store_true", help="pass when nobody can be reached")
+    parser.add_argument("--osv", metavar="URL", help="use only this mirror of OSV: https://.../v1/query")
+    parser.add_argument("--if-reachable", action="store_true", help="pass if no service is reachable")
     asked = parser.parse_args(arguments)
     parts = write_parts(asked.parts, asked.sbom)
     print(f"{asked.sbom}: {parts} packages that users get, from {asked.parts.name}")
@@ -109,8 +107,8 @@ def report(lock: Path, found: dict[str, list[dict[str, Any]]]) -> int:
     """Print vulnerabilities and unchecked packages; return the exit status."""
     for name, holes in sorted(found.items()):
         for hole in holes:
-            mended = ", ".join(hole["fix_versions"]) or "no version yet"
-            print(f"{name}: {' '.join([hole['id'], *hole.get('aliases', ())])}, mended in {mended}")
+            fixed = ", ".join(hole["fix_versions"]) or "no version yet"
+            print(f"{name}: {' '.join([hole['id'], *hole.get('aliases', ())])}, fixed in {fixed}")
     wanted = locked(lock, only_here=True)
     if missing := wanted - found.keys():
         all_or_some = "NOTHING WAS CHECKED" if len(missing) == len(wanted) else "NOT EVERYTHING WAS CHECKED"

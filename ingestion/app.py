@@ -64,7 +64,7 @@ from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 15.0
 PURGE_SECONDS = 60.0
-LEFT_SECONDS = 600.0
+LEFT_CHANNELS_SECONDS = 600.0
 VERIFY_SECONDS = 15.0
 WEB_SECONDS = 60.0
 REBUILD_SECONDS = 0.2
@@ -251,17 +251,17 @@ class Ingestion:
         """
         async with self._database.transaction() as session:
             await set_current_generations(session, self.generations)
-        worker, schedule = self._begin(Rung.FULL)
+        worker, schedule = self._start_worker(Rung.FULL)
         await self._watcher.start(inbox, folder_map, schedule, worker.wake)
 
         async def reconcile() -> None:
-            self._copy_again(await self._reconciler.tick())
+            self._rescan_after(await self._reconciler.tick())
 
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.tick)
-        schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
+        schedule.every(VERIFY_SECONDS, "renew", self._reconciler.rebuild_corrupt_tenants)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
-        schedule.every(LEFT_SECONDS, "left channels", self._erase_left)
+        schedule.every(LEFT_CHANNELS_SECONDS, "left channels", self._erase_left)
         schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
         schedule.every(WEB_SOURCES_SECONDS, "web sources", self._web_sources.current)
 
@@ -353,11 +353,11 @@ class Ingestion:
             yield self._worker
             return
         try:
-            yield self._begin(rung)[0]
+            yield self._start_worker(rung)[0]
         finally:
             await self.stop()
 
-    def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
+    def _start_worker(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         idle = asyncio.Event()
         steps = self._make_lanes(rung, idle)
         self._worker = worker = self._make_worker(steps, self._leases, idle, self.on_step)
@@ -387,7 +387,7 @@ class Ingestion:
         Raises:
             InfrastructureError: an engine is unavailable.
         """
-        return self._copy_again(await self._reconciler.run())
+        return self._rescan_after(await self._reconciler.run())
 
     async def rebuild_index(self, on_progress: Callable[[int, int], None]) -> None:
         """Publish what SQL calls live and the index lacks, and wait until all of it is searchable.
@@ -404,10 +404,10 @@ class Ingestion:
             while waiting := await self._publications.pending():
                 on_progress(max(0, total - waiting), total)
                 await asyncio.sleep(REBUILD_SECONDS)
-        await self._reconciler.renew_damaged()
+        await self._reconciler.rebuild_corrupt_tenants()
         on_progress(total, total)
 
-    def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
+    def _rescan_after(self, repairs: Repairs | None) -> Repairs | None:
         """Make the next scans reload known files from SQL, as repairs may have found lost copies."""
         if repairs:
             self._watcher.invalidate()

@@ -41,7 +41,7 @@ SEARCHED_LABELS = 40
 _NO_MEMORY = "the file holds more text than fits into memory; split it"
 
 
-def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+def chunk_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """Build a reading from the output of the sandboxed children, and write its files.
 
     ``data`` ends with ``job["layout"]`` bytes from the layout child and ``job["ocr"]`` from the OCR child.
@@ -58,7 +58,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     )
     waiting = pages_for_ocr(pdf) if job["pictures"] == "waiting" else ()
     if not document.chunks and not waiting:
-        raise NoPages(_why_silent(pdf, job["pictures"]))
+        raise NoPages(_no_text_message(pdf, job["pictures"]))
     figures = find_figures(arranged, document.chunks, crops)
     ReadingFiles(Path(job["root"])).write_here(
         UUID(job["reading"]), arranged.pdf.pages, document.chunks, None, figures
@@ -92,7 +92,7 @@ def _read(job: dict[str, Any], data: bytes) -> tuple[PdfText, Layout, list[OcrPa
     return pdf, protocol.parse_layout(data[text_end:ocr_start]), crops
 
 
-def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+def chunk_web_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """Split a web page into chunks; ``data`` is the output of the sandboxed reader.
 
     Raises:
@@ -119,7 +119,7 @@ def _day(value: Any) -> str:
     return day if day == value else ""
 
 
-def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+def chunk_web_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """Split a PDF from the web into chunks with their pages; ``data`` is the text child's output.
 
     Raises:
@@ -129,7 +129,7 @@ def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(pdf, limit=job["limit"], pieces=pieces, window=job["window"])
     if not document.chunks:
-        raise NoPages(_why_silent(pdf, "left"))
+        raise NoPages(_no_text_message(pdf, "left"))
     return {
         "title": document.title,
         "day": "",
@@ -138,7 +138,7 @@ def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
-    """Return (page, box) of each figure that needs OCR; ``data`` as for ``cut``.
+    """Return (page, box) of each figure that needs OCR; ``data`` as for ``chunk_pdf``.
 
     Raises:
         DocumentError: the file is at fault.
@@ -147,10 +147,10 @@ def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
     return crops_for_ocr(arrange(pdf, layout))
 
 
-def _why_silent(pdf: PdfText, pictures: str) -> str:
+def _no_text_message(pdf: PdfText, pictures: str) -> str:
     """Return a message that says why a PDF has no text, and what to do."""
     if pdf.is_repaired:
-        return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."
+        return "The file is damaged or truncated, and none of its text is left. Export it again."
     count = len(pdf.pages)
     silent = "Its only page holds no text" if count == 1 else f"None of its {count} pages holds text"
     if not pages_for_ocr(pdf):
@@ -196,7 +196,13 @@ def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
     return [ordinal, terms, name, figure.page, figure.page, figure.heading_path]
 
 
-JOBS = {"cut": cut, "cut page": cut_page, "cut pdf": cut_pdf, "find crops": find_crops, "analyse": analyse}
+JOBS = {
+    "chunk pdf": chunk_pdf,
+    "chunk web page": chunk_web_page,
+    "chunk web pdf": chunk_web_pdf,
+    "find crops": find_crops,
+    "analyse": analyse,
+}
 
 
 def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:

@@ -38,19 +38,19 @@ def lanes(
     """
 
     def publish(rung: Rung, slots: int, *, is_background: bool) -> Lane[Any]:
-        claim, fail, let_go = partial(publisher.claim, rung), publisher.fail, publisher.let_go
+        claim, fail, release = partial(publisher.claim, rung), publisher.fail, publisher.release
         run = publisher.publish
-        return Lane(f"publish {rung}", claim, run, fail, let_go, slots, is_background=is_background)
+        return Lane(f"publish {rung}", claim, run, fail, release, slots, is_background=is_background)
 
     async def embed(claim: ReadingClaim) -> None:
         await full_reader.read(claim, idle.wait)
 
-    fail, let_go, keep = reader.fail, reader.let_go, publisher.keep_retired
-    full = Lane("read full", full_reader.claim, embed, fail, let_go, EMBED_CONCURRENCY, is_background=True)
+    fail, release, retry = reader.fail, reader.release, publisher.release_removal
+    full = Lane("read full", full_reader.claim, embed, fail, release, EMBED_CONCURRENCY, is_background=True)
     return [
         publish(Rung.QUICK, 2, is_background=False),
-        Lane("read quick", reader.claim, reader.read, fail, let_go, read_workers, is_background=False),
+        Lane("read quick", reader.claim, reader.read, fail, release, read_workers, is_background=False),
         publish(Rung.FULL, 1, is_background=True),
         *([full] if rung is Rung.FULL else []),
-        Lane("remove", publisher.claim_retired, publisher.remove, keep, keep, 1, is_background=True),
+        Lane("remove", publisher.claim_retired, publisher.remove, retry, retry, 1, is_background=True),
     ]

@@ -26,43 +26,44 @@ class IngestionSettings(FootnoteSettings):
         1.0,
         ge=1,
         le=600,
-        description="Seconds a file must look the same before it is taken, or be away before it is gone.",
+        description="Seconds until an unchanged file is read, or a missing one counts as deleted.",
     )
     rest_seconds: float = Field(
-        10.0, ge=1, le=3600, description="The same for a file that looks cut off, or lies on a network share."
+        10.0, ge=1, le=3600, description="The same for a file that looks truncated, or is on a network share."
     )
     stop_at: str = Field("full", pattern="^(quick|full)$", description="Rung at which reading stops.")
     layout: bool = Field(
         True,
-        description="Find headings, tables and columns on each page, behind everything else: 1 s a page.",
+        description="Layout analysis (headings, tables, columns) at low priority: 1 s per page.",
     )
     ocr: bool = Field(
         True,
-        description="Read pages without usable text, and words in pictures, in the full rung: 5 s a page.",
+        description="OCR for pages without usable text, and for text in figures: 5 s per page.",
     )
-    ocr_pages: int = Field(
-        500, ge=1, le=100_000, description="Most pages and figures of a PDF that OCR reads."
-    )
+    ocr_pages: int = Field(500, ge=1, le=100_000, description="Maximum pages and figures per PDF for OCR.")
     sentence_vectors: bool = Field(
         True,
-        description="Give sentences vectors when a PDF is read: quotes come sooner, reading takes longer.",
+        description="Embed sentences at ingestion: faster quotes, slower reading.",
     )
     vision_url: Address | None = Field(
         None,
         pattern="^https?://",
-        description="OpenAI-compatible endpoint that sees and describes figures; unset: none does.",
+        description="OpenAI-compatible endpoint of a vision model that describes figures; unset: off.",
     )
     vision_model: str | None = Field(None, description="Its vision model; needed with FOOTNOTE_VISION_URL.")
     vision_key: SecretStr | None = Field(None, description="Its key.")
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
-        15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."
+        15.0,
+        ge=1,
+        le=600,
+        description="Lease in seconds; after it, other workers take over the work of a dead one.",
     )
     retire_grace_seconds: float = Field(
         120.0,
         ge=1,
         le=86_400,
-        description="Seconds a replaced reading is kept; longer than a question may take.",
+        description="Grace seconds before a replaced reading is removed; longer than any question takes.",
     )
     delete_grace_seconds: float = Field(
         86_400.0, ge=0, le=31_536_000, description="Seconds a deleted document can still be brought back."
@@ -71,32 +72,34 @@ class IngestionSettings(FootnoteSettings):
         30,
         ge=0,
         le=3650,
-        description="Days after which a chat channel is erased that is gone, or that the bot is no more in.",
+        description="Days after which a chat channel is erased that was deleted, or that the bot has left.",
     )
     sweep_grace_seconds: float = Field(
         3600.0,
         ge=0,
         le=31_536_000,
-        description="Seconds a stored file that no document wants is left alone.",
+        description="Grace seconds before an unreferenced stored file is removed.",
     )
     ask_before_deleting_share: float = Field(
         0.5,
         gt=0,
         le=1,
-        description="Share of a channel's documents that may vanish at once before an admin is asked.",
+        description="Share of a channel's documents that may be deleted at once without approval.",
     )
-    chunk_tokens: int = Field(400, ge=50, le=2000, description="Most tokens of a chunk (cl100k_base).")
+    chunk_tokens: int = Field(400, ge=50, le=2000, description="Maximum tokens per chunk (cl100k_base).")
 
     web_contact: str | None = Field(
         None,
         min_length=3,
         max_length=200,
         pattern="^[!-~]+$",
-        description="Address of mail or of a page that web servers are told whenever an approved page is "
+        description="Contact (e-mail address or URL) in the User-Agent header when an approved page is "
         "fetched; unset: FOOTNOTE_PUBLIC_URL.",
     )
-    web_page_mb: float = Field(2, gt=0, le=20, description="Largest web page that is fetched, in MB.")
-    web_page_seconds: float = Field(10, gt=0, le=60, description="Seconds a web page may take to come.")
+    web_page_mb: float = Field(2, gt=0, le=20, description="Maximum size of a web page, in MB.")
+    web_page_seconds: float = Field(
+        10, gt=0, le=60, description="Timeout for fetching a web page, in seconds."
+    )
     web_loopback: bool = Field(
         False,
         description="Fetch approved pages from this machine, too, on any port: for test servers, and refused "

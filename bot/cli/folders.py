@@ -24,7 +24,7 @@ from bot.public_links import links_url
 from bot.settings import Settings, load_settings
 from bot.terminal import one_line
 from ingestion.folder_map.folder_map import check_map
-from ingestion.sources.scan_report import why_passed_over
+from ingestion.sources.scan_report import skip_reason
 from ingestion.watch.dry_run import Preview, Previewer
 from storage.chat.channels import DirectLibrary, require_channel_name
 from storage.config_file import MAP_NAME, InvalidFile
@@ -52,7 +52,7 @@ async def preview_ingest(options: argparse.Namespace) -> int:
         if channel is None:
             return _report(await previewer.root(path))
         require_channel_name(channel)
-        if path.is_file() and (reason := why_passed_over(path.name)):
+        if path.is_file() and (reason := skip_reason(path.name)):
             raise SettingsError(f"{path.name} {reason}")
         return _report([await previewer.file_or_folder(path, channel)])
 
@@ -143,16 +143,16 @@ async def reconcile(options: argparse.Namespace) -> int:
         print(dump(asdict(repairs) | {"copied": copied, "still_lost": lost}))
         return 1 if lost else 0
     counted = [
-        (repairs.published_anew, "publications the index had lost are published again by `footnote serve`"),
-        (repairs.strays_removed, "publications that only the index knew were removed"),
+        (repairs.republished, "publications the index had lost are published again by `footnote serve`"),
+        (repairs.orphans_removed, "publications that only the index knew were removed"),
         (repairs.tenants_dropped, "tenants of no channel were dropped"),
         (copied, "documents had lost their stored copy, and have it again from their folder"),
         (
             lost,
             "documents lost their stored copy, and their folder has no such file: put it back, or ingest it",
         ),
-        (repairs.sent_again, "contents the store did not have were sent to it again"),
-        (repairs.read_again, "readings lost their files and are made again by `footnote serve`"),
+        (repairs.blobs_uploaded, "contents the store did not have were sent to it again"),
+        (repairs.readings_requeued, "readings lost their files and are made again by `footnote serve`"),
         (repairs.files_swept, "stored files that no document wants were removed"),
     ]
     print(*[f"{number} {what}" for number, what in counted if number] or ["Nothing differs."], sep="\n")

@@ -107,7 +107,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
             html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
         )
         async with contextlib.aclosing(renewal):
-            await renewal.seed(domains, lambda page: print(_progress(page), file=sys.stderr))
+            await renewal.prefetch(domains, lambda page: print(_progress(page), file=sys.stderr))
     approved = await _approved(settings, options.channel)
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))

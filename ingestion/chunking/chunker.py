@@ -23,10 +23,10 @@ from storage.text.word_boxes import WordMap
 SMALL = 4
 
 # Upper bound for the white space between two units.
-TOKENS_OF_A_GAP = 2
+GAP_TOKENS = 2
 
-# A run with more parts than this, far more than a printed page, is halved before parts are split off it.
-LONG = 16
+# Above this, far more than a printed page, a run is halved before parts are split off it.
+MAX_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _runs(units: Iterable[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
 
 def _parts(run: list[ChunkUnit], unit: ChunkUnit) -> bool:
     last = run[-1]
-    if last.binds:
+    if last.keep_with_next:
         return False
     if unit.spans[0].page != last.spans[-1].page or len(last.spans) > 1:
         return True
@@ -102,7 +102,7 @@ class _Measure:
     # Token count of the last text: a unit that fits is measured again as a chunk.
     last: dict[str, int] = field(default_factory=dict)
 
-    def of(self, text: str, most_tokens: float = inf) -> float:
+    def fraction(self, text: str, most_tokens: float = inf) -> float:
         """Return that fraction.
 
         ``most_tokens``: upper bound; tokens are counted only if they could be the scarcer unit.
@@ -130,7 +130,7 @@ class _Chunker:
         """Yield units with their sizes, split where they are larger than a chunk."""
         for unit in units:
             text = self._text(unit.spans)[0]
-            unit.size, unit.tokens = self.measure.of(text), self.measure.tokens(text)
+            unit.size, unit.tokens = self.measure.fraction(text), self.measure.tokens(text)
             if unit.headers and self._size([unit]) > 1:
                 unit.headers = ()
             if unit.size <= 1:
@@ -149,14 +149,14 @@ class _Chunker:
         if len(words) == 1:
             cut = (words[0].start + words[0].end) // 2
             words = [words[0]._replace(end=cut), words[0]._replace(start=cut)]
-        middle = self._seam(unit.spans, words)
+        middle = self._split_index(unit.spans, words)
         for half in (words[:middle], words[middle:]):
             spans = _merged(half)
             text = self._text(spans)[0]
-            size, tokens = self.measure.of(text), self.measure.tokens(text)
+            size, tokens = self.measure.fraction(text), self.measure.tokens(text)
             yield from self._cut(ChunkUnit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
 
-    def _seam(self, spans: Iterable[PageSpan], words: Sequence[PageSpan]) -> int:
+    def _split_index(self, spans: Iterable[PageSpan], words: Sequence[PageSpan]) -> int:
         """Return the index of the word to split before: the sentence start nearest to the middle."""
         begins = {
             (span.page, start)
@@ -164,8 +164,8 @@ class _Chunker:
             for start, _ in sentences(self.pages[span.page].text, span.start, span.end)
         }
         middle = len(words) // 2
-        seams = (at for at, word in enumerate(words) if at and word[:2] in begins)
-        return min(seams, key=lambda at: abs(at - middle), default=middle)
+        starts = (at for at, word in enumerate(words) if at and word[:2] in begins)
+        return min(starts, key=lambda at: abs(at - middle), default=middle)
 
     def split(self, run: list[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
         """Yield the parts of a run, as few and as equal as fit."""
@@ -180,8 +180,8 @@ class _Chunker:
             waiting += (units[middle:], units[:middle])
 
     def _size(self, units: list[ChunkUnit]) -> float:
-        most_tokens = inf if units[0].headers else sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
-        return self.measure.of(self._text(_spans(units))[0], most_tokens)
+        most_tokens = inf if units[0].headers else sum(unit.tokens + GAP_TOKENS for unit in units)
+        return self.measure.fraction(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[ChunkUnit]) -> Chunk:
         """Build the chunk of these units."""
@@ -225,12 +225,16 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
 
     A part does not end with a heading or a bound unit, unless it contains nothing else.
     """
-    share = sum(unit.size for unit in run) / parts * (parts // 2 if parts > LONG else 1)
+    share = sum(unit.size for unit in run) / parts * (parts // 2 if parts > MAX_PARTS else 1)
     filled, end = run[0].size, 1
     while end < len(run) - 1 and filled + run[end].size / 2 < share:
         filled += run[end].size
         end += 1
-    bodies = (index for index in range(end, 0, -1) if not (run[index - 1].is_heading or run[index - 1].binds))
+    bodies = (
+        index
+        for index in range(end, 0, -1)
+        if not (run[index - 1].is_heading or run[index - 1].keep_with_next)
+    )
     return next(bodies, max(1, end - 1))
 
 

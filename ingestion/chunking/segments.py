@@ -39,7 +39,7 @@ class Segment(NamedTuple):
     # A table row never continues in the next line.
     is_row: bool
     # Stays with the next segment.
-    binds: bool = False
+    keep_with_next: bool = False
     # Rows with the column names, group and label of a table row.
     headers: tuple[PageSpan, ...] = ()
     # Caption, footnote or text in a figure; the surrounding text continues after it.

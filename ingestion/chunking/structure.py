@@ -43,7 +43,7 @@ class Structure:
         """Return the title; '' if neither page 1 nor the PDF's /Title has one."""
         return choose_title(self._outline.largest_print(), self._pdf.title)
 
-    def pieces(self, page: int) -> Iterator[Segment]:
+    def segments(self, page: int) -> Iterator[Segment]:
         """Yield the segments of a page (0-based), each marked if it is bound to the next one."""
         text = self._pdf.pages[page].text
         by_font = segments_of(text, self._outline.lines(page))
@@ -51,7 +51,9 @@ class Structure:
         for number, piece in enumerate(found):
             after = found[number + 1] if number + 1 < len(found) else None
             before = found[number - 1] if number else None
-            yield piece._replace(binds=piece.binds or _binds(text, before, piece, after))
+            yield piece._replace(
+                keep_with_next=piece.keep_with_next or _keeps_with_next(text, before, piece, after)
+            )
 
     def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
@@ -63,9 +65,9 @@ class Structure:
                 yield from self._rows(page, block, is_first=number == 0)
                 continue
             is_aside = block.kind in _ASIDES
-            stays = block.kind is BlockKind.CAPTION and _stands_before_its_own(blocks, number)
+            stays = block.kind is BlockKind.CAPTION and _is_above_its_figure(blocks, number)
             for piece in segments_of(text, self._ranked(page, block, own, kept)):
-                yield piece._replace(is_aside=is_aside, binds=stays)
+                yield piece._replace(is_aside=is_aside, keep_with_next=stays)
 
     def _ranked(
         self, page: int, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None]
@@ -86,12 +88,12 @@ class Structure:
         for number, (start, end) in enumerate(table.rows):
             if number == 0 and table.has_header:
                 header = PageSpan(page, start, end)
-                yield Segment(start, end, None, is_row=True, binds=True)
+                yield Segment(start, end, None, is_row=True, keep_with_next=True)
                 continue
             above = table.above[number] if table.above else ()
             labels = [PageSpan(page, *table.rows[row]) for row in above]
             headers = (header, *labels) if header else tuple(labels)
-            yield Segment(start, end, None, is_row=True, binds=number in names, headers=headers)
+            yield Segment(start, end, None, is_row=True, keep_with_next=number in names, headers=headers)
 
     def _continued(self, page: int, table: Block) -> PageSpan | None:
         """Return the header row of the table that ends the previous page, if this table continues it."""
@@ -110,13 +112,13 @@ def _is_page_number(block: Block, text: str) -> bool:
     return block.kind is BlockKind.RUNNING and _PAGE_NUMBER.fullmatch(printed) is not None
 
 
-def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:
+def _is_above_its_figure(blocks: Sequence[Block], number: int) -> bool:
     """True if a caption is above its table or figure; one below is bound by that block."""
     after = blocks[number + 1] if number + 1 < len(blocks) else None
     return after is not None and after.kind in {BlockKind.TABLE, BlockKind.FIGURE}
 
 
-def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
+def _keeps_with_next(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
     """True if a segment stays with the next one."""
     if after is None or after.rank:
         return False
@@ -138,7 +140,7 @@ class ChunkUnit:
     is_heading: bool
     is_open: bool = False
     # Stays with the next unit.
-    binds: bool = False
+    keep_with_next: bool = False
     is_aside: bool = False
     # Rows that name a table row's columns, or lead-ins of a list item, outermost first; repeated when a chunk
     # begins with this unit.
@@ -158,7 +160,7 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
     open_headings: list[tuple[Rank, str]] = []
     leads: ListStack[PageSpan] = ListStack()
     for number, page in enumerate(pdf.pages):
-        for piece in structure.pieces(number):
+        for piece in structure.segments(number):
             text = " ".join(page.text[piece.start : piece.end].split())
             is_title = text == title or (number == 0 and text in title)
             if piece.rank and not is_title:
@@ -171,7 +173,7 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
                 path,
                 is_heading=piece.rank is not None,
                 is_open=is_text and is_open(text),
-                binds=piece.binds,
+                keep_with_next=piece.keep_with_next,
                 is_aside=piece.is_aside,
                 headers=piece.headers or _introduced(leads, page.text, number, piece),
             )

@@ -15,7 +15,7 @@ from storage.pdf.models import BlockKind, Line, PdfText
 
 WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
 # Bounding box of all words: a web page has no paper.
-NOWHERE = Box(0.1, 0.45, 0.9, 0.55)
+NO_BOX = Box(0.1, 0.45, 0.9, 0.55)
 _KINDS = {"item": BlockKind.ITEM, "row": BlockKind.TABLE}
 _WORD = re.compile(r"\S+")
 
@@ -81,7 +81,7 @@ def _sections(
 
 def placed_words(text: str) -> list[WordBox]:
     """Return the words of a text without a page layout, all on page 1."""
-    return [WordBox(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
+    return [WordBox(found.start(), found.end(), 1, 0, NO_BOX) for found in _WORD.finditer(text)]
 
 
 def _document(blocks: Sequence[WebBlock]) -> tuple[PdfText, list[Block]]:
@@ -98,7 +98,7 @@ def _document(blocks: Sequence[WebBlock]) -> tuple[PdfText, list[Block]]:
             text += part.text
             if part.level and part.kind == "row":
                 text += "\n|" + " --- |" * _columns(part)
-            lines.append(Line(start, len(text), SIZE, False, NOWHERE))
+            lines.append(Line(start, len(text), SIZE, False, NO_BOX))
         if is_row:
             rows = tuple((line.start, line.end) for line in lines[begin:])
             found.append(

@@ -23,7 +23,7 @@ _PRINTED = rf"""(?<![\w/.-])(?:
     )(?![\w/-])"""
 _DATE = re.compile(_PRINTED, re.VERBOSE | re.IGNORECASE)
 # Matches a date directly after a label.
-BEHIND_LABEL = re.compile(rf"[ ]?{_PRINTED}", re.VERBOSE | re.IGNORECASE)
+AFTER_LABEL = re.compile(rf"[ ]?{_PRINTED}", re.VERBOSE | re.IGNORECASE)
 # Two-digit years from here on belong to the 20th century.
 _PIVOT = 70
 
@@ -43,7 +43,7 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
 
     Args:
         text: the text after a label.
-        is_day_first: result of ``order`` for the document's other dates.
+        is_day_first: result of ``detect_day_first`` for the document's other dates.
     """
     found = _DATE.match(text.strip())
     if found is None:
@@ -51,7 +51,7 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
     return PrintedDate(" ".join(found.group().split()), _day(found, is_day_first))
 
 
-def order(texts: Iterable[str]) -> bool | None:
+def detect_day_first(texts: Iterable[str]) -> bool | None:
     """True if numeric dates put the day first, as any part above 12 shows; None if ambiguous."""
     found = (one for text in texts for one in _DATE.finditer(text) if one["figures"])
     clear = (one for one in (_numbers(one["figures"]) for one in found) if max(one[:2]) > 12 >= min(one[:2]))

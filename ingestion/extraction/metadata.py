@@ -76,7 +76,7 @@ class MetadataCandidate(NamedTuple):
     weight: int
 
 
-def checked(raw: MetadataCandidate, *, is_procedure: bool) -> Iterator[MetadataCandidate]:
+def valid_candidates(raw: MetadataCandidate, *, is_procedure: bool) -> Iterator[MetadataCandidate]:
     """Yield the valid fields in a value: no unfilled template text, no version inside a document number.
 
     Args:
@@ -117,7 +117,7 @@ def _id(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     if found is None or dates.find_date(raw.value) is not None:
         return
     yield raw._replace(value=raw.value[: found.end()], end=raw.start + found.end())
-    if version := metadata_patterns.find_version_behind(raw.value, found.end()):
+    if version := metadata_patterns.find_version_after(raw.value, found.end()):
         yield _sub_value(raw, version, "version", name="version")
 
 
@@ -133,7 +133,7 @@ def _sub_value(
     )
 
 
-def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
+def best_candidates(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
     """Return the value with the highest weight for each field, none on a tie."""
     by_name: dict[str, list[MetadataCandidate]] = {}
     for one in found:
@@ -161,10 +161,12 @@ def read_metadata(pdf: PdfText) -> dict[str, MetadataField]:
     head, further = _head(pdf), _running(pdf)
     found = [*_in_block(head), *further]
     is_procedure = any(metadata_patterns.is_procedure(row.text) for row in head)
-    sound = [one for raw in found for one in checked(raw, is_procedure=is_procedure)]
+    sound = [one for raw in found for one in valid_candidates(raw, is_procedure=is_procedure)]
     shaped = [*_shapes(head[:HEAD_LINES]), *_letterhead(head, sound)]
-    is_day_first = dates.order(one.value for one in found)
-    printed = {name: _field(pdf, one, is_day_first) for name, one in chosen([*sound, *shaped]).items()}
+    is_day_first = dates.detect_day_first(one.value for one in found)
+    printed = {
+        name: _field(pdf, one, is_day_first) for name, one in best_candidates([*sound, *shaped]).items()
+    }
     language = read_language(pdf)
     return {**printed, language.name: language} if language else printed
 
@@ -275,7 +277,7 @@ def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
         for one in metadata_patterns.shaped_ids(row.text):
             start, end = one.span()
             yield _part(row, "sop_id", row.text[start:end], row.line.start + start)
-            if version := metadata_patterns.find_version_behind(row.text, end):
+            if version := metadata_patterns.find_version_after(row.text, end):
                 yield _part(row, "version", version["version"], row.line.start + version.start("version"))
         for text, start, _ in row.cells():
             if department := metadata_patterns.find_department(text):

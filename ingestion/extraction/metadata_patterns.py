@@ -31,7 +31,7 @@ _SHAPE = re.compile(
 _VERSION_PART = (
     r"(?:v|ver|versi(?:on|ón|one|e)|versão|rev|revisi(?:on|ón|one|e)|revisão|révision|issue|ausgabe)\.? ?"
 )
-_BEHIND_ID = re.compile(
+_AFTER_ID = re.compile(
     rf"[,;(|·•–—/\s-]+(?P<all>{_VERSION_PART}(?P<version>\d+(?:\.\d+)*[a-z]?))(?![\w-])",
     re.IGNORECASE,
 )
@@ -71,8 +71,8 @@ _CELL_END = re.compile(r"\s*(?:$| {2}|[|·•)]| [-–—] )")
 _BARE = {
     "version": re.compile(r" ?(?:v\.? ?)?(?:\d+(?:\.\d+)*[a-z]?|[A-Z](?=\s*$| {2}))(?![\w-])"),
     "sop_id": re.compile(r" (?=\S*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*(?![\w-])"),
-    "effective": dates.BEHIND_LABEL,
-    "last_updated": dates.BEHIND_LABEL,
+    "effective": dates.AFTER_LABEL,
+    "last_updated": dates.AFTER_LABEL,
 }
 _SPACES = re.compile(r"\s+")
 
@@ -92,9 +92,9 @@ def find_id(text: str) -> re.Match[str] | None:
     return _ID.match(one_kind_of_hyphen(text))
 
 
-def find_version_behind(text: str, end: int) -> re.Match[str] | None:
+def find_version_after(text: str, end: int) -> re.Match[str] | None:
     """Return the version after a document number that ends at ``end``, as in ``07A v.02``."""
-    return _BEHIND_ID.match(text, end)
+    return _AFTER_ID.match(text, end)
 
 
 def find_version(text: str) -> re.Match[str] | None:

@@ -78,32 +78,32 @@ def resolve_location(location: str, home: Path) -> str:
     return os.path.normpath(home / Path(location).expanduser())
 
 
-def faults(
+def find_errors(
     entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
 ) -> Iterator[Fault]:
     """Yield all errors in these entries."""
     for channel in names:
-        yield from _channel_faults(("names", channel), channel, names[channel])
+        yield from _channel_errors(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
     for entry in entries:
         if entry.library is None:
-            yield from _channel_faults(entry.key, entry.channel, entry.name)
+            yield from _channel_errors(entry.key, entry.channel, entry.name)
         if entry.key in roots:
             continue
         # Once each, and without the value, which may be a password.
         for fault in filter(None, dict.fromkeys(map(reference_error, entry.passwords))):
             yield (*entry.key, "passwords"), f"passwords: {fault}"
-        if (sentence := _location_fault(entry.location)) is not None:
+        if (sentence := _location_error(entry.location)) is not None:
             yield (*entry.key, "location"), sentence
         else:
             roots[entry.key] = _root(entry.location)
-    yield from _name_faults(entries, names)
-    yield from _doubles(entries)
+    yield from _name_errors(entries, names)
+    yield from _duplicates(entries)
     yield from _nested(entries, roots)
     yield from _around_home(roots, home, inbox)
 
 
-def _location_fault(location: str) -> str | None:
+def _location_error(location: str) -> str | None:
     """Return why a location can never be watched; an unreachable one is no error."""
     if "\0" in location:
         return "location: a path cannot hold a NUL"
@@ -114,7 +114,7 @@ def _location_fault(location: str) -> str | None:
     return None
 
 
-def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:
+def _channel_errors(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:
     where = key if key[0] == "names" else (*key, "channel")
     try:
         tenant: str | None = TenantName(channel)
@@ -128,26 +128,26 @@ def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fa
             f"channel {channel!r} is malformed: copy it from `footnote channels`, or name a local one",
         )
     elif name not in (None, channel):
-        yield where, f"channel {channel!r} is a local one and cannot be called otherwise: leave its name out"
+        yield where, f"channel {channel!r} is local and cannot have another name: remove the name"
 
 
-def _name_faults(entries: Sequence[FolderMapEntry], names: Mapping[str, str]) -> Iterator[Fault]:
+def _name_errors(entries: Sequence[FolderMapEntry], names: Mapping[str, str]) -> Iterator[Fault]:
     called = dict(names)
     for entry in entries:
         if entry.name is not None and called.setdefault(entry.channel, entry.name) != entry.name:
             yield (
                 (*entry.key, "name"),
-                f"channel {entry.channel!r} is called {called[entry.channel]!r} elsewhere: choose one name",
+                f"channel {entry.channel!r} is named {called[entry.channel]!r} elsewhere: choose one name",
             )
 
 
-def _doubles(entries: Sequence[FolderMapEntry]) -> Iterator[Fault]:
+def _duplicates(entries: Sequence[FolderMapEntry]) -> Iterator[Fault]:
     seen = set()
     for entry in entries:
         if (entry.location, entry.channel) in seen:
             yield (
                 (*entry.key, "location"),
-                f"this folder feeds {entry.channel!r} already: take one of the two away",
+                f"this folder feeds {entry.channel!r} already: remove one of the two",
             )
         seen.add((entry.location, entry.channel))
 
@@ -177,11 +177,11 @@ def _around_home(roots: Mapping[KeyPath, _Root], home: Path, inbox: Path) -> Ite
     kept, dropped = _root(str(home)), _root(str(inbox))
     for key, root in roots.items():
         if root.holds(kept):
-            yield (*key, "location"), "this folder holds our own home: watch a folder beside or below it"
+            yield (*key, "location"), "this folder contains Footnote's home: watch a folder outside of it"
         elif root.holds(dropped) or dropped.holds(root):
             yield (
                 (*key, "location"),
-                "this folder and the inbox lie in one another; folders in the inbox need no entry",
+                "this folder and the inbox overlap; folders in the inbox need no entry",
             )
 
 
@@ -276,26 +276,26 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
     entries = list(_entries(asked, home))
     found = [
         Mistake(lines.line_of(key), sentence, MAP_NAME)
-        for key, sentence in (*faults(entries, asked.names, home, inbox), *_library_faults(asked))
+        for key, sentence in (*find_errors(entries, asked.names, home, inbox), *_library_errors(asked))
     ]
     if found:
         raise InvalidFile(found)
     return entries
 
 
-def _library_faults(asked: _Map) -> Iterator[Fault]:
+def _library_errors(asked: _Map) -> Iterator[Fault]:
     """Yield libraries that no channel can search, and an unknown library of direct chats."""
     direct = asked.direct_library
     for title, library in asked.library.items():
         if title == direct and not is_folder_name(title):
             yield (
                 ("library", title),
-                f"library {title!r}: call it as a folder could be called, without a slash",
+                f"library {title!r}: use a valid folder name, without a slash",
             )
         if not library.channels and title != direct:
             yield (
                 ("library", title, "channels"),
-                f"library {title!r} has no channels: name them, or name it under [direct_chats]",
+                f"library {title!r} has no channels: add channels, or use it in [direct_chats]",
             )
     if direct is not None and direct not in asked.library:
         known = ", ".join(asked.library) or "none yet"

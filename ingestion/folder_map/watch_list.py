@@ -66,12 +66,12 @@ class FolderMap:
         known = await self._folders.watched(origin="map")
         self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
         await run_in_thread(self._file.reload_if_changed)
-        if not await self.follow():  # restores pauses, scan intervals and shares, too
+        if not await self.refresh():  # restores pauses, scan intervals and shares, too
             kept = (await self._folders.stored_map() or "").encode()
             with suppress(InvalidFile):
-                await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
+                await self._apply((await run_in_thread(lambda: self._saved(kept))).entries)
 
-    async def follow(self) -> bool:
+    async def refresh(self) -> bool:
         """Apply changes once two reads of the file were equal; return whether there were any.
 
         Raises:
@@ -82,7 +82,7 @@ class FolderMap:
             return False
         try:
             await self._folders.store_map(saved.text)
-            await self._put_in_force(saved.entries)
+            await self._apply(saved.entries)
         except StorageError:
             self._file.invalidate()
             raise
@@ -91,12 +91,12 @@ class FolderMap:
     def _saved(self, data: bytes) -> _Saved:
         if not data.strip() and self.targets:
             sentence = (
-                "the file is gone or empty, so all stays as it was; to unmap all, leave a comment in it"
+                "the file is missing or empty, so nothing was changed; to unmap all, keep a comment in it"
             )
             raise InvalidFile([Mistake(1, sentence, self._path.name)])
         return _Saved(data.decode(), read_map(data, self._path.parent, self._inbox))
 
-    async def _put_in_force(self, entries: list[FolderMapEntry]) -> None:
+    async def _apply(self, entries: list[FolderMapEntry]) -> None:
         targets = []
         direct_library = None
         for entry in entries:
@@ -118,7 +118,7 @@ class FolderMap:
                 _log.info("folder=%d is mapped to channel=%d", one.folder.id, one.folder.channel_id)
         for unmapped in sorted(before - {one.folder.id for one in targets}):
             deleted = await self._folders.unmap([unmapped])
-            _log.info("folder=%d is mapped no longer; %d documents deleted", unmapped, deleted)
+            _log.info("folder=%d unmapped; %d documents deleted", unmapped, deleted)
 
 
 class WatchList:
@@ -137,29 +137,29 @@ class WatchList:
             DatabaseUnavailable: the database does not work.
             OSError: the inbox is new and cannot be created.
         """
-        self._in_inbox = _plainly(await self._inbox.known())
+        self._in_inbox = _default_targets(await self._inbox.load())
         if not self._in_inbox:
-            await self._inbox.make()
+            await self._inbox.create()
         if self._mapped is not None:
             await self._mapped.begin()
         return self._all()
 
-    async def follow(self) -> list[WatchTarget] | None:
+    async def refresh(self) -> list[WatchTarget] | None:
         """Return the current targets; None if nothing has changed.
 
         Raises:
             DatabaseUnavailable: the database does not work; the next call retries.
         """
-        new, forgotten = await self._inbox.follow()
-        kept = [one for one in self._in_inbox if one.folder.id not in forgotten]
-        self._in_inbox = kept + _plainly(new)
-        has_changed = self._mapped is not None and await self._mapped.follow()
-        return self._all() if new or forgotten or has_changed else None
+        new, dropped = await self._inbox.refresh()
+        kept = [one for one in self._in_inbox if one.folder.id not in dropped]
+        self._in_inbox = kept + _default_targets(new)
+        has_changed = self._mapped is not None and await self._mapped.refresh()
+        return self._all() if new or dropped or has_changed else None
 
     def _all(self) -> list[WatchTarget]:
         return self._in_inbox + (self._mapped.targets if self._mapped else [])
 
 
-def _plainly(folders: Iterable[Folder]) -> list[WatchTarget]:
+def _default_targets(folders: Iterable[Folder]) -> list[WatchTarget]:
     """Return targets for folders of the inbox, with the settings' options."""
     return [WatchTarget(folder, FolderMapEntry(folder.location, "")) for folder in folders]

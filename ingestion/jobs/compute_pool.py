@@ -19,16 +19,16 @@ from storage.pdf.protocol import READY
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 # Timeout of a job; a dense document of 5,000 pages takes a twentieth of it.
-SECONDS = 900
+JOB_TIMEOUT_SECONDS = 900
 
 START_SECONDS = 60
 
 # Bytes per write: what a pipe cannot take at once is buffered, and copied again and again.
-PIECE_BYTES = 1 << 20
+WRITE_BYTES = 1 << 20
 
 PROGRAM = "ingestion.compute_program"
 
-_FAULT = "This file runs into a fault of this program ({})."
+_FAULT = "An internal error occurred while reading this file ({})."
 # Environment of a side process: it gets none of our secrets.
 _INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
 
@@ -52,11 +52,11 @@ class ComputePool:
         async with self._turns:
             process = self._idle.pop() if self._idle else await _start(self._program)
             try:
-                async with asyncio.timeout(SECONDS):
+                async with asyncio.timeout(JOB_TIMEOUT_SECONDS):
                     reply = await _ask(process, {**job, "bytes": sum(map(len, data))}, data)
             except TimeoutError:
                 await _end(process)
-                raise ReaderKilled("the file takes too long to be cut into chunks; split it") from None
+                raise ReaderKilled("chunking the file takes too long; split it") from None
             except BaseException:
                 await _end(process)
                 raise
@@ -105,8 +105,8 @@ async def _ask(
         raise EngineStartError("a process for reading was started without its pipes")
     with suppress(ConnectionError):  # the process died: the empty answer shows it
         for part in (json.dumps(job).encode() + b"\n", *data):
-            for start in range(0, len(part), PIECE_BYTES):
-                process.stdin.write(memoryview(part)[start : start + PIECE_BYTES])
+            for start in range(0, len(part), WRITE_BYTES):
+                process.stdin.write(memoryview(part)[start : start + WRITE_BYTES])
                 await process.stdin.drain()
     line = await process.stdout.readline()
     if not line:

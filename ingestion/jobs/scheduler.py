@@ -78,7 +78,7 @@ class Scheduler:
         if job is not None and job.next_run_time > soon:
             job.modify(next_run_time=soon)
 
-    def drop(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove a tick; a running one may finish."""
         self._scheduler.remove_job(name)
 

@@ -43,7 +43,7 @@ class Lane(Generic[C]):
     run: Callable[[C], Awaitable[None]]
     fail: Callable[[C, Exception], Awaitable[None]]
     # Releases an unfinished step at shutdown.
-    let_go: Callable[[C], Awaitable[None]]
+    release: Callable[[C], Awaitable[None]]
     # Maximum concurrent steps.
     slots: int
     # Waits while a step of another lane runs or is due.
@@ -52,7 +52,7 @@ class Lane(Generic[C]):
 
 
 @asynccontextmanager
-async def running_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def run_in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run ``work`` while the block runs; it is cancelled and has ended when the block exits."""
     task = asyncio.create_task(work)
     try:
@@ -89,7 +89,7 @@ class Worker(Generic[C]):
     def start(self) -> None:
         """Start; ``wake`` makes it look for work."""
         self._idle.set()
-        self._loop = asyncio.create_task(self._fill_whenever_woken())
+        self._loop = asyncio.create_task(self._run())
         self.wake()
 
     def wake(self) -> None:
@@ -116,7 +116,7 @@ class Worker(Generic[C]):
         self._idle.set()
         steps = 0
         while (due := await self._most_urgent()) is not None:
-            await self._do(*due)
+            await self._run_step(*due)
             steps += 1
         return steps
 
@@ -129,16 +129,16 @@ class Worker(Generic[C]):
     def _tasks(self, *, is_background: bool) -> list[asyncio.Task[None]]:
         return [t for lane in self._lanes if lane.is_background is is_background for t in lane.running]
 
-    async def _fill_whenever_woken(self) -> None:
+    async def _run(self) -> None:
         while True:
             await self._woken.wait()
             self._woken.clear()
             try:
                 await self._fill()
             except InfrastructureError as error:
-                _log.warning("no work can be taken: %s", error)
+                _log.warning("claiming work failed: %s", error)
             except Exception as error:
-                _log.error("no work can be taken: %s", raised_at(error))
+                _log.error("claiming work failed: %s", raised_at(error))
 
     async def _fill(self) -> None:
         """Start steps while there are free slots; background ones only if nothing urgent runs."""
@@ -149,34 +149,34 @@ class Worker(Generic[C]):
                 self._start(lane, claim)
 
     def _start(self, lane: Lane[C], claim: C) -> None:
-        task = asyncio.create_task(self._do(lane, claim))
+        task = asyncio.create_task(self._run_step(lane, claim))
         lane.running.add(task)
-        self._show_idle()
+        self._update_idle()
 
         def end(done: asyncio.Task[None]) -> None:
             lane.running.discard(done)
-            self._show_idle()
+            self._update_idle()
             self.wake()
 
         task.add_done_callback(end)
 
-    def _show_idle(self) -> None:
+    def _update_idle(self) -> None:
         if self._tasks(is_background=False):
             self._idle.clear()
         else:
             self._idle.set()
 
-    async def _do(self, lane: Lane[C], claim: C) -> None:
+    async def _run_step(self, lane: Lane[C], claim: C) -> None:
         """Run a step while renewing its lease; no error of it ends the worker."""
         began = time.perf_counter()
         failure: BaseException | None = None
         try:
-            async with running_beside(self._renew(claim.lease, asyncio.current_task())):
+            async with run_in_background(self._renew(claim.lease, asyncio.current_task())):
                 reach("after-claim")
                 await lane.run(claim)
         except asyncio.CancelledError as error:
             failure = error
-            await _record(lane.let_go(claim))
+            await _record(lane.release(claim))
             raise
         except Exception as error:
             failure = error
@@ -195,7 +195,7 @@ class Worker(Generic[C]):
             except InfrastructureError:
                 continue  # the database may be back before the lease expires
             except Exception as error:
-                _log.error("a lease could not be renewed: %s", raised_at(error))
+                _log.error("lease renewal failed: %s", raised_at(error))
         if step is not None:
             step.cancel()
 
@@ -205,4 +205,4 @@ async def _record(ending: Awaitable[None]) -> None:
     try:
         await ending
     except InfrastructureError as error:
-        _log.warning("a step's end could not be recorded: %s", error)
+        _log.warning("recording a step's outcome failed: %s", error)

@@ -57,7 +57,7 @@ class HeadingDetector:
             if self._running.is_repeated(page, text, line):
                 continue
             beside = texts[max(0, number - 1) : number + 2]
-            is_none = self._running.heads_nothing(page, text, line) or _is_field_label(text, line, beside)
+            is_none = self._running.is_running_line(page, text, line) or _is_field_label(text, line, beside)
             yield line, None if is_none else self._rank(text, line)
 
     def largest_print(self) -> Iterator[str]:
@@ -92,7 +92,7 @@ class HeadingDetector:
     def heading_rank(self, page: int, line: Line) -> Rank | None:
         """Return the rank of a line that the layout calls a heading; None if text or position rule it out."""
         text = self._pdf.pages[page].text[line.start : line.end]
-        return None if self._running.heads_nothing(page, text, line) else _rank_by_text(text, line)
+        return None if self._running.is_running_line(page, text, line) else _rank_by_text(text, line)
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """Return the rank of a heading; None for other lines."""

@@ -38,7 +38,7 @@ def _roughly(box: Box) -> Box:
     return Box(*(round(side, 2) for side in box))
 
 
-def corrected(
+def correct_regions(
     page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
 ) -> list[Region]:
     """Return the corrected regions of a page in reading order; ``repeated``: logos of the document."""
@@ -47,7 +47,7 @@ def corrected(
     found: list[Region] = []
     for region in regions:
         if region.kind is BlockKind.TABLE:
-            found += _parted(region, lines)
+            found += _split_at_headings(region, lines)
         elif region.kind is not BlockKind.FIGURE or not (
             _is_decoration(page, region.box, repeated)
             or sum(is_middle_in(box, region.box) for box in boxes) > most
@@ -71,7 +71,7 @@ def is_middle_in(box: Box, outer: Box) -> bool:
     return outer.x0 <= x <= outer.x1 and outer.y0 <= y <= outer.y1
 
 
-def _parted(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
+def _split_at_headings(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
     """Yield a table, split at the headings inside it."""
     own = [line for line in lines if is_middle_in(line.box, table.box)]
     top = table.box.y0

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
-from ingestion.layout.layout_fixes import corrected, is_middle_in, repeated_figures
+from ingestion.layout.layout_fixes import correct_regions, is_middle_in, repeated_figures
 from ingestion.layout.row_labels import ABOVE
 from ingestion.layout.tables import Grid, Table
 from storage.models import Box, Page, WordBox
@@ -77,7 +77,7 @@ def arrange(pdf: PdfText, layout: Layout) -> ArrangedPdf:
         turn = layout.turns.get(page.number, 0)
         upright, own = _turned_page(page, printed, turn)
         writer = _Writer(upright, own)
-        sound = corrected(upright, own, regions, repeated)
+        sound = correct_regions(upright, own, regions, repeated)
         for owned in _owned(upright, sound):
             writer.write(owned)
         back, written = _turned_page(writer.page(), writer.lines, -turn)

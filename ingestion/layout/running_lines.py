@@ -57,7 +57,7 @@ class RunningLines:
         """True if a running line has occurred on an earlier page."""
         return is_at_edge(line) and self._first.get(_pattern(text), page) < page
 
-    def heads_nothing(self, page: int, text: str, line: Line) -> bool:
+    def is_running_line(self, page: int, text: str, line: Line) -> bool:
         """True if a line is a running line, or small print that repeats a line of a recent page.
 
         Print that is larger than on the other pages is a heading, which the running line repeats.

@@ -67,9 +67,9 @@ class Grid:
         if region.kind is not BlockKind.TABLE or not has_cells:
             return None
         aspect = page.width / page.height if page.height else 1
-        rows = _without_empty(_parted(_filled(region.cells, words, aspect), aspect))
-        rows = _rejoined(rows, page.text)
-        rows = _as_form(rows, page.text) if rows else rows
+        rows = _without_empty(_split_columns(_assign_words(region.cells, words, aspect), aspect))
+        rows = _merge_rows(rows, page.text)
+        rows = _split_labels(rows, page.text) if rows else rows
         is_table = len(rows) > 1 and len(rows[0]) > 1
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
 
@@ -100,7 +100,7 @@ def _is_contents(words: Sequence[WordBox], page: Page) -> bool:
     return dots > MAX_DOTS_SHARE * len(words)
 
 
-def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[WordBox], aspect: float) -> Rows:
+def _assign_words(cells: Sequence[Sequence[Box | None]], words: Sequence[WordBox], aspect: float) -> Rows:
     """Return the words in their nearest cells; words close to the previous one stay in its cell."""
     width = max(map(len, cells))
     rows: Rows = [[[] for _ in range(width)] for _ in cells]
@@ -131,7 +131,7 @@ def _distance(word: Box, cell: Box) -> float:
     return max(cell.x0 - x, 0, x - cell.x1) + max(cell.y0 - y, 0, y - cell.y1)
 
 
-def _parted(rows: Rows, aspect: float) -> Rows:
+def _split_columns(rows: Rows, aspect: float) -> Rows:
     """Return the rows with columns split at the white strips inside them."""
     column = 0
     while column < len(rows[0]):
@@ -191,7 +191,7 @@ def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
             yield edge, right
 
 
-def _rejoined(rows: Rows, text: str) -> Rows:
+def _merge_rows(rows: Rows, text: str) -> Rows:
     """Merge rows that are lines of one row: a word or a bracket continues in the next line."""
     joined = rows[:1]
     for row in rows[1:]:
@@ -216,7 +216,7 @@ def _open_brackets(cell: Cell, text: str) -> int:
     return signs.count("(") - signs.count(")")
 
 
-def _as_form(rows: Rows, text: str) -> Rows:
+def _split_labels(rows: Rows, text: str) -> Rows:
     """Split label columns of a form, so that each has a value column next to it."""
     if not _holds_labels(rows, 0, text):
         return rows

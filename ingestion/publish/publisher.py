@@ -22,7 +22,7 @@ from storage.queues.purge import PurgeQueue
 # Chunks and figures per index write.
 BATCH = 100
 
-_WAITS = "Publishing waits for another try ({})."
+_WAITS = "Publishing will be retried ({})."
 _log = logging.getLogger(__name__)
 
 
@@ -135,7 +135,7 @@ class Publisher:
         await self._queue.retry_under_new_id(claim, reason, self._pause(claim.lease.fence))
         _log_postponed(claim, error)
 
-    async def let_go(self, claim: PublicationClaim) -> None:
+    async def release(self, claim: PublicationClaim) -> None:
         """Release an unfinished publication at shutdown; another worker may start it under a new id."""
         await self._queue.retry_under_new_id(claim, None, None)
 
@@ -153,7 +153,7 @@ class Publisher:
         reach("after-removal")
         await self._purge.finish(claim)
 
-    async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
+    async def release_removal(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """Release a removal that failed or was interrupted; the publication stays hidden."""
         await self._queue.release(claim, None, self._pause(claim.lease.fence) if error else None)
 

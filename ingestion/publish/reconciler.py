@@ -19,7 +19,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from ingestion.jobs.worker import running_beside
+from ingestion.jobs.worker import run_in_background
 from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
@@ -33,14 +33,14 @@ from storage.queues.publication_queue import ExpectedPublication, PublicationQue
 from storage.threads import run_in_thread
 
 # Number of latest publications that are verified.
-RECENT = 200
+VERIFIED_PUBLICATIONS = 200
 # Maximum interval: an outage of another machine's server may go unnoticed here.
 MAX_INTERVAL_SECONDS = 3600.0
-# Minimum rest between two runs.
-REST_SECONDS = 30.0
+# Minimum interval from the end of a run to the next one.
+MIN_INTERVAL_SECONDS = 30.0
 HOUR = timedelta(hours=1)
 # Ordinals removed beyond the count: a crash can leave some that no filter finds.
-GHOSTS = 200
+EXTRA_ORDINALS = 200
 
 _log = logging.getLogger(__name__)
 
@@ -57,8 +57,8 @@ class Verifier:
     async def tick(self) -> None:
         """Verify at the first tick, after each outage, and after ``MAX_INTERVAL_SECONDS``.
 
-        Rests as long as the last run took, and at least ``REST_SECONDS``, so that a slow index is not loaded
-        further.
+        The interval is as long as the last run took, and at least ``MIN_INTERVAL_SECONDS``, so that a slow
+        index is not loaded further.
 
         Raises:
             InfrastructureError: the index or the database is unavailable; a later tick starts again.
@@ -68,10 +68,10 @@ class Verifier:
         if now < self._rests_until or (outages == self._outages and now < self._due_at):
             return
         try:
-            for publication in await self._queue.newest_live(RECENT):
+            for publication in await self._queue.newest_live(VERIFIED_PUBLICATIONS):
                 await self.verify(publication)
         finally:
-            self._rests_until = monotonic_seconds() + max(REST_SECONDS, monotonic_seconds() - now)
+            self._rests_until = monotonic_seconds() + max(MIN_INTERVAL_SECONDS, monotonic_seconds() - now)
         self._outages, self._due_at = outages, monotonic_seconds() + MAX_INTERVAL_SECONDS
 
     async def verify(self, one: ExpectedPublication) -> bool:
@@ -85,10 +85,10 @@ class Verifier:
                 one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
             )
         except (IncompletePublication, UnknownTenant):
-            return await self.publish_anew(one, logging.WARNING)
+            return await self.republish(one, logging.WARNING)
         return False
 
-    async def publish_anew(self, one: ExpectedPublication, level: int) -> bool:
+    async def republish(self, one: ExpectedPublication, level: int) -> bool:
         """Publish again what the index lost, and log it at ``level``; return False if that was done already.
 
         Raises:
@@ -96,7 +96,7 @@ class Verifier:
         """
         is_new = await self._queue.replace_live(one.id)
         if is_new:
-            _log.log(level, "publication=%s outcome=incomplete: it is published again", one.id)
+            _log.log(level, "publication=%s outcome=incomplete: republishing", one.id)
         return is_new
 
 
@@ -105,17 +105,17 @@ class Repairs:
     """Repairs of one comparison; all zero if everything matched SQL."""
 
     # Live publications that the index had lost, at least partly.
-    published_anew: int = 0
+    republished: int = 0
     # Publications in the index that SQL does not know, or knows as removed.
-    strays_removed: int = 0
+    orphans_removed: int = 0
     # Tenants without a channel, in an index used by this home only.
     tenants_dropped: int = 0
     # Documents whose blob was lost or damaged.
-    copied_again: int = 0
+    blobs_requeued: int = 0
     # Contents missing in the object store and uploaded again from this machine.
-    sent_again: int = 0
+    blobs_uploaded: int = 0
     # Readings whose files were lost or damaged.
-    read_again: int = 0
+    readings_requeued: int = 0
     # Blobs and readings on disk that nothing refers to.
     files_swept: int = 0
 
@@ -150,7 +150,7 @@ class Reconciler:
         self._grace = grace_seconds
         self._lease = timedelta(seconds=lease_seconds)
         self._outages: int | None = None
-        self._renewed: set[UUID] = set()
+        self._republished: set[UUID] = set()
 
     async def tick(self) -> Repairs | None:
         """Reconcile at the first tick, after an outage and every hour; None if another process has the lease.
@@ -160,10 +160,10 @@ class Reconciler:
         """
         await self._index.ping()
         outages = self._index.outages
-        await self.renew_damaged()
+        await self.rebuild_corrupt_tenants()
         if not await self._sql.acquire_lease(self._lease, is_wanted_now=outages != self._outages):
             return None
-        async with running_beside(self._keep_lease()):
+        async with run_in_background(self._keep_lease()):
             repairs = await self._reconcile()
         self._outages = outages
         await self._sql.release_lease(HOUR)
@@ -222,10 +222,10 @@ class Reconciler:
         live = await self._sql.live(channel_id)
         held = await self._held(tenant)
         for one in _lost(live, held):
-            repairs.published_anew += await self._verifier.verify(one)
+            repairs.republished += await self._verifier.verify(one)
         for stray in await self._sql.orphans(held.keys()):
-            await self._index.remove(tenant, stray, held[stray] + GHOSTS)
-            repairs.strays_removed += 1
+            await self._index.remove(tenant, stray, held[stray] + EXTRA_ORDINALS)
+            repairs.orphans_removed += 1
 
     async def _held(self, tenant: TenantName) -> dict[UUID, int]:
         try:
@@ -233,7 +233,7 @@ class Reconciler:
         except UnknownTenant:
             return {}
 
-    async def renew_damaged(self) -> None:
+    async def rebuild_corrupt_tenants(self) -> None:
         """Publish once what corrupt and dropped tenants lost; a complete tenant becomes searchable again.
 
         A publication whose reading is lost, too, does not hold up the others.
@@ -246,20 +246,20 @@ class Reconciler:
         lacking = {one: id for one, id in channels.items() if one in damaged or id in rebuilds}
         for tenant, channel_id in lacking.items():
             level = logging.WARNING if tenant in damaged else logging.INFO
-            if not await self._renew(tenant, channel_id, level):
+            if not await self._rebuild_tenant(tenant, channel_id, level):
                 continue
             if tenant in damaged:
                 await self._index.mark_rebuilt(tenant)
             if channel_id in rebuilds:
                 await self._sql.rebuilds.end(channel_id, rebuilds[channel_id])
-            _log.log(level, "tenant=%s outcome=restored: it answers again", tenant)
+            _log.log(level, "tenant=%s outcome=rebuilt: searchable again", tenant)
         if not lacking:
-            self._renewed.clear()
+            self._republished.clear()
 
-    async def _renew(self, tenant: TenantName, channel_id: int, level: int) -> bool:
+    async def _rebuild_tenant(self, tenant: TenantName, channel_id: int, level: int) -> bool:
         """Publish again what a tenant lacks; return True if nothing is left to wait for."""
         live = await self._sql.live(channel_id)
-        if any(one.is_read and one.id in self._renewed for one in live):  # already being published
+        if any(one.is_read and one.id in self._republished for one in live):  # already being published
             return False
         held = await self._held(tenant)
         lost = [one for one in live if held.get(one.id, 0) < one.objects]
@@ -267,9 +267,9 @@ class Reconciler:
             if not one.is_read:
                 _log.warning("publication=%s outcome=not-indexed: its reading is lost", one.id)
             elif await (
-                self._verifier.verify(one) if one.id in held else self._verifier.publish_anew(one, level)
+                self._verifier.verify(one) if one.id in held else self._verifier.republish(one, level)
             ):
-                self._renewed.add(one.id)
+                self._republished.add(one.id)
         return not any(one.is_read for one in lost)
 
     async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
@@ -278,9 +278,9 @@ class Reconciler:
         held = await run_in_thread(partial(self._blobs.listed, shards))
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
             if await run_in_thread(partial(self._blobs.reupload, sha256)):
-                repairs.sent_again += 1
+                repairs.blobs_uploaded += 1
                 continue
-            repairs.copied_again += await self._sql.recopy_blob(sha256, self._blobs)
+            repairs.blobs_requeued += await self._sql.recopy_blob(sha256, self._blobs)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
             repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs)
@@ -301,7 +301,7 @@ class Reconciler:
                 has_sentences=one.has_sentences,
             )
             if not is_whole:
-                repairs.read_again += await self._sql.requeue_reading(one.id)
+                repairs.readings_requeued += await self._sql.requeue_reading(one.id)
         names = {str(one) for one in known}
         for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
             await self._files.remove_entry(name)

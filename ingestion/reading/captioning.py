@@ -24,7 +24,7 @@ from storage.pdf.models import RenderedPage
 from storage.pdf.pdf_process import PdfProcess
 
 # Timeout of one description, upload included.
-SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 MAX_TOKENS = 200
 
 INSTRUCTIONS = (
@@ -75,7 +75,7 @@ class VisionEndpoint:
         ]
         try:
             async with (
-                asyncio.timeout(SECONDS),
+                asyncio.timeout(TIMEOUT_SECONDS),
                 AsyncOpenAI(api_key=self._api_key, base_url=self._url, max_retries=0) as client,
             ):
                 send: Any = client.chat.completions.create
@@ -127,5 +127,5 @@ class FigureDescriber:
         self._failures = 0 if said else self._failures + 1
         if self._failures == MAX_FAILURES:
             self._failures, self._rests_until = 0, monotonic_seconds() + REST_SECONDS
-            _log.warning("the vision endpoint is left alone for %d s", REST_SECONDS)
+            _log.warning("vision endpoint failed repeatedly: not called for %d s", REST_SECONDS)
         return " ".join((said or "").split())[:MAX_DESCRIPTION_CHARS]

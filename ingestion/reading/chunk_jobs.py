@@ -30,7 +30,7 @@ class ChunkingClient:
         self._chunk_tokens = chunk_tokens
         self._reads_pictures = reads_pictures
 
-    async def cut(
+    async def chunk(
         self, reading: UUID, pages: bytes, layout: bytes = b"", ocr: bytes | None = None
     ) -> dict[str, Any]:
         """Write a reading's files; return its ``title``, ``details`` and counts of ``pages``, ``chunks``,
@@ -51,7 +51,7 @@ class ChunkingClient:
         tokenizer = self._embedder.tokenizer
         pictures = "waiting" if self._reads_pictures else "left"
         job = {
-            "do": "cut",
+            "do": "chunk pdf",
             "root": str(self._files.root),
             "reading": str(reading),
             "limit": self._chunk_tokens,
@@ -64,7 +64,7 @@ class ChunkingClient:
         return made
 
     async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:
-        """Return (page, box) of the figures that need OCR; arguments and errors as in ``cut``."""
+        """Return (page, box) of the figures that need OCR; arguments and errors as in ``chunk``."""
         found = await self._compute_pool.run(
             {"do": "find crops", **_lengths(layout, ocr)}, pages, layout, ocr
         )

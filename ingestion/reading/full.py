@@ -77,8 +77,8 @@ class LayoutChunker:
         self._reads_layout = reads_layout
         self._ocr_pages = ocr_pages
 
-    async def cut(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> dict[str, Any] | None:
-        """Write the reading's pages and chunks; return the result of ``ChunkingClient.cut``.
+    async def chunk(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> dict[str, Any] | None:
+        """Write the reading's pages and chunks; return the result of ``ChunkingClient.chunk``.
 
         None if layout and OCR have nothing to improve.
 
@@ -98,7 +98,7 @@ class LayoutChunker:
             crops = await self._chunking_client.find_crops(pages, layout, ocr)
             ocr += await self._ocr(claim.sha256, crops[:left], pace)
             await pace.wait()
-        return await self._chunking_client.cut(claim.id, pages, layout, ocr)
+        return await self._chunking_client.chunk(claim.id, pages, layout, ocr)
 
     async def _ocr(
         self, sha256: str, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer
@@ -198,10 +198,10 @@ class FullReader:
         """
         quick = claim.quick
         if quick is None:
-            raise BlobsUnavailable("the quick reading it starts from is gone")
+            raise BlobsUnavailable("the quick reading that it is based on is missing")
         started, base = time.monotonic(), quick
         try:
-            base = await self._cut(claim, quick, wait_until_idle)
+            base = await self._chunk(claim, quick, wait_until_idle)
             figures = await self._figures(base, wait_until_idle)
             texts = await self._files.texts(base.id)
             vectors = await self._embed(
@@ -229,7 +229,7 @@ class FullReader:
             claim, ReadingResult(base.title, base.pages, base.chunks, details, base.figures, space)
         )
 
-    async def _cut(
+    async def _chunk(
         self, claim: ReadingClaim, quick: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Reading:
         """Return the reading that holds the chunks: this one, an equal one, or the quick one as a fallback.
@@ -241,7 +241,7 @@ class FullReader:
             return claim.same_chunks
         try:
             pace = ReadingPacer(wait_until_idle, partial(self._queue.note_pages, claim))
-            made = await self._layout_chunker.cut(claim, quick, pace)
+            made = await self._layout_chunker.chunk(claim, quick, pace)
         except DocumentError as error:
             if isinstance(error, PasswordProtected) or not quick.chunks:
                 raise

@@ -22,7 +22,7 @@ from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 
-_FAULT = "This file runs into a fault of this program ({})."
+_FAULT = "An internal error occurred while reading this file ({})."
 _log = logging.getLogger(__name__)
 
 
@@ -55,11 +55,11 @@ class QuickReader:
             InfrastructureError, OSError: an engine or a disk is at fault.
         """
         if claim.is_spent:
-            raise ReaderKilled("Reading this file ended the whole program ten times; it is left alone now.")
+            raise ReaderKilled("Reading this file crashed the program ten times; it is not tried again.")
         started = time.monotonic()
         pages = await self._pdf.fetch(await self._blobs.fetch(claim.sha256))
         reach("after-parse")
-        made = await self._chunking_client.cut(claim.id, pages)
+        made = await self._chunking_client.chunk(claim.id, pages)
         await self._files.upload(claim.id)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
@@ -93,6 +93,6 @@ class QuickReader:
             named if len(files) < 2 else f"{named} and {len(files) - 1} more",
         )
 
-    async def let_go(self, claim: ReadingClaim) -> None:
+    async def release(self, claim: ReadingClaim) -> None:
         """Release an unfinished step at shutdown; another worker may start it at once."""
         await self._queue.release(claim, None, None)

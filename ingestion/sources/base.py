@@ -56,7 +56,7 @@ class Scan:
     # The location itself is missing: its disk is disconnected, or it was deleted.
     is_gone: bool = False
     # Unsupported file -> why it is not read, as a sentence; bounded.
-    strangers: Mapping[str, str] = field(default_factory=dict)
+    unsupported_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def problem_text(self) -> str | None:

@@ -20,14 +20,14 @@ from ingestion.sources.scan_report import (
     ScanReport,
     is_foreign_folder,
     safe_name,
-    why_passed_over,
-    why_stranger,
+    skip_reason,
+    unsupported_reason,
 )
 from ingestion.sources.watchdog import MOUNT_SECONDS, Heartbeat, ShareTimeout, Watchdog, no_heartbeat
 from storage.errors import BlobsUnavailable
 from storage.mounts import may_hang
 
-_LOOSE = "It lies in no channel's folder: move it into one."
+_LOOSE = "It is not in a channel's folder: move it into one."
 _GONE = "The folder is missing: is its disk or share connected?"
 _MISSING = "A part of the folder is missing: is its disk or share connected?"
 _UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
@@ -80,7 +80,7 @@ def scan_file(root: Path, name: str) -> Scan:
     except FileNotFoundError:
         return Scan()
     except OSError as error:
-        report.add_problem(f"The file cannot be looked at: {error.strerror}.")
+        report.add_problem(f"The file cannot be read: {error.strerror}.")
     return report.scan()
 
 
@@ -104,7 +104,7 @@ def loose_files(root: Path) -> dict[str, str]:
     """
     with os.scandir(root) as entries:
         files = [one.name for one in entries if one.is_symlink() or one.is_file(follow_symlinks=False)]
-    named = {name: _LOOSE if why_passed_over(name) is None else why_stranger(name) for name in files}
+    named = {name: _LOOSE if skip_reason(name) is None else unsupported_reason(name) for name in files}
     return {safe_name((name,)): reason for name, reason in sorted(named.items()) if reason is not None}
 
 
@@ -122,10 +122,10 @@ def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
                 except FileNotFoundError:
                     continue  # deleted between two calls
                 except OSError as error:
-                    sentence = f"A file of the folder cannot be looked at: {error.strerror}."
+                    sentence = f"A file of the folder cannot be read: {error.strerror}."
                     report.add_problem(sentence, inside)
             elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                report.add_stranger(inside, is_link=entry.is_symlink())
+                report.add_unsupported(inside, is_link=entry.is_symlink())
     return deeper
 
 
@@ -150,7 +150,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_pdf(entry: os.DirEntry[str]) -> bool:
-    return why_passed_over(entry.name) is None and entry.is_file(follow_symlinks=False)
+    return skip_reason(entry.name) is None and entry.is_file(follow_symlinks=False)
 
 
 class LocalSource:
@@ -226,7 +226,7 @@ class LocalSource:
     def _remembered(self, scan: Scan) -> Scan:
         """Return the scan with unreadable files marked as changed once per retry interval."""
         for file, seen in scan.files.items():
-            if (file_stat := self._unreadable.shown(seen.parts, seen.stat)) != seen.stat:
+            if (file_stat := self._unreadable.stat_to_remember(seen.parts, seen.stat)) != seen.stat:
                 scan.files[file] = replace(seen, stat=file_stat)
         return scan
 

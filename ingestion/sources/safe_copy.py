@@ -44,7 +44,7 @@ class UnreadableFiles:
         """Record a successful read."""
         self._since.pop(parts, None)
 
-    def shown(self, parts: tuple[str, ...], file_stat: FileStat) -> FileStat:
+    def stat_to_remember(self, parts: tuple[str, ...], file_stat: FileStat) -> FileStat:
         """Return the stat to remember; for an unreadable file its tag changes with every retry interval."""
         if (since := self._since.get(parts)) is None:
             return file_stat
@@ -85,7 +85,7 @@ def _open(root: Path, parts: tuple[str, ...]) -> int:
         os.close(folder)
 
 
-def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
+def check_size(seen: ScannedFile, max_bytes: int) -> None:
     """Refuse a file over the size limit.
 
     Raises:
@@ -94,7 +94,7 @@ def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
     if seen.stat.size > max_bytes:
         size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.stat.size, max_bytes))
         raise FileRefused(
-            f"This file has {size}, the limit is {limit}: split it, or ask an admin to raise the limit."
+            f"This file is {size}, the limit is {limit}: split it, or ask an admin to raise the limit."
         )
 
 
@@ -110,7 +110,7 @@ def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat:
         FileUnreadable: permissions are missing, or the disk is damaged there.
         BlobsUnavailable: the copy could not be written, or the source's disk does not respond.
     """
-    refuse_large(seen, max_bytes)
+    check_size(seen, max_bytes)
     try:
         descriptor = open_beneath(root, seen.parts)
     except OSError as error:
@@ -152,7 +152,7 @@ def _as_ingestion_error(error: OSError) -> Exception:
         return FileUnreadable("This file may not be read: give the service permission to read it.")
     if error.errno in DAMAGES:
         return FileUnreadable(
-            f"This file could not be read ({error.strerror}): check its disk, or put the file there anew. "
+            f"This file could not be read ({error.strerror}): check its disk, or replace the file. "
             "It is tried again every ten minutes."
         )
     return BlobsUnavailable(f"the folder's disk does not answer: {error.strerror}")

@@ -24,7 +24,7 @@ _UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
 _UNFINISHED_FILES = (*_UNFINISHED_FOLDERS, ".filepart", ".tmp", ".temp", ".lock", "~", "#")
 _SYSTEM_FILES = frozenset(("thumbs.db", "desktop.ini", "icon\r"))
 # Per location: some examples are enough to recognise, say, a folder of photos.
-MAX_STRANGERS = 100
+MAX_UNSUPPORTED_FILES = 100
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 EXAMPLES = 3
@@ -37,14 +37,14 @@ def is_foreign_folder(name: str) -> bool:
     return is_unfinished or folded in _FOREIGN_FOLDERS
 
 
-def why_passed_over(name: str) -> str | None:
+def skip_reason(name: str) -> str | None:
     """Return why a scan skips a file of this name, as the end of a sentence; None if it does not."""
     if not name.lower().endswith(".pdf"):
         return "is not a PDF: its name does not end in .pdf"
-    return "is passed over: names like this are for unfinished files" if _TEMPORARY.match(name) else None
+    return "is skipped: names like this are for unfinished files" if _TEMPORARY.match(name) else None
 
 
-def why_stranger(name: str, *, is_link: bool = False) -> str | None:
+def unsupported_reason(name: str, *, is_link: bool = False) -> str | None:
     """Return why a dropped file is not read, as a sentence; None for PDFs and for programs' own files."""
     folded = name.lower()
     if _TEMPORARY.match(name) or folded.endswith(_UNFINISHED_FILES) or folded in _SYSTEM_FILES:
@@ -84,7 +84,7 @@ class ScanReport:
         self._is_gone = False
         self._linked: list[str] = []
         self._unusable: list[str] = []
-        self._strangers: dict[str, str] = {}
+        self._unsupported_files: dict[str, str] = {}
 
     def add(self, parts: tuple[str, ...], file_stat: FileStat, links: int = 1) -> None:
         """Add a PDF; ``links``: its number of hard links."""
@@ -97,10 +97,10 @@ class ScanReport:
         """Add a file that is skipped because its name is not a safe path."""
         self._unusable.append(safe_name(parts))
 
-    def add_stranger(self, parts: tuple[str, ...], *, is_link: bool = False) -> None:
+    def add_unsupported(self, parts: tuple[str, ...], *, is_link: bool = False) -> None:
         """Add a file that is not a PDF, or is a link."""
-        if (sentence := why_stranger(parts[-1], is_link=is_link)) is not None:
-            self._strangers[safe_name(parts)] = sentence
+        if (sentence := unsupported_reason(parts[-1], is_link=is_link)) is not None:
+            self._unsupported_files[safe_name(parts)] = sentence
 
     def add_problem(self, sentence: str, parts: tuple[str, ...] = ()) -> None:
         """Add a problem and its path; only the first problem is shown, with all its paths."""
@@ -117,8 +117,8 @@ class ScanReport:
         """Return the finished scan."""
         problem, places = next(iter(self._problems.items()), (None, []))
         where = _examples(places) if places else ""
-        strangers = dict(sorted(self._strangers.items())[:MAX_STRANGERS])
-        return Scan(self._files, problem, tuple(self._remarks()), where, self._is_gone, strangers)
+        unsupported_files = dict(sorted(self._unsupported_files.items())[:MAX_UNSUPPORTED_FILES])
+        return Scan(self._files, problem, tuple(self._remarks()), where, self._is_gone, unsupported_files)
 
     def _remarks(self) -> Iterator[str]:
         if self._linked:
@@ -129,7 +129,7 @@ class ScanReport:
         for twins in _twins(self._files):
             yield f"{_examples(twins)}: these names look the same and are kept as separate documents."
         if self._unusable:
-            yield f"{_examples(self._unusable)}: passed over, because no path can have such a name."
+            yield f"{_examples(self._unusable)}: skipped, because the name is not a valid path."
 
 
 def _twins(names: Iterable[str]) -> Iterator[list[str]]:

@@ -55,7 +55,7 @@ class Watchdog:
         threading.Thread(target=call.run, args=(self._free,), name="source", daemon=True).start()
         while not call.done.wait(max(0.0, self._seconds - call.idle_seconds())):
             if call.idle_seconds() >= self._seconds:
-                call.is_given_up = True
+                call.is_abandoned = True
                 raise self._unanswered()
         return call.result()
 
@@ -71,7 +71,7 @@ class Watchdog:
     def _unanswered(self) -> ShareTimeout:
         return ShareTimeout(
             f"It did not answer for {self._seconds:g} s: is its server up, and the way to it? "
-            "Nothing is deleted meanwhile, and we ask again by ourselves."
+            "Nothing is deleted, and the next scan retries."
         )
 
 
@@ -80,7 +80,7 @@ class _Call(Generic[T]):
 
     def __init__(self, work: Callable[[Heartbeat], T]) -> None:
         self.done = threading.Event()
-        self.is_given_up = False
+        self.is_abandoned = False
         self._work = work
         self._moved = time.monotonic()
         self._result: T
@@ -107,7 +107,7 @@ class _Call(Generic[T]):
         return self._result
 
     def _heartbeat(self) -> None:
-        if self.is_given_up:
+        if self.is_abandoned:
             raise CallAbandoned
         self._moved = time.monotonic()
 

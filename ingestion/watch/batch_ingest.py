@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
-from ingestion.sources.scan_report import safe_name, why_passed_over
+from ingestion.sources.scan_report import safe_name, skip_reason
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.settle import StabilityCheck, stability_check_of
@@ -90,7 +90,7 @@ class BatchIngest:
         while True:
             for batch in batches:
                 if is_first or batch.unfinished:
-                    await self._take(batch)
+                    await self._ingest_folder(batch)
                     wake()
             is_first, began = False, time.monotonic()
             found = [
@@ -104,7 +104,7 @@ class BatchIngest:
                 return found
             await asyncio.sleep(max(SCAN_SECONDS, PAUSE_PER_SCAN * (time.monotonic() - began)))
 
-    async def _take(self, batch: FolderBatch) -> None:
+    async def _ingest_folder(self, batch: FolderBatch) -> None:
         source = batch.stability.source
         scan = source.scan if batch.only is None else partial(source.scan_file, batch.only)
         seen = await asyncio.to_thread(scan)
@@ -112,13 +112,15 @@ class BatchIngest:
             raise BlobsUnavailable(seen.problem)
         known = KnownFolder(batch.folder, self._folders)
         await known.load()
-        taken = await self._intake.take_settled([known], seen, batch.stability, sees_all=batch.only is None)
-        documents = taken.documents.get(batch.folder.id, {})
-        unchanged = seen.files.keys() - documents.keys() - taken.unfinished.keys()
+        ingested = await self._intake.ingest_settled(
+            [known], seen, batch.stability, sees_all=batch.only is None
+        )
+        documents = ingested.documents.get(batch.folder.id, {})
+        unchanged = seen.files.keys() - documents.keys() - ingested.unfinished.keys()
         await known.load()
         batch.documents.update(documents.values(), (known.documents[file].document for file in unchanged))
-        batch.unfinished = len(taken.unfinished)
-        batch.arriving = sum(file not in known.documents for file in taken.unfinished)
+        batch.unfinished = len(ingested.unfinished)
+        batch.arriving = sum(file not in known.documents for file in ingested.unfinished)
 
     async def _progress(self, batches: list[FolderBatch]) -> Progress:
         scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]
@@ -134,6 +136,6 @@ def _place(path: Path) -> tuple[Path, str | None]:
     path = path.resolve()
     if not path.is_file():
         return path, None
-    if reason := why_passed_over(path.name):
+    if reason := skip_reason(path.name):
         raise SettingsError(f"{safe_name((path.name,))} {reason}")
     return path.parent, path.name

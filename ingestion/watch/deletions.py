@@ -31,7 +31,7 @@ def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, 
     return lost > 0 and (lost == of_folder or lost + before > share * of_channel)
 
 
-def open_question(asked: Set[UUID], documents: Set[UUID], away: Set[UUID]) -> frozenset[UUID]:
+def pending_approvals(asked: Set[UUID], documents: Set[UUID], away: Set[UUID]) -> frozenset[UUID]:
     """Return the documents that still need approval; none if a missing location is partly back.
 
     Files that are then still missing are judged as if no one had been asked: deletions during an outage of a
@@ -76,7 +76,7 @@ class DeletionPolicy:
         self._missed: dict[str, float] = {}
         self._since = 0.0
         # Once searchable documents, deleted without approval while the folder keeps losing files.
-        self._let_go = 0
+        self._deleted_unapproved = 0
         # Documents whose deletion needs approval; None before the first judgement.
         self.asked: frozenset[UUID] | None = None
 
@@ -106,20 +106,20 @@ class DeletionPolicy:
         is_growing = bool(missing - self._missed.keys())
         twice = self._note(missing, is_growing)
         if twice:
-            self._known.forget()
+            self._known.invalidate()
             await self._known.load()
         away = {known.document: file for file, known in self._known.documents.items() if file in missing}
         gone = {
             one: file for one, file in away.items() if file in twice and not self._may_come(file, arriving)
         }
         answered = await self._folders.answered(self._known.folder.channel_id) if gone else frozenset()
-        asked = self._questionable(gone, asked, question.approved, answered) | (
+        asked = self._needing_approval(gone, asked, question.approved, answered) | (
             asked & (away.keys() - gone.keys())
         )
         allowed = {one: file for one, file in gone.items() if one not in asked}
         await self._delete(allowed, question.approved - away.keys())
         unasked = (allowed.keys() & answered) - question.approved
-        self._let_go = self._let_go + len(unasked) if is_growing else 0
+        self._deleted_unapproved = self._deleted_unapproved + len(unasked) if is_growing else 0
         self.asked = asked
         return self._sentence(len(asked)) if asked else None
 
@@ -134,7 +134,7 @@ class DeletionPolicy:
         """
         question = await self._folders.deletion_approval(self._known.folder.id)
         if question.approved:
-            self._known.forget()
+            self._known.invalidate()
             await self._known.load()
         if self._documents().keys() <= question.approved:
             await self._delete(self._documents(), ())
@@ -145,7 +145,7 @@ class DeletionPolicy:
         """Return the documents that still need approval; clear missed files if the location is back."""
         documents = self._documents()
         away = {document for document, file in documents.items() if file in missing}
-        still = open_question(asked, documents.keys(), away)
+        still = pending_approvals(asked, documents.keys(), away)
         if still != asked:
             self._missed.clear()
         return still
@@ -175,7 +175,7 @@ class DeletionPolicy:
         file_stat = self._known.documents[file].stat
         return file_stat is not None and file_stat.size in arriving
 
-    def _questionable(
+    def _needing_approval(
         self, gone: Mapping[UUID, str], asked: Set[UUID], approved: Set[UUID], answered: Set[UUID]
     ) -> frozenset[UUID]:
         """Return the documents that need approval: those asked about; all if too many are gone."""
@@ -183,8 +183,10 @@ class DeletionPolicy:
         waiting = unapproved & asked & answered
         lost = (unapproved & answered) - waiting
         of_folder = (self._documents().keys() & answered) - waiting - (gone.keys() & approved)
-        of_channel = len(answered - waiting) + self._let_go
-        asks = needs_approval(len(lost), len(of_folder), of_channel, self._share, before=self._let_go)
+        of_channel = len(answered - waiting) + self._deleted_unapproved
+        asks = needs_approval(
+            len(lost), len(of_folder), of_channel, self._share, before=self._deleted_unapproved
+        )
         return frozenset(lost | waiting if asks else waiting)
 
     async def _delete(self, gone: Mapping[UUID, str], settled: Collection[UUID]) -> None:
@@ -194,28 +196,25 @@ class DeletionPolicy:
             _log.info("document=%s outcome=deleted", document)
         for file in gone.values():
             self._missed.pop(file, None)
-        self._known.forget()
+        self._known.invalidate()
         await self._known.load()
 
     def _offer(self, documents: int) -> str:
         """Return what approval would do, for a location that is gone."""
         if not documents:
             is_mapped = self._known.folder.origin == "map"
-            return "If it is gone for good, take its entry out of folders.toml." if is_mapped else ""
-        whose = "Its only document goes" if documents == 1 else f"Its {documents} documents go"
-        it = "it" if documents == 1 else "them"
-        return f"{whose} on answering. If it is gone for good, let {it} go: {self._word()}"
+            return "If it is gone for good, remove its entry from folders.toml." if is_mapped else ""
+        whose = "Its only document stays" if documents == 1 else f"Its {documents} documents stay"
+        return f"{whose} searchable. If it is gone for good, confirm the deletion: {self._command()}"
 
-    def _word(self) -> str:
+    def _command(self) -> str:
         return f"footnote folders approve {self._known.folder.id}"
 
     def _sentence(self, missing: int) -> str:
-        files, word = len(self._known.documents), self._word()
+        files, command = len(self._known.documents), self._command()
         if files == 1:
-            return (
-                f"The folder's only file vanished, so it was not deleted. Put it back, or let it go: {word}"
-            )
+            return f"The folder's only file disappeared. Put it back, or confirm its deletion: {command}"
         return (
-            f"{missing} of {files} files vanished from the folder at once, so they were not deleted. "
-            f"Put them back, or let them go: {word}"
+            f"{missing} of {files} files disappeared at once, so nothing was deleted. "
+            f"Put them back, or confirm their deletion: {command}"
         )

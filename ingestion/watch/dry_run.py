@@ -11,7 +11,7 @@ from uuid import UUID
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.sources import FileStat, Scan, ScannedFile, scan_location
 from ingestion.sources.local import first_level
-from ingestion.watch.deletions import needs_approval, open_question
+from ingestion.watch.deletions import needs_approval, pending_approvals
 from ingestion.watch.known_files import KnownFile
 from storage.chat.channels import is_folder_name, named_tenant
 from storage.folders.folder_status import FolderStatus
@@ -162,7 +162,9 @@ def _asked(
     """Return vanished files whose deletion needs approval, already or by this scan."""
     vanished = {known[file].document: file for file in preview.vanished}
     documents = {one.document for one in known.values()}
-    asked = open_question({document for document, _ in folder.pending_deletions}, documents, vanished.keys())
+    asked = pending_approvals(
+        {document for document, _ in folder.pending_deletions}, documents, vanished.keys()
+    )
     waiting = asked & vanished.keys() & answered
     lost = (vanished.keys() & answered) - waiting
     of_folder = (documents & answered) - waiting

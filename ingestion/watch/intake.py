@@ -159,7 +159,7 @@ class Intake:
         self._blobs = blobs
         self._max_bytes = max_bytes
 
-    async def take_settled(
+    async def ingest_settled(
         self, folders: Sequence[KnownFolder], scan: Scan, stability: StabilityCheck, *, sees_all: bool
     ) -> IntakeResult:
         """Ingest all changed and settled files into every folder that does not have them yet.
@@ -187,12 +187,12 @@ class Intake:
                 result.unfinished |= {seen.file: seen for seen in members}
         other_folders = OtherFolders()
         for portion in batches_of(ready):
-            await self._take(
+            await self._ingest_batch(
                 folders, portion, stability, _IntakeContext(scan, sees_all, other_folders), result
             )
         return result
 
-    async def _take(
+    async def _ingest_batch(
         self,
         folders: Sequence[KnownFolder],
         portion: Sequence[list[ScannedFile]],
@@ -215,7 +215,7 @@ class Intake:
                 stored = await self._store(folder, whole, context)
                 result.documents.setdefault(folder.folder.id, {}).update(stored)
         except BlobsUnavailable as error:
-            _log.warning("some files wait for the next scan: %s", error)
+            _log.warning("files postponed to the next scan: %s", error)
             result.unfinished |= {seen.file: seen for members in portion for seen in members}
         finally:
             await asyncio.to_thread(_remove, temporaries)
@@ -237,7 +237,7 @@ class Intake:
                 return False
             except BlobsUnavailable as error:
                 stability.restart(seen)
-                _log.warning("a file waits, the others go on: %s", error)
+                _log.warning("file postponed: %s", error)
                 return False
         return True
 
@@ -336,5 +336,5 @@ def _remove(temporaries: Iterable[Path]) -> None:
 
 def _settled(stability: StabilityCheck, arriving: Mapping[str, ScannedFile]) -> set[str]:
     """Return the finished files; needed at every scan, since rest is measured over equal scans."""
-    stability.keep(arriving.keys())
+    stability.retain_only(arriving.keys())
     return {file for file, seen in arriving.items() if stability.is_settled(seen)}

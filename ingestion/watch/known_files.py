@@ -50,7 +50,7 @@ class KnownFolder:
             rows = await self._folders.documents(self.folder.id)
             self._documents = {file: KnownFile.of(row) for file, row in rows.items()}
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the cache; the next ``load`` asks SQL."""
         self._documents = None
 
@@ -63,6 +63,6 @@ class KnownFolder:
         """Add stored files to the cache; after a rename it is invalid, as the old name is free."""
         for one in stored:
             if one.outcome in ("renamed", "back"):
-                self.forget()
+                self.invalidate()
             if self._documents is not None:
                 self._documents[one.file] = KnownFile(one.document, seen[one.file].stat)

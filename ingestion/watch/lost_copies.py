@@ -81,5 +81,5 @@ class LostCopies:
         known = KnownFolder(folder, self._folders)
         await known.load()
         wanted = replace(scan, files={file: seen for file, seen in scan.files.items() if file in files})
-        taken = await self._intake.take_settled([known], wanted, stability, sees_all=False)
-        return bool(taken.unfinished)
+        ingested = await self._intake.ingest_settled([known], wanted, stability, sees_all=False)
+        return bool(ingested.unfinished)

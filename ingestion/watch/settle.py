@@ -74,7 +74,7 @@ class StabilityCheck:
         """Restart the rest of a file that changed during the copy."""
         self._stable_since.pop(seen.file, None)
 
-    def keep(self, files: Collection[str]) -> None:
+    def retain_only(self, files: Collection[str]) -> None:
         """Drop all files but these."""
         for file in self._stable_since.keys() - set(files):
             del self._stable_since[file]

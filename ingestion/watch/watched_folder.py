@@ -67,19 +67,19 @@ class WatchedFolder:
         if problem is not None and problem != self._problem:
             _log.warning("folder=%d %s", self.known.folder.id, scan.problem or problem)
         elif problem is None and self._problem is not None:
-            _log.info("folder=%d is well again", self.known.folder.id)
+            _log.info("folder=%d recovered", self.known.folder.id)
         self._problem = problem
 
-    async def note_strangers(self, strangers: Mapping[str, str]) -> None:
+    async def record_unsupported(self, unsupported_files: Mapping[str, str]) -> None:
         """Record which files are not read, and why.
 
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        await self._folders.record_unsupported_files(self.known.folder.id, strangers)
+        await self._folders.record_unsupported_files(self.known.folder.id, unsupported_files)
 
 
-class StrangerCheck:
+class UnsupportedFileCheck:
     """Unsupported files that have stayed in a location for a while."""
 
     def __init__(self, rest_seconds: float, clock: Callable[[], float] = monotonic_seconds) -> None:
@@ -92,15 +92,15 @@ class StrangerCheck:
         """Return unsupported file -> why it is not read, for files that have rested."""
         now = self._clock()
         before, first = self._since or {}, now if self._since is not None else -math.inf
-        self._since = {file: before.get(file, first) for file in scan.strangers}
+        self._since = {file: before.get(file, first) for file in scan.unsupported_files}
         return {
             file: reason
-            for file, reason in scan.strangers.items()
+            for file, reason in scan.unsupported_files.items()
             if now - self._since[file] >= self._rest_seconds
         }
 
 
-class PlaceScanner:
+class LocationScanner:
     """Scans a location and copies its files once for all channels that it feeds."""
 
     def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
@@ -115,11 +115,11 @@ class PlaceScanner:
         self._settings = settings
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
-        self._stranger_check = StrangerCheck(settings.rest_seconds)
+        self._unsupported_check = UnsupportedFileCheck(settings.rest_seconds)
         # The last scan; its thread keeps running even if the caller was cancelled.
         self._scanning: asyncio.Future[Scan] | None = None
         # As last recorded; None if unknown.
-        self._strangers: dict[str, str] | None = None
+        self._unsupported_files: dict[str, str] | None = None
         self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
         # Number of invalidations; one may happen during a scan.
@@ -132,11 +132,11 @@ class PlaceScanner:
 
     def invalidate(self) -> None:
         """Invalidate all caches: the next scan asks SQL."""
-        self._settled_as = self._strangers = None
+        self._settled_as = self._unsupported_files = None
         self._invalidations += 1
         self._loaded_at = monotonic_seconds()
         for folder in self._folders:
-            folder.known.forget()
+            folder.known.invalidate()
 
     async def tick(self) -> bool:
         """Sync SQL with the location as far as that is safe; return True if anything was ingested.
@@ -155,7 +155,7 @@ class PlaceScanner:
         if self._source.is_remote != self.is_remote:
             self.is_remote = self._source.is_remote
             self._stability = stability_check_of(self._source, self._settings)
-        await self._note_strangers(scan)
+        await self._record_unsupported(scan)
         is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
         if is_settled and scan.files == self._settled_as:
             return False
@@ -164,23 +164,25 @@ class PlaceScanner:
         for folder in folders:
             await folder.known.load()
         known = [folder.known for folder in folders]
-        taken = await self._intake.take_settled(known, scan, self._stability, sees_all=True)
-        arriving = {seen.stat.size for seen in taken.unfinished.values()}
+        ingested = await self._intake.ingest_settled(known, scan, self._stability, sees_all=True)
+        arriving = {seen.stat.size for seen in ingested.unfinished.values()}
         for folder in folders:
             if folder in self._folders:  # otherwise it was paused or unmapped during the copying
                 await folder.finish_scan(scan, arriving)
         self.is_waiting = bool(arriving) or any(folder.is_waiting for folder in folders)
         if scan.problem is None and not arriving and self._invalidations == begun:
             self._settled_as = scan.files
-        return any(taken.documents.values())
+        return any(ingested.documents.values())
 
-    async def _note_strangers(self, scan: Scan) -> None:
-        strangers = self._stranger_check.settled(scan) if scan.problem is None else self._strangers
-        if strangers is None or strangers == self._strangers:
+    async def _record_unsupported(self, scan: Scan) -> None:
+        unsupported_files = (
+            self._unsupported_check.settled(scan) if scan.problem is None else self._unsupported_files
+        )
+        if unsupported_files is None or unsupported_files == self._unsupported_files:
             return
         for folder in self._folders:
-            await folder.note_strangers(strangers)
-        self._strangers = strangers
+            await folder.record_unsupported(unsupported_files)
+        self._unsupported_files = unsupported_files
 
     async def close(self) -> bool:
         """Close the source; return whether its last scan has ended within ``CLOSE_SECONDS``."""

@@ -18,7 +18,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources import Source, open_source
 from ingestion.sources.watchdog import real_path
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
+from ingestion.watch.watched_folder import LocationScanner, WatchedFolder
 from storage.chat.channels import Channels
 from storage.clock import monotonic_seconds
 from storage.errors import DatabaseUnavailable
@@ -58,7 +58,7 @@ class PausedFolders:
             return self._known
 
 
-class WatchedPlace:
+class WatchedLocation:
     """A location, the folders that it feeds, and its schedule."""
 
     def __init__(
@@ -82,10 +82,10 @@ class WatchedPlace:
         self._make_source = make_source
         self._fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         self._every: float | None = None
-        self._scanner: PlaceScanner | None = None
+        self._scanner: LocationScanner | None = None
         self._not_before = 0.0
         # Ids of folders that an admin paused in a chat.
-        self._held: frozenset[int] = frozenset()
+        self._paused_ids: frozenset[int] = frozenset()
 
     @property
     def is_paused(self) -> bool:
@@ -116,8 +116,8 @@ class WatchedPlace:
         """
         if monotonic_seconds() < self._not_before:
             return False
-        if (held := await self._paused.current()) != self._held:
-            self._held = held
+        if (held := await self._paused.current()) != self._paused_ids:
+            self._paused_ids = held
             if self._scanner is not None:
                 self._scanner.feed(self._active())
         if self.is_paused:
@@ -126,7 +126,7 @@ class WatchedPlace:
             source = await run_in_thread(
                 lambda: self._make_source(self.location, follows_link=not self._is_in_inbox())
             )
-            self._scanner = PlaceScanner(source, self._intake, self._settings)
+            self._scanner = LocationScanner(source, self._intake, self._settings)
             self._scanner.feed(self._active())
         begun = monotonic_seconds()
         try:
@@ -139,7 +139,7 @@ class WatchedPlace:
             self._not_before = rested - self.tick_seconds / 2  # the next tick has jitter
 
     @property
-    def soon(self) -> float | None:
+    def early_scan_seconds(self) -> float | None:
         """Seconds until an early next scan, if the last one left something open; else None."""
         if self._scanner is None or not self._scanner.is_waiting:
             return None
@@ -163,26 +163,26 @@ class WatchedPlace:
         return [
             watched
             for id, (one, watched) in self._fed.items()
-            if not one.entry.is_paused and id not in self._held
+            if not one.entry.is_paused and id not in self._paused_ids
         ]
 
 
-class WatchedPlaces:
+class WatchedLocations:
     """Set of all watched locations."""
 
     def __init__(
         self,
-        make_place: Callable[[str], WatchedPlace],
+        make_location: Callable[[str], WatchedLocation],
         schedule: Scheduler,
         leases: FolderLeases,
-        on_taken: Callable[[], None],
+        on_ingested: Callable[[], None],
     ) -> None:
-        """Call ``on_taken`` after each scan that ingested something."""
-        self._make_place = make_place
+        """Call ``on_ingested`` after each scan that ingested something."""
+        self._make_location = make_location
         self._schedule = schedule
         self._leases = leases
-        self._on_taken = on_taken
-        self._places: dict[str, tuple[str, WatchedPlace]] = {}
+        self._on_ingested = on_ingested
+        self._locations: dict[str, tuple[str, WatchedLocation]] = {}
         schedule.every(leases.seconds / 3, "folder leases", leases.renew)
 
     async def set_targets(self, targets: Iterable[WatchTarget]) -> None:
@@ -194,30 +194,30 @@ class WatchedPlaces:
         by_location: dict[str, list[WatchTarget]] = {}
         for one in targets:
             by_location.setdefault(one.folder.location, []).append(one)
-        for location in self._places.keys() - by_location.keys():
-            name, place = self._places.pop(location)
-            self._schedule.drop(name)
+        for location in self._locations.keys() - by_location.keys():
+            name, place = self._locations.pop(location)
+            self._schedule.remove(name)
             if await place.close():
                 await self._leases.release(location)
             else:
                 self._leases.stop_renewing(location)
         for location, fed in by_location.items():
-            known = self._places.get(location)
-            name, place = known or (f"folder {fed[0].folder.id}", self._make_place(location))
+            known = self._locations.get(location)
+            name, place = known or (f"folder {fed[0].folder.id}", self._make_location(location))
             before = place.tick_seconds
             place.feed(fed)
-            self._places[location] = (name, place)
+            self._locations[location] = (name, place)
             if place.tick_seconds != before:
                 self._schedule.every(place.tick_seconds, name, partial(self._tick, place, name))
 
     def invalidate(self) -> None:
         """Invalidate cached SQL state, as another component has changed SQL."""
-        for _, place in self._places.values():
+        for _, place in self._locations.values():
             place.invalidate()
 
     async def close(self) -> None:
         """Stop watching; leases that cannot be released expire."""
-        places = [place for _, place in self._places.values()]
+        places = [place for _, place in self._locations.values()]
         have_ended = await asyncio.gather(*(place.close() for place in places))
         for place, has_ended in zip(places, have_ended, strict=True):
             if not has_ended:
@@ -225,7 +225,7 @@ class WatchedPlaces:
         with suppress(DatabaseUnavailable):
             await self._leases.release()
 
-    async def _tick(self, place: WatchedPlace, name: str) -> None:
+    async def _tick(self, place: WatchedLocation, name: str) -> None:
         """Scan a location if it is due and this process holds its lease."""
         if place.is_paused:
             return
@@ -234,8 +234,8 @@ class WatchedPlaces:
                 return
             place.invalidate()
         if await place.tick():
-            self._on_taken()
-        if (seconds := place.soon) is not None:
+            self._on_ingested()
+        if (seconds := place.early_scan_seconds) is not None:
             self._schedule.bring_forward(name, seconds)
 
 
@@ -254,12 +254,12 @@ class Watcher:
         self._paused = PausedFolders(self._folders, gate.should_poll)
         self._intake = intake
         self._owner = owner
-        self._places: WatchedPlaces | None = None
+        self._locations: WatchedLocations | None = None
 
     async def start(
-        self, inbox: Path, folder_map: Path | None, schedule: Scheduler, on_taken: Callable[[], None]
+        self, inbox: Path, folder_map: Path | None, schedule: Scheduler, on_ingested: Callable[[], None]
     ) -> None:
-        """Start watching; call ``on_taken`` after each scan that ingested something.
+        """Start watching; call ``on_ingested`` after each scan that ingested something.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -271,25 +271,25 @@ class Watcher:
         leases = FolderLeases(self._database, self._owner, seconds, is_dead=is_process_dead)
         watch_list = WatchList(WatchedInbox(root, self._channels, self._folders, leases), mapped)
         targets = await watch_list.begin()
-        self._places = places = WatchedPlaces(self._make_place, schedule, leases, on_taken)
+        self._locations = places = WatchedLocations(self._make_location, schedule, leases, on_ingested)
         await places.set_targets(targets)
 
-        async def follow() -> None:
-            if (changed := await watch_list.follow()) is not None:
+        async def refresh() -> None:
+            if (changed := await watch_list.refresh()) is not None:
                 await places.set_targets(changed)
 
-        schedule.every(self._settings.scan_seconds, "inbox", follow)
+        schedule.every(self._settings.scan_seconds, "inbox", refresh)
 
     def invalidate(self) -> None:
         """Invalidate cached SQL state, as another component has changed SQL."""
-        if self._places is not None:
-            self._places.invalidate()
+        if self._locations is not None:
+            self._locations.invalidate()
 
     async def stop(self) -> None:
         """Release all locations; the schedule has stopped already."""
-        places, self._places = self._places, None
+        places, self._locations = self._locations, None
         if places is not None:
             await places.close()
 
-    def _make_place(self, location: str) -> WatchedPlace:
-        return WatchedPlace(location, self._folders, self._intake, self._settings, paused=self._paused)
+    def _make_location(self, location: str) -> WatchedLocation:
+        return WatchedLocation(location, self._folders, self._intake, self._settings, paused=self._paused)

@@ -26,14 +26,14 @@ from yarl import URL
 
 from ingestion.errors import WebPageError
 from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
-from ingestion.web_pages.robots import NAME, Robots
+from ingestion.web_pages.robots import USER_AGENT, Robots
 from storage.web_pages.web_sources import PORTS, normal_url
 
 # Maximum concurrent requests.
 CONCURRENCY = 4
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
-PIECE_BYTES = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 
 PAGES = ("text/html", "text/plain", "application/pdf")
 SITEMAPS = ("application/xml", "text/xml", "text/plain")
@@ -126,7 +126,7 @@ class PageFetcher:
 
         async def ask(hop: str, time: _TimeLimit) -> FetchedPage | _Redirect | None:
             async with self._turn(hop):
-                rules = await self._robots.of(hop)
+                rules = await self._robots.rules_for(hop)
                 if rules.rules is None:
                     raise WebPageError(f"{rules.reason} (asked for its robots.txt)")
                 if not rules.allow(hop):
@@ -148,7 +148,7 @@ class PageFetcher:
             self._session = ClientSession(
                 connector=TCPConnector(resolver=resolver, socket_factory=resolver.connect, limit_per_host=1),
                 cookie_jar=DummyCookieJar(),
-                headers={"User-Agent": f"{NAME}/1 (+{self._contact})", "Accept-Encoding": "gzip"},
+                headers={"User-Agent": f"{USER_AGENT}/1 (+{self._contact})", "Accept-Encoding": "gzip"},
                 auto_decompress=False,
             )
         return self._session
@@ -332,16 +332,16 @@ async def _body(response: ClientResponse, most: int) -> bytes:
     unpack = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
     data = bytearray()
     sent = 0
-    async for piece in response.content.iter_chunked(PIECE_BYTES):
+    async for piece in response.content.iter_chunked(CHUNK_BYTES):
         sent += len(piece)
         try:
             data += unpack.decompress(piece, most + 1 - len(data)) if unpack else piece
         except zlib.error:
-            raise WebPageError("the page is packed in a damaged way") from None
+            raise WebPageError("the compressed page is corrupt") from None
         if max(sent, len(data)) > most or (unpack and unpack.unconsumed_tail):
             raise too_large
     if unpack and not unpack.eof:
-        raise WebPageError("the page broke off")
+        raise WebPageError("the page was truncated")
     return bytes(data)
 
 
@@ -351,7 +351,7 @@ def _why(error: Exception) -> str:
     if isinstance(cause, ForbiddenAddress):
         return "the host's address is not a public one; such addresses are never asked"
     if isinstance(error, ClientPayloadError):
-        return "the page broke off"
+        return "the page was truncated"
     if isinstance(error, ClientConnectorDNSError | UnicodeError):
         return "the host's name has no address"
     return f"the server cannot be reached ({type(error).__name__})"

@@ -71,7 +71,7 @@ class PageReader:
         is_pdf = page.media_type == _PDF
         tokenizer = self._embedder.tokenizer
         job = {
-            "do": "cut pdf" if is_pdf else "cut page",
+            "do": "chunk web pdf" if is_pdf else "chunk web page",
             "limit": self._chunk_tokens,
             "tokenizer": str(tokenizer) if tokenizer else None,
             "window": self._embedder.window,
@@ -159,7 +159,7 @@ class WebPageRenewal:
         try:
             await self._renew_due([domain])
         except* InfrastructureError as error:  # the pages stay due
-            log.warning("pages that a question asked for have to wait: %s", raised_at(error))
+            log.warning("fetching pages for a question failed: %s", raised_at(error))
 
     async def _renew_due(self, domains: Sequence[WebDomain]) -> None:
         """Fetch the due pages of domains, sitemaps first, since the pages that they list become due, too."""
@@ -176,7 +176,7 @@ class WebPageRenewal:
                 break
         await self._embed()
 
-    async def seed(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
+    async def prefetch(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
         """Fetch all pages of domains that are not fresh, and report each; return the state of all.
 
         Raises:
@@ -271,9 +271,9 @@ class WebPageRenewal:
         except (WebPageError, DocumentError) as error:
             log.info("an approved page could not be renewed: %s", type(error).__name__)
             self.fetches["failed"] += 1
-            await self._store.record_failure(url, str(error), await self._concerned(url, sources))
+            await self._store.record_failure(url, str(error), await self._notified_channel(url, sources))
 
-    async def _concerned(self, url: str, sources: WebSources) -> int | None:
+    async def _notified_channel(self, url: str, sources: WebSources) -> int | None:
         """Return a channel that may search a page, preferably a local one."""
         channels = [
             channel

@@ -103,7 +103,7 @@ async def test_a_known_vulnerability_fails_with_its_fix(
     assert status == 1, said
     (line,) = (line for line in said.splitlines() if line.startswith("jinja2: "))
     assert "CVE-2099-1" in line
-    assert line.endswith("mended in 3.1.7")
+    assert line.endswith("fixed in 3.1.7")
 
 
 async def test_a_feed_that_fails_for_one_package_is_no_audit(

@@ -42,7 +42,7 @@ SECRET = "hiddenword"
 
 # Words that no admin should have to read.
 INTERNALS = re.compile(
-    r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
+    r"Error|Exception|Traceback|internal error|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
 )
 REMEDY = re.compile(
     r"drop it again|export|split|save (a copy|it)|run OCR|free some memory|passwords", re.IGNORECASE

@@ -24,13 +24,13 @@ from storage.clock import utc_now
 from storage.models import Channel
 from tools.bench.corpus import describe
 from tools.bench.figures import Figure, table
-from tools.bench.rows.asked_home import AskedHome, open_home
 from tools.bench.rows.bare_search import bare_search
+from tools.bench.rows.bench_home import BenchHome, open_home
 from tools.bench.rows.many_channels import bench_growth
 from tools.bench.rows.page_views import bench_viewer
 from tools.bench.rows.stored_pages import bench_stored_pages
 from tools.bench.rows.web_pages import bench_web
-from tools.bench.timing import middle_and_slow, take_turns
+from tools.bench.timing import alternate, percentiles
 
 CHUNKS = 10_000
 QUESTIONS, WARMED_BY = 200, 5
@@ -84,7 +84,7 @@ async def bench_channel(engine: str, weaviate_url: str | None, chunks: int) -> l
             return [await _figure(home, channel, engine)]
 
 
-async def _figure(home: AskedHome, channel: Channel, engine: str) -> Figure:
+async def _figure(home: BenchHome, channel: Channel, engine: str) -> Figure:
     asked = await home.questions(WARMED_BY + QUESTIONS)
     bare, answers = bare_search(home, channel), list[Answer]()
 
@@ -95,16 +95,16 @@ async def _figure(home: AskedHome, channel: Channel, engine: str) -> Figure:
     async def search(number: int) -> None:
         await bare.search(asked[number])
 
-    await take_turns(ask, search, WARMED_BY)
+    await alternate(ask, search, WARMED_BY)
     asked, answers[:] = asked[WARMED_BY:], []
-    turns = await take_turns(ask, search, QUESTIONS)
+    turns = await alternate(ask, search, QUESTIONS)
     chunks, middle = await home.chunks(channel), median(turns.ours)
     print(f"    {_told(answers)}", flush=True)
     return Figure(
         f"a question without a model, {engine}, {chunks:,} chunks",
         f"p50 <= {LONGEST:.0f} ms, <= {MOST_TIMES:.0f} x",
-        middle_and_slow(turns.ours),
-        f"bare hybrid query with its embedding {middle_and_slow(turns.other)}",
+        percentiles(turns.ours),
+        f"bare hybrid query with its embedding {percentiles(turns.other)}",
         f"{turns.ratio:.2f} x",
         middle <= LONGEST and turns.ratio <= MOST_TIMES,
     )

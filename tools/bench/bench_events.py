@@ -41,13 +41,13 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
-from tools.bench.event_doors import SECRET, Counting, Door, slack_door, teams_door
+from tools.bench.event_endpoints import SECRET, Counting, EventEndpoint, slack_endpoint, teams_endpoint
 from tools.bench.figures import Figure, table
 
 CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
 FLOODED, OTHER = "C90BENCH01", "C91BENCH01"
 RATE, SECONDS, REPEATED = 100, 60, 10
-DOORS = ("slack", "teams")
+PLATFORMS = ("slack", "teams")
 SETTINGS = {
     "SLACK_BOT_TOKEN": "xoxb-bench",
     "SLACK_SIGNING_SECRET": SECRET,
@@ -151,29 +151,35 @@ def other_channel(number: int) -> tuple[str, str]:
     return OTHER, "U0OTHER01"
 
 
-async def send(session: aiohttp.ClientSession, door: Door, asked: Asked, thread: str, body: bytes) -> None:
+async def send(
+    session: aiohttp.ClientSession, endpoint: EventEndpoint, asked: Asked, thread: str, body: bytes
+) -> None:
     """Send one event, and retry until it is acknowledged."""
     started = time.monotonic()
     is_again = thread in asked.sent_at
     asked.sent_at.setdefault(thread, started)
-    while status := await _refusal(session, door, body, is_again=is_again):
+    while status := await _refusal(session, endpoint, body, is_again=is_again):
         asked.refused.append(status)
         is_again = True
         await asyncio.sleep(1)
     asked.milliseconds.append(1000 * (time.monotonic() - started))
 
 
-async def _refusal(session: aiohttp.ClientSession, door: Door, body: bytes, *, is_again: bool) -> str:
+async def _refusal(
+    session: aiohttp.ClientSession, endpoint: EventEndpoint, body: bytes, *, is_again: bool
+) -> str:
     """Send a request; return its status code or error, '' if it was acknowledged."""
     try:
-        async with session.post(door.url, data=body, headers=door.headers(body, is_again)) as response:
+        async with session.post(
+            endpoint.url, data=body, headers=endpoint.headers(body, is_again)
+        ) as response:
             return "" if response.ok else str(response.status)
     except aiohttp.ClientError as error:
         return type(error).__name__
 
 
 async def send_all(
-    door: Door, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
+    endpoint: EventEndpoint, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
 ) -> Asked:
     """Send questions at a steady rate, every tenth twice; ``whence`` returns (channel, user) of each."""
     asked = Asked()
@@ -182,9 +188,9 @@ async def send_all(
         async with asyncio.TaskGroup() as sending:
             for place, number in enumerate(numbers):
                 await asyncio.sleep(max(0.0, began + place / rate - time.monotonic()))
-                thread, body = door.make(number, *whence(number))
+                thread, body = endpoint.make(number, *whence(number))
                 for _ in range(1 + (place % REPEATED == REPEATED - 1)):
-                    sending.create_task(send(session, door, asked, thread, body))
+                    sending.create_task(send(session, endpoint, asked, thread, body))
     return asked
 
 
@@ -204,7 +210,7 @@ async def until_answered(platform: Counting, sent: Iterable[str]) -> None:
 class Bench:
     """Benchmark of the program and of the bare bot, each with its own Web API."""
 
-    def __init__(self, program: Door, bare: Door, slack: CountingSlack) -> None:
+    def __init__(self, program: EventEndpoint, bare: EventEndpoint, slack: CountingSlack) -> None:
         """Measure with ``slack`` as the Web API of the program."""
         self._program, self._bare, self._slack = program, bare, slack
         self._next = 0
@@ -213,15 +219,15 @@ class Bench:
         self._next += count
         return range(self._next - count, self._next)
 
-    async def steady(self, door: Door, rate: int, seconds: int) -> list[Figure]:
+    async def steady(self, endpoint: EventEndpoint, rate: int, seconds: int) -> list[Figure]:
         """Measure ``rate`` events a second over many channels of one platform."""
         bare = await send_all(self._bare, rate, self._numbers(rate * seconds))
         while self._bare.platform.posted.keys() < bare.sent_at.keys():
             await asyncio.sleep(0.1)
-        asked = await send_all(door, rate, self._numbers(rate * seconds))
-        await until_answered(door.platform, asked.sent_at)
+        asked = await send_all(endpoint, rate, self._numbers(rate * seconds))
+        await until_answered(endpoint.platform, asked.sent_at)
         took = time.monotonic() - min(asked.sent_at.values())
-        what = f"{rate} {door.name} a second for {seconds} s"
+        what = f"{rate} {endpoint.name} a second for {seconds} s"
         slow, raw = at_most(asked.milliseconds, 0.99), at_most(bare.milliseconds, 0.99)
         refused = " ".join(f"{count} x {status}" for status, count in Counter(asked.refused).items())
         return [
@@ -233,8 +239,10 @@ class Bench:
                 f"{slow / raw:.1f} x",
                 slow <= LONGEST and not refused,
             ),
-            self._lost(what, door.platform, asked),
-            self._seen(f"{what}, {len(CHANNELS)} channels: seen", door.platform, asked, SEEN_SECONDS, bare),
+            self._lost(what, endpoint.platform, asked),
+            self._seen(
+                f"{what}, {len(CHANNELS)} channels: seen", endpoint.platform, asked, SEEN_SECONDS, bare
+            ),
             Figure(f"{what}: all answered", "", f"{len(asked.sent_at) / took:.0f} a second", "", "", None),
         ]
 
@@ -279,7 +287,7 @@ class Bench:
         return Figure(f"{what}: lost, doubled", "0, 0", measured, "", "", not (lost or doubled))
 
 
-async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bool) -> list[Figure]:
+async def run(rate: int, seconds: int, platforms: Collection[str], *, is_flooded: bool) -> list[Figure]:
     """Measure the bare bot and the program, until every question is answered."""
     slack, bare_slack, teams = CountingSlack(), CountingSlack(), CountingTeams()
     async with AsyncExitStack() as stack:
@@ -300,12 +308,15 @@ async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bo
         await stack.enter_async_context(program.serving())
         for tenant in tenants:
             await program.until_live(tenant, len(samples), "full")
-        slack_events = slack_door(program.url, slack)
-        named = {"slack": slack_events, "teams": teams_door(program.url, teams, f"{connector}/connector/")}
-        bench = Bench(slack_events, slack_door(bare_url, bare_slack), slack)
+        slack_events = slack_endpoint(program.url, slack)
+        named = {
+            "slack": slack_events,
+            "teams": teams_endpoint(program.url, teams, f"{connector}/connector/"),
+        }
+        bench = Bench(slack_events, slack_endpoint(bare_url, bare_slack), slack)
         figures: list[Figure] = []
-        for door in doors:
-            figures += await bench.steady(named[door], rate, seconds)
+        for endpoint in platforms:
+            figures += await bench.steady(named[endpoint], rate, seconds)
             print(table(figures), flush=True)
         for is_limited in (False, True) if is_flooded else ():
             figures += await bench.flood(is_limited=is_limited)
@@ -316,12 +327,16 @@ async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bo
 def main() -> None:
     """Measure and print the table; exit with 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=int, default=RATE, help="events a second")
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="so long")
-    parser.add_argument("--doors", nargs="*", choices=DOORS, default=DOORS, help="through which they come")
+    parser.add_argument("--rate", type=int, default=RATE, help="events per second")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="duration in seconds")
+    parser.add_argument(
+        "--platforms", nargs="*", choices=PLATFORMS, default=PLATFORMS, help="platforms to test"
+    )
     parser.add_argument("--steady", action="store_true", help="without the floods")
     options = parser.parse_args()
-    figures = asyncio.run(run(options.rate, options.seconds, options.doors, is_flooded=not options.steady))
+    figures = asyncio.run(
+        run(options.rate, options.seconds, options.platforms, is_flooded=not options.steady)
+    )
     sys.exit(any(figure.is_met is False for figure in figures))
 
 

@@ -11,7 +11,7 @@ Step = Callable[[int], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class PairedTimings:
     """Milliseconds of each run, by variant."""
 
     ours: list[float]
@@ -23,7 +23,7 @@ class Turns:
         return median(one / another for one, another in zip(self.ours, self.other, strict=True))
 
 
-async def take_turns(ours: Step, other: Step, turns: int) -> Turns:
+async def alternate(ours: Step, other: Step, turns: int) -> PairedTimings:
     """Run both with each number below ``turns``, swapping the order every time."""
     spent: tuple[list[float], list[float]] = ([], [])
     for number in range(turns):
@@ -31,10 +31,10 @@ async def take_turns(ours: Step, other: Step, turns: int) -> Turns:
             started = time.perf_counter()
             await (ours, other)[which](number)
             spent[which].append(1000 * (time.perf_counter() - started))
-    return Turns(*spent)
+    return PairedTimings(*spent)
 
 
-def middle_and_slow(milliseconds: Sequence[float]) -> str:
+def percentiles(milliseconds: Sequence[float]) -> str:
     """Return median and 95th percentile as text."""
     ordered = sorted(milliseconds)
     return f"p50 {median(ordered):.0f} ms, p95 {ordered[int(0.95 * (len(ordered) - 1))]:.0f} ms"

@@ -19,17 +19,24 @@ from bot.core.targets import MODEL_TARGETS, QUOTE_TARGETS, Limit
 from tools.bench.figures import VERDICTS, markdown
 from tools.evaluation.asking import Asked, Home, in_collections, in_documents
 from tools.evaluation.baselines import Baselines
-from tools.evaluation.golden import Golden, Kind, load_questions, read_questions, some_of_each_kind, unproven
+from tools.evaluation.golden import (
+    Golden,
+    Kind,
+    label_errors,
+    load_questions,
+    read_questions,
+    some_of_each_kind,
+)
 from tools.evaluation.highlights import count_highlights
 from tools.evaluation.measures import Result, of_kinds
 from tools.evaluation.report import (
     Bar,
     Results,
     bars,
-    drawn,
     misses,
     removing,
     rows,
+    sampled_replies,
     searching_rows,
 )
 
@@ -103,7 +110,7 @@ class Evaluation:
         files = [file for name in collections for file in sorted((corpus / name).glob("*.pdf"))]
         self._files = {file.name: file for file in files}
         self._baselines = Baselines(files)
-        if wrong := unproven(questions, self._baselines.texts):
+        if wrong := label_errors(questions, self._baselines.texts):
             sys.exit("\n".join(["labels that the pages do not bear out:", *wrong]))
         self._answerers = answerers
         for home in {one.home.name: one.home for one in answerers}.values():
@@ -124,7 +131,7 @@ class Evaluation:
         if shared is None:
             return True
         missed = misses(shared[self._answerers[0].name])[:worst]
-        print(*missed, *drawn(shared[self._answerers[-1].name], show), sep="\n")
+        print(*missed, *sampled_replies(shared[self._answerers[-1].name], show), sep="\n")
         return half != "test" or self._meets_bars(shared)
 
     def _meets_bars(self, results: Results) -> bool:

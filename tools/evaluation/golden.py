@@ -101,7 +101,7 @@ def some_of_each_kind(questions: Iterable[Golden], most: int) -> list[Golden]:
     return chosen + [one for one in shuffled if one.twin in ids]
 
 
-def unproven(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str]:
+def label_errors(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str]:
     """Return the errors in labels: evidence that is not on its page, or on no acceptable one."""
     wrong = []
     for one in questions:

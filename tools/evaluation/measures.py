@@ -161,7 +161,7 @@ def misspelt_loss(results: Sequence[Result]) -> float:
     return share(right.hit(5) - wrong.hit(5) for right, wrong in pairs)
 
 
-def stood_in(results: Sequence[Result]) -> float:
+def fallback_share(results: Sequence[Result]) -> float:
     """Return the share of replies in which quotes replaced a failed model, which is not measured there."""
     return share(any(words in one.reply.text for words in _EXCUSES) for one in of_kinds(results, *Kind))
 
@@ -243,7 +243,7 @@ ANSWERS: dict[str, Measure] = {
     "characters a reply": characters,
     "steps in page order": steps_in_order,
     "misspelt: hit@5 lost": misspelt_loss,
-    "a model's place taken by quotes": stood_in,
+    "a model's place taken by quotes": fallback_share,
     "figures shown, right": figure_precision,
     "figures asked for, shown": figure_recall,
     "figures nobody asked for": unasked_figures,

@@ -75,7 +75,7 @@ def _told(result: Result) -> str:
     return f"{result.asked.golden.id} {result.asked.golden.text!r}\n    wanted {wanted}\n    found {found}"
 
 
-def drawn(results: Sequence[Result], most: int) -> list[str]:
+def sampled_replies(results: Sequence[Result], most: int) -> list[str]:
     """Return up to ``most`` replies for a person to read, in a reproducible random choice."""
     chosen = random.Random(_SEED).sample(results, min(most, len(results)))
     return [_written(one) for one in chosen]

@@ -63,7 +63,7 @@ def outcome_of(mutation: Mutation, tree: Path) -> str:
     file = tree / mutation.file
     text = file.read_text()
     if text.count(mutation.before) != 1:
-        return f"its text does not stand once in {mutation.file}"
+        return f"its text does not occur exactly once in {mutation.file}"
     file.write_text(text.replace(mutation.before, mutation.after))
     try:
         status = run_tests(tree, mutation.test).returncode

@@ -86,8 +86,10 @@ def main() -> int:
     """Run for the requested time; return 1 if anything was lost, duplicated, damaged or grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="of trouble in a round")
-    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="while nothing moves")
+    parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="seconds of failures per round")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE_SECONDS, help="seconds without progress until it fails"
+    )
     parser.add_argument("--pair", choices=PAIRS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -54,12 +54,12 @@ def read_address(url: str) -> ShareAddress:
     if _PASSWORD.search(url):
         variables = _VARIABLES.get(protocol, "what the fsspec package of this protocol names")
         raise SettingsError(
-            "The URL of a folder carries a password: take it out, and give it in the environment "
+            "The URL of a folder contains a password: remove it, and set it in the environment "
             f"({variables}, or FOOTNOTE_SHARE_ACCOUNTS for several servers)."
         )
     if "?" in url or "#" in url:
         raise SettingsError(
-            "The URL of a folder ends in ?... or #...: take that away; credentials belong to the environment."
+            "The URL of a folder ends in ?... or #...: remove that; credentials belong in the environment."
         )
     if "::" in _IPV6.sub("", url) or any(unicodedata.category(letter).startswith("C") for letter in url):
         raise SettingsError("The URL of a folder is malformed: write protocol://server/path.")

@@ -26,7 +26,7 @@ OWN = {
 }
 LOCAL = frozenset({"file", "local", "asynclocal"})
 # fsspec protocols that are no shared folders: archives, caches, web pages.
-NO_PLACES = frozenset(
+NOT_SHARES = frozenset(
     "async_wrapper blockcache cached data dir filecache generic jlab jupyter libarchive memory reference "
     "simplecache tar zip http https git github".split()
 )
@@ -68,9 +68,7 @@ def _check_openness(address: ShareAddress, settings: ShareSettings) -> None:
     """Refuse to send a password over an unencrypted network connection."""
     account = settings.account(address)
     if (account.password or account.token) and not _is_here(address.host):
-        raise SettingsError(
-            "webdav:// would send the password readable for everybody on the way: write webdavs:// (HTTPS)."
-        )
+        raise SettingsError("webdav:// would send the password unencrypted: use webdavs:// (HTTPS).")
 
 
 def _is_here(host: str) -> bool:
@@ -82,10 +80,10 @@ def _is_here(host: str) -> bool:
 
 def _generic(address: ShareAddress) -> Callable[[], Share]:
     """Return the connect function of another protocol whose fsspec package is installed."""
-    if address.protocol not in known_implementations or address.protocol in NO_PLACES:
+    if address.protocol not in known_implementations or address.protocol in NOT_SHARES:
         raise SettingsError(
-            "The URL of a folder begins with a protocol that we do not know: s3, sftp, smb, webdavs and "
-            "those of installed fsspec packages (gs, abfs, ftp, ...) are taken."
+            "The URL of a folder begins with an unknown protocol: s3, sftp, smb, webdavs and "
+            "those of installed fsspec packages (gs, abfs, ftp, ...) are supported."
         )
     try:
         get_filesystem_class(address.protocol)

@@ -15,16 +15,16 @@ from typing import NamedTuple, Protocol
 
 from ingestion.errors import FileChanged, FileRefused, NotAFile
 from ingestion.sources.base import FileStat, Parts, Scan, ScannedFile
-from ingestion.sources.safe_copy import BLOCK_BYTES, UnreadableFiles, refuse_large
-from ingestion.sources.scan_report import ScanReport, is_foreign_folder, why_passed_over
+from ingestion.sources.safe_copy import BLOCK_BYTES, UnreadableFiles, check_size
+from ingestion.sources.scan_report import ScanReport, is_foreign_folder, skip_reason
 from ingestion.sources.watchdog import CallAbandoned, Heartbeat, ShareTimeout, Watchdog, no_heartbeat
 from storage.errors import BlobsUnavailable
 
 MISSING = "The folder, or a part of it, is missing: is the address right, and the disk connected?"
 FORBIDDEN = "The folder, or a part of it, may not be read: give our account the right to read it."
 SILENT = "The server did not answer in time: is it up, and the way to it?"
-UNREACHABLE = "The server cannot be reached, or broke off: is it up, and the address right?"
-BUSY = "Somebody else is writing this file."
+UNREACHABLE = "The server is unreachable, or closed the connection: is it up, and is the address correct?"
+BUSY = "Another program is writing this file."
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 
@@ -111,7 +111,7 @@ def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
 
 def wrong_account(variables: str) -> ShareError:
     """Return the error for rejected credentials."""
-    return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
+    return ShareError(f"The server rejected the credentials: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
 
 
 class RemoteSource:
@@ -151,7 +151,7 @@ class RemoteSource:
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it; return the sha256 in hex."""
-        refuse_large(seen, max_bytes)
+        check_size(seen, max_bytes)
         try:
             sha256 = self._watchdog.call(partial(self._copy, seen, target))
         except ShareFileMissing as error:
@@ -172,7 +172,7 @@ class RemoteSource:
         """Close the connection; a running call fails at its next step."""
         self._is_closed = True
         if self._share is not None:
-            self._watchdog.call_later(self._let_go)
+            self._watchdog.call_later(self._disconnect)
 
     def _ask(self, read_scan: Callable[[Heartbeat], Scan]) -> Scan:
         try:
@@ -196,7 +196,7 @@ class RemoteSource:
     def _list(self, folder: Parts, report: ScanReport, heartbeat: Heartbeat) -> list[Parts]:
         """Add a folder's PDFs to ``report``; return its subfolders."""
         deeper = []
-        with self._reach() as share:
+        with self._connected() as share:
             for entry in share.list(folder):
                 heartbeat()
                 if not _is_path(entry.parts):
@@ -205,21 +205,21 @@ class RemoteSource:
                     deeper.append(entry.parts)
                 elif entry.stat is None or any(map(is_foreign_folder, entry.parts[:-1])):
                     continue
-                elif why_passed_over(entry.parts[-1]) is None:
-                    report.add(entry.parts, self._unreadable.shown(entry.parts, entry.stat))
+                elif skip_reason(entry.parts[-1]) is None:
+                    report.add(entry.parts, self._unreadable.stat_to_remember(entry.parts, entry.stat))
                 else:
-                    report.add_stranger(entry.parts)
+                    report.add_unsupported(entry.parts)
         return deeper
 
     def _scan_file(self, name: str, heartbeat: Heartbeat) -> Scan:
         report = ScanReport()
-        with suppress(ShareFileMissing), self._reach() as share:
-            report.add((name,), self._unreadable.shown((name,), share.stat((name,))))
+        with suppress(ShareFileMissing), self._connected() as share:
+            report.add((name,), self._unreadable.stat_to_remember((name,), share.stat((name,))))
         return report.scan()
 
     def _tail(self, seen: ScannedFile, size: int, heartbeat: Heartbeat) -> bytes:
         found = b""
-        with self._reach() as share:
+        with self._connected() as share:
             start = max(0, seen.stat.size - size)
             with share.open(seen.parts, share.stat(seen.parts), start) as stream:
                 while len(found) < size and (block := stream.read(size)):
@@ -232,7 +232,7 @@ class RemoteSource:
         digest, size = hashlib.sha256(), 0
         file_stat = self._expect(seen)
         with target.open("wb") as copied:
-            with self._reach() as share, share.open(seen.parts, file_stat, 0) as stream:
+            with self._connected() as share, share.open(seen.parts, file_stat, 0) as stream:
                 while block := stream.read(BLOCK_BYTES):
                     heartbeat()
                     size += len(block)
@@ -246,14 +246,14 @@ class RemoteSource:
         return digest.hexdigest()
 
     def _expect(self, seen: ScannedFile) -> FileStat:
-        with self._reach() as share:
+        with self._connected() as share:
             file_stat = share.stat(seen.parts)
-        if self._unreadable.shown(seen.parts, file_stat) != seen.stat:
+        if self._unreadable.stat_to_remember(seen.parts, file_stat) != seen.stat:
             raise FileChanged
         return file_stat
 
     @contextmanager
-    def _reach(self) -> Iterator[Share]:
+    def _connected(self) -> Iterator[Share]:
         """Yield the connected share; all errors are raised as ``ShareError``."""
         try:
             if self._is_closed:
@@ -268,10 +268,10 @@ class RemoteSource:
             if not isinstance(error, ShareError):
                 found = self._share.as_share_error(error) if self._share else plain_share_error(error)
             if not isinstance(found, ShareFileMissing | ShareForbidden | ShareFileBusy):
-                self._let_go()
+                self._disconnect()
             raise found from error
 
-    def _let_go(self, _heartbeat: Heartbeat = no_heartbeat) -> None:
+    def _disconnect(self, _heartbeat: Heartbeat = no_heartbeat) -> None:
         """Drop the connection, which may be broken already; the next call reconnects."""
         share, self._share = self._share, None
         if share is not None:

@@ -9,7 +9,7 @@ import pytest
 from harness.tables import for_each
 from samples.printed import BODY, read_pdf
 
-from ingestion.extraction.dates import find_date, order
+from ingestion.extraction.dates import detect_day_first, find_date
 from ingestion.extraction.metadata import read_metadata
 from ingestion.extraction.metadata_patterns import shaped_ids
 from storage.models import MetadataField
@@ -299,9 +299,9 @@ def test_an_ambiguous_date_has_no_day(text: str, day: str | None) -> None:
 
 def test_one_unambiguous_date_decides_the_date_order() -> None:
     """Shows that a part above 12 anywhere decides for all dates of the document."""
-    assert order(["5/10/23", "24/2/2018"]) is True
-    assert order(["5/10/23", "2/24/2018"]) is False
-    assert order(["5/10/23"]) is None
+    assert detect_day_first(["5/10/23", "24/2/2018"]) is True
+    assert detect_day_first(["5/10/23", "2/24/2018"]) is False
+    assert detect_day_first(["5/10/23"]) is None
     found = fields([*BLOCK, "Effective: 5/10/23", "Next review: 24/2/2025"])["effective"]
     assert found.day == "2023-10-05"
 

@@ -123,7 +123,7 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
             5,
             "inside s3://b/hr",
         ),
-        ('[[folder]]\nlocation = "."\nchannel = "hr"\n', 2, "our own home"),
+        ('[[folder]]\nlocation = "."\nchannel = "hr"\n', 2, "Footnote's home"),
         ('[[folder]]\nlocation = "inbox/hr"\nchannel = "hr"\n', 2, "inbox"),
         ('[library.a]\nchannels = []\n[[library.a.folder]]\nlocation = "/srv"\n', 2, "[direct_chats]"),
         ('[library.a]\n[[library.a.folder]]\nlocation = "/srv"\n', 1, "no channels"),

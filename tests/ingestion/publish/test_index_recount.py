@@ -17,7 +17,7 @@ from harness.ingestion_home import Home, open_home
 from harness.waiting import PATIENCE
 from samples.paper import pdf
 
-from ingestion.publish.reconciler import REST_SECONDS, Verifier
+from ingestion.publish.reconciler import MIN_INTERVAL_SECONDS, Verifier
 from storage.clock import advance_clocks
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
@@ -185,7 +185,7 @@ async def test_publications_are_recounted_at_start_and_after_outages(home: Home)
     verifying = verifier(home)
     for passed, (outages, counted) in enumerate(((0, 1), (0, 1), (1, 2), (1, 2)), start=1):
         home.index.outages = outages
-        with advance_clocks(timedelta(seconds=REST_SECONDS * passed)):
+        with advance_clocks(timedelta(seconds=MIN_INTERVAL_SECONDS * passed)):
             await verifying.tick()
         assert home.index.sealed == [live.id] * counted
 
@@ -204,7 +204,7 @@ async def test_recounting_pauses_even_after_a_failure(home: Home) -> None:
     home.index.is_late = False
     await verifying.tick()
     assert home.index.sealed == []
-    with advance_clocks(timedelta(seconds=REST_SECONDS)):
+    with advance_clocks(timedelta(seconds=MIN_INTERVAL_SECONDS)):
         await verifying.tick()
     assert home.index.sealed == [live.id]
 

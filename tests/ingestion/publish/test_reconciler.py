@@ -114,11 +114,11 @@ async def test_lost_publications_are_republished(home: Home, channel: str) -> No
     live = await home.until_found(channel, "marzipan", "leave.pdf")
     tenant = await tenant_of(home, channel)
     await home.index.remove(tenant, live.id, live.chunks)
-    assert await reconcile(serving) == {"published_anew": 1}
+    assert await reconcile(serving) == {"republished": 1}
     again = await home.until_found(channel, "marzipan", "leave.pdf")
     assert again.id != live.id
     await home.index.drop_tenant(tenant)
-    assert await reconcile(serving) == {"published_anew": 1}
+    assert await reconcile(serving) == {"republished": 1}
     await home.until_found(channel, "marzipan", "leave.pdf")
 
 
@@ -133,7 +133,7 @@ async def test_resurrected_objects_are_never_hits_and_are_removed(home: Home, ch
     await home.index.write(where.tenant, [stray])
     found = await LiveIndex(home.index, home.catalog, "none").search(where, ["resurrect"], None)
     assert found.words == []
-    assert await reconcile(serving) == {"strays_removed": 1}
+    assert await reconcile(serving) == {"orphans_removed": 1}
     assert await is_equal(home, channel)
 
 
@@ -165,7 +165,7 @@ async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: 
     path.unlink()
     if damage == "cut":
         path.write_bytes(LEAVE[:100])
-    assert await reconcile(serving) == {"copied_again": 1}
+    assert await reconcile(serving) == {"blobs_requeued": 1}
 
     async def is_back() -> bool:
         return path.exists() and path.read_bytes() == LEAVE
@@ -187,7 +187,7 @@ async def test_a_renamed_file_with_a_lost_blob_stays_live(
     before = await home.until_found(channel, "marzipan", "leave.pdf")
     await serving.stop()
     home.blobs.remove(before.sha256)
-    assert await reconcile(serving) == {"copied_again": 1}
+    assert await reconcile(serving) == {"blobs_requeued": 1}
     old.rename(old.with_name("holidays.pdf"))
     await home.serve(stop_at="quick", settle_seconds=1.0)
     after = await home.until_found(channel, "marzipan", "holidays.pdf")
@@ -209,7 +209,7 @@ async def test_a_lost_blob_without_a_file_is_reported(home: Home, channel: str) 
     await home.ingest(folder, channel, stop_at="quick")
     live = await home.until_found(channel, "marzipan", "leave.pdf")
     home.blobs.remove(live.sha256)
-    assert await reconcile(home.ingestion(stop_at="quick")) == {"copied_again": 1}
+    assert await reconcile(home.ingestion(stop_at="quick")) == {"blobs_requeued": 1}
     (one,) = (await home.documents(channel)).values()
     assert (one.state, "ingest it again" in (one.reason or "")) == ("live", True)
     await home.ingest(folder, channel, stop_at="quick")
@@ -234,7 +234,7 @@ async def test_a_damaged_reading_is_read_again(home: Home, channel: str, file: s
     for path in (home.path / "readings").glob(f"??/*/{file}"):
         path.write_bytes(path.read_bytes()[:-1])
     repaired = await reconcile(serving)
-    assert repaired == {"read_again": 1 if file == "vectors.npy" else 2}
+    assert repaired == {"readings_requeued": 1 if file == "vectors.npy" else 2}
     assert "leave.pdf" in await home.find(channel, "marzipan")
 
     async def is_whole() -> bool:
@@ -426,7 +426,7 @@ async def test_a_lost_blob_is_copied_on_demand(home: Home, channel: str) -> None
         home.blobs.remove(one.sha256)
     (folder / "travel.pdf").unlink()
     command, told = home.ingestion(stop_at="quick"), list[tuple[int, int]]()
-    assert await reconcile(command) == {"copied_again": 2}
+    assert await reconcile(command) == {"blobs_requeued": 2}
     assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 1)
     assert told == [(2, 2)]
     assert [home.blobs.exists(one.sha256) for one in live] == [True, False]

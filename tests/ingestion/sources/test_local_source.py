@@ -15,7 +15,7 @@ from ingestion.sources import local, safe_copy
 from ingestion.sources.base import Scan
 from ingestion.sources.local import LocalSource, first_level, scan_file
 from ingestion.sources.safe_copy import open_beneath
-from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
+from ingestion.sources.scan_report import MAX_UNSUPPORTED_FILES, safe_name
 
 T = TypeVar("T")
 CAPABILITY_VERSION = 0x20080522
@@ -103,16 +103,16 @@ def test_unsupported_files_are_listed_with_a_reason(tmp_path: Path) -> None:
     for name in ("deep/plan.docx", "notes.txt", "Thumbs.db", "~$plan.docx", "half.pdf.part", "read.pdf"):
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "link.pdf").symlink_to("read.pdf")
-    strangers = scan(tmp_path).strangers
-    assert list(strangers) == ["deep/plan.docx", "link.pdf", "notes.txt"]
-    assert "Only PDFs" in strangers["notes.txt"]
-    assert "Links" in strangers["link.pdf"]
+    unsupported_files = scan(tmp_path).unsupported_files
+    assert list(unsupported_files) == ["deep/plan.docx", "link.pdf", "notes.txt"]
+    assert "Only PDFs" in unsupported_files["notes.txt"]
+    assert "Links" in unsupported_files["link.pdf"]
 
 
 def test_the_list_of_unsupported_files_is_limited(tmp_path: Path) -> None:
-    for number in range(MAX_STRANGERS + 5):
+    for number in range(MAX_UNSUPPORTED_FILES + 5):
         (tmp_path / f"{number:04}.jpg").write_bytes(b"x")
-    assert len(scan(tmp_path).strangers) == MAX_STRANGERS
+    assert len(scan(tmp_path).unsupported_files) == MAX_UNSUPPORTED_FILES
 
 
 def test_a_name_that_is_not_utf8_is_escaped_and_can_be_opened(tmp_path: Path) -> None:

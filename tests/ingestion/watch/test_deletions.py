@@ -15,10 +15,10 @@ from samples.paper import pdf
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, Scan, ScannedFile
 from ingestion.sources.local import LocalSource
-from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval, open_question
+from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval, pending_approvals
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
-from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
+from ingestion.watch.watched_folder import LocationScanner, WatchedFolder
 from storage.clock import utc_now
 from storage.documents.arrivals import Arrivals
 from storage.documents.identity import Arrival
@@ -92,7 +92,7 @@ def test_a_pending_deletion_of_a_whole_location_ends_on_return(
 ) -> None:
     """A request for all three documents ends once some are back, one for some of them stays."""
     named = [uuid4() for _ in range(3)]
-    left = open_question({named[one] for one in asked}, {*named}, {named[one] for one in away})
+    left = pending_approvals({named[one] for one in asked}, {*named}, {named[one] for one in away})
     assert left == {named[one] for one in still}
 
 
@@ -211,7 +211,7 @@ async def test_an_unreadable_subfolder_stops_deletions_not_arrivals(home: Home, 
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
     source = PartlyUnreadable(str(tmp_path), 10)
     generations = home.ingestion(stop_at="quick").generations
-    watch = PlaceScanner(
+    watch = LocationScanner(
         source,
         Intake(Arrivals(home.database, generations, home.blobs), home.blobs, 10**8),
         IngestionSettings(),
@@ -229,7 +229,7 @@ async def test_an_unreadable_subfolder_stops_deletions_not_arrivals(home: Home, 
     assert (await folders.status())[0].problem is None
 
 
-async def _has_looked(watch: PlaceScanner, folders: Folders, folder: Folder, documents: int) -> bool:
+async def _has_looked(watch: LocationScanner, folders: Folders, folder: Folder, documents: int) -> bool:
     await watch.tick()
     return len(await folders.documents(folder.id)) == documents
 

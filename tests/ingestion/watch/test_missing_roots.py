@@ -62,7 +62,7 @@ async def test_a_removed_inbox_folder_needs_approval_and_can_return(
     await home.until_files("hr", "rule", FILES)
     shutil.move(home.inbox / "hr", home.path / "kept")
     folder = await until_told(home, "footnote folders approve")
-    assert "Its 3 documents go on answering" in (folder.problem or "")
+    assert "Its 3 documents stay searchable" in (folder.problem or "")
     assert {file for _, file in folder.pending_deletions} == FILES
     assert set(await home.find("hr", "rule")) == FILES
     assert await Folders(home.database).approve(folder.id) == 3
@@ -123,7 +123,7 @@ async def test_a_location_that_returns_nearly_empty_needs_approval(home: Home) -
     for file in ("0.pdf", "1.pdf"):
         (home.path / "kept" / file).unlink()
     (home.path / "kept").rename(root)
-    assert {file for _, file in (await until_told(home, "2 of 3 files vanished")).pending_deletions} == {
+    assert {file for _, file in (await until_told(home, "2 of 3 files disappeared")).pending_deletions} == {
         "0.pdf",
         "1.pdf",
     }
@@ -138,7 +138,7 @@ async def test_emptying_an_existing_folder_needs_approval(home: Home) -> None:
     await home.until_files("hr", "rule", FILES)
     for file in FILES:
         (root / file).unlink()
-    folder = await until_told(home, "3 of 3 files vanished")
+    folder = await until_told(home, "3 of 3 files disappeared")
     assert await Folders(home.database).approve(folder.id) == 3
     await home.until_files("hr", "rule", set())
     home.drop("hr/new.pdf", pdf("Rule\nThe new rule."))
@@ -157,7 +157,7 @@ async def test_a_mapped_location_gone_for_good_names_its_entry(home: Home, tmp_p
     folder = await until_told(home, "approve")
     await Folders(home.database).approve(folder.id)
     await home.until_files("hr", "rule", set())
-    assert not (await until_told(home, "take its entry out of folders.toml")).pending_deletions
+    assert not (await until_told(home, "remove its entry from folders.toml")).pending_deletions
     await until_watched(home, watched=True)
 
 

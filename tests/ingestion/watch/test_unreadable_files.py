@@ -16,7 +16,7 @@ from ingestion.sources.base import FileStat, Scan, ScannedFile
 from ingestion.sources.local import LocalSource
 from ingestion.sources.safe_copy import RETRY_SECONDS, UnreadableFiles
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
+from ingestion.watch.watched_folder import LocationScanner, WatchedFolder
 from storage.documents.arrivals import Arrivals
 from storage.folders.folders import Folders
 
@@ -61,17 +61,17 @@ def test_an_unreadable_file_is_retried_periodically() -> None:
     """Shows that it is retried although it did not change, and not at every scan."""
     now, file_stat = [0.0], FileStat(1, 2, 3, 4)
     files = UnreadableFiles(lambda: now[0])
-    assert files.shown(("a.pdf",), file_stat) == file_stat
+    assert files.stat_to_remember(("a.pdf",), file_stat) == file_stat
     files.add(("a.pdf",))
-    first = files.shown(("a.pdf",), file_stat)
+    first = files.stat_to_remember(("a.pdf",), file_stat)
     files.add(("a.pdf",))
     now[0] = RETRY_SECONDS - 1
-    assert first == files.shown(("a.pdf",), file_stat) != file_stat
+    assert first == files.stat_to_remember(("a.pdf",), file_stat) != file_stat
     now[0] = RETRY_SECONDS + 1
-    assert files.shown(("a.pdf",), file_stat) not in (first, file_stat)
-    assert files.shown(("b.pdf",), file_stat) == file_stat
+    assert files.stat_to_remember(("a.pdf",), file_stat) not in (first, file_stat)
+    assert files.stat_to_remember(("b.pdf",), file_stat) == file_stat
     files.remove(("a.pdf",))
-    assert files.shown(("a.pdf",), file_stat) == file_stat
+    assert files.stat_to_remember(("a.pdf",), file_stat) == file_stat
 
 
 async def test_an_unreadable_file_is_listed_and_blocks_no_other(home: Home, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_an_unreadable_file_is_listed_and_blocks_no_other(home: Home, tmp_
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs)
     source = DamagedDisk(str(tmp_path))
-    watch = PlaceScanner(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
+    watch = LocationScanner(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
     watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
 
     async def are_listed() -> bool:

@@ -25,10 +25,10 @@ async def test_a_map_reverted_unseen_is_applied_again(home: Home, tmp_path: Path
     await seeing.begin()
     await late.begin()
     path.write_text("# nothing for a moment\n")
-    assert [await seeing.follow() for _ in range(3)] == [False, True, False]
+    assert [await seeing.refresh() for _ in range(3)] == [False, True, False]
     assert await folders.watched() == []
     path.write_text(text)
-    assert [await late.follow() for _ in range(3)] == [False, True, False]
+    assert [await late.refresh() for _ in range(3)] == [False, True, False]
     assert [one.origin for one in await folders.watched()] == ["map"]
 
 
@@ -37,16 +37,16 @@ async def test_a_folder_forgotten_by_another_process_is_watched_again(home: Home
     folders, leases = Folders(home.database), FolderLeases(home.database, "late", 60)
     seeing, late = (WatchedInbox(home.inbox, home.channels, folders, leases) for _ in range(2))
     (home.inbox / "hr").mkdir(parents=True)
-    ((folder,), _) = await seeing.follow()
-    assert await late.known() == [folder]
+    ((folder,), _) = await seeing.refresh()
+    assert await late.load() == [folder]
     (home.inbox / "hr").rmdir()
-    assert await seeing.follow() == ([], {folder.id})
+    assert await seeing.refresh() == ([], {folder.id})
     (home.inbox / "hr").mkdir()
-    assert await late.follow() == ([], set())
+    assert await late.refresh() == ([], set())
     assert await folders.watched() == []
     with advance_clocks(timedelta(seconds=REMEMBERED_SECONDS + 1)):
-        assert await late.follow() == ([folder], {folder.id})
-        assert await late.follow() == ([], set())
+        assert await late.refresh() == ([folder], {folder.id})
+        assert await late.refresh() == ([], set())
     assert await folders.watched() == [folder]
 
 

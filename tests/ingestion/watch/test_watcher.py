@@ -22,8 +22,8 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.base import Scan, ScannedFile
 from ingestion.sources.local import LocalSource
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
-from ingestion.watch.watcher import PausedFolders, WatchedPlace, WatchedPlaces
+from ingestion.watch.watched_folder import LocationScanner, WatchedFolder
+from ingestion.watch.watcher import PausedFolders, WatchedLocation, WatchedLocations
 from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
@@ -53,7 +53,7 @@ async def test_a_scan_without_changes_runs_no_query(home: Home, tmp_path: Path) 
     """Covers a thousand scans."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
-    watch = PlaceScanner(LocalSource(folder.location, 10), intake(home), SETTINGS)
+    watch = LocationScanner(LocalSource(folder.location, 10), intake(home), SETTINGS)
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
 
     async def is_taken() -> bool:
@@ -104,7 +104,7 @@ async def test_slow_shares_do_not_occupy_the_shared_threads(tmp_path: Path) -> N
 async def test_a_paused_location_is_not_opened(home: Home, tmp_path: Path) -> None:
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
-    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    place = WatchedLocation(folder.location, Folders(home.database), intake(home), SETTINGS)
     place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr", is_paused=True))])
     assert place.is_paused
     assert not await place.tick()
@@ -117,7 +117,7 @@ async def test_a_folder_paused_in_chat_is_not_scanned(home: Home, tmp_path: Path
     folder = await folder_at(home, tmp_path / "hr")
     file = tmp_path / "hr" / "a.pdf"
     folders, action = Folders(home.database), AuditedAction("local", "pause", "lo_x")
-    place = WatchedPlace(folder.location, folders, intake(home), SETTINGS)
+    place = WatchedLocation(folder.location, folders, intake(home), SETTINGS)
     place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
     file.write_bytes(pdf("A rule."))
     assert await folders.pause([folder.id], action, is_paused=True) == 1
@@ -150,7 +150,7 @@ async def test_locations_share_one_query_for_paused_folders(home: Home, tmp_path
 async def test_the_shortest_interval_of_a_location_counts(home: Home, tmp_path: Path) -> None:
     """Covers several channels with different intervals."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
-    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    place = WatchedLocation(folder.location, Folders(home.database), intake(home), SETTINGS)
     wish = FolderMapEntry(folder.location, "hr", every=60)
     place.feed(
         [WatchTarget(folder, wish), WatchTarget(other, FolderMapEntry(folder.location, "it", every=30))]
@@ -180,7 +180,7 @@ async def test_a_channel_attached_during_a_copy_gets_the_files_too(home: Home, t
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     folders, source = Folders(home.database), GatedSource(folder.location)
-    watch = PlaceScanner(source, intake(home), SETTINGS)
+    watch = LocationScanner(source, intake(home), SETTINGS)
     first = WatchedFolder(folder, folders, 0.5, away_seconds=0)
     watch.feed([first])
 
@@ -211,8 +211,8 @@ async def test_changes_are_settled_soon_even_with_a_long_interval(home: Home, tm
     async def watch_for(seconds: float, files: set[str]) -> None:
         schedule = Scheduler()
         schedule.start()
-        places = WatchedPlaces(
-            lambda one: WatchedPlace(one, folders, taking, SETTINGS), schedule, leases, lambda: None
+        places = WatchedLocations(
+            lambda one: WatchedLocation(one, folders, taking, SETTINGS), schedule, leases, lambda: None
         )
         await places.set_targets([WatchTarget(folder, FolderMapEntry(folder.location, "hr", every=3600))])
 
@@ -248,8 +248,11 @@ async def test_a_lease_is_released_after_the_last_scan_has_ended(home: Home, tmp
     ours, others = (FolderLeases(home.database, name, 60) for name in ("we", "others"))
     schedule = Scheduler()
     schedule.start()
-    places = WatchedPlaces(
-        lambda one: WatchedPlace(one, folders, taking, SETTINGS, HaltedSource), schedule, ours, lambda: None
+    places = WatchedLocations(
+        lambda one: WatchedLocation(one, folders, taking, SETTINGS, HaltedSource),
+        schedule,
+        ours,
+        lambda: None,
     )
     await places.set_targets([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
     await asyncio.to_thread(HaltedSource.is_scanning.wait, 20)
@@ -287,7 +290,7 @@ async def test_temporary_files_are_removed_off_the_event_loop(home: Home, tmp_pa
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     blobs = ThreadedBlobs(home.path / "blobs")
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, blobs)
-    watch = PlaceScanner(LocalSource(folder.location, 10), Intake(arrivals, blobs, 10**8), SETTINGS)
+    watch = LocationScanner(LocalSource(folder.location, 10), Intake(arrivals, blobs, 10**8), SETTINGS)
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
     await home.until(watch.tick)
     assert ThreadedPath.removed_on

@@ -112,7 +112,9 @@ async def test_chunks_do_not_cross_headings() -> None:
         "<h2>Two</h2><table><tr><th>k</th><th>v</th></tr><tr><td>a</td><td>1</td></tr></table></main>"
     )
     data = await HtmlProcess(lasting_forks("html")).read(page.encode(), "text/html", None)
-    cut = await lasting_side().run({"do": "cut page", "limit": 400, "window": 512, "tokenizer": None}, data)
+    cut = await lasting_side().run(
+        {"do": "chunk web page", "limit": 400, "window": 512, "tokenizer": None}, data
+    )
     assert [(text, path, anchor) for text, _, path, anchor, _ in cut["chunks"]] == [
         ("Before all.", [], ""),
         ("In one.", ["One"], "a"),

@@ -144,7 +144,7 @@ async def test_a_truncated_response_is_reported_as_such(fetcher: PageFetcher, si
         return response
 
     site.pages["/"] = torn
-    assert "the page broke off" in await refusal(fetcher, site.url("/"))
+    assert "the page was truncated" in await refusal(fetcher, site.url("/"))
 
 
 async def test_an_invalid_host_name_has_no_address(fetcher: PageFetcher) -> None:

@@ -276,9 +276,9 @@ async def test_seeding_fetches_pages_that_are_not_fresh(home: Home) -> None:
     home.site.pages["/a"] = THIRTY
     domains = (await home.sources.current()).domains
     seen: list[WebPage] = []
-    await home.renewal.seed(domains, seen.append)
+    await home.renewal.prefetch(domains, seen.append)
     home.site.pages["/b"] = THIRTY
-    after = await home.renewal.seed(domains, seen.append)
+    after = await home.renewal.prefetch(domains, seen.append)
     assert sorted((one.url[-2:], one.state.value) for one in seen) == [
         ("/a", "fresh"),
         ("/b", "failed"),

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from tools.evaluation.golden import Golden, Kind, load_questions, some_of_each_kind, unproven
+from tools.evaluation.golden import Golden, Kind, label_errors, load_questions, some_of_each_kind
 
 QUESTIONS = load_questions()
 
@@ -71,8 +71,8 @@ def test_evidence_missing_on_its_page_is_reported() -> None:
     one = next(one for one in QUESTIONS if one.evidence)
     (page, text), *_ = one.evidence
     others = {place: words for place, words in one.evidence[1:]}
-    assert not unproven([one], {**others, page: f"Before. {text} After."})
-    assert len(unproven([one], {**others, page: "Something else."})) == 1
+    assert not label_errors([one], {**others, page: f"Before. {text} After."})
+    assert len(label_errors([one], {**others, page: "Something else."})) == 1
 
 
 def test_the_sample_of_each_kind_is_deterministic() -> None:

@@ -22,7 +22,7 @@ from tools.evaluation.measures import (
     removed_misses,
 )
 from tools.evaluation.replies import Mark, Reply, read_reply
-from tools.evaluation.report import bars, drawn, rows, searching_rows
+from tools.evaluation.report import bars, rows, sampled_replies, searching_rows
 
 NO_MARKS = count_highlights([], {})
 A, B, C = ("a.pdf", 1), ("b.pdf", 2), ("c.pdf", 3)
@@ -263,10 +263,10 @@ def test_the_sample_for_human_review_is_deterministic() -> None:
         )
         for number in range(9)
     ]
-    read = drawn(results, 2)
-    assert read == drawn(results, 2)
+    read = sampled_replies(results, 2)
+    assert read == sampled_replies(results, 2)
     assert len(set(read)) == 2
-    assert len(drawn(results, 30)) == 9
+    assert len(sampled_replies(results, 30)) == 9
     assert read[0].splitlines()[1:] == [
         f"{read[0].split()[0]} (single, passages) 'Which?'",
         "    | Perhaps.",

@@ -146,7 +146,7 @@ class Run:
                 file = chance.choice(steady)
                 for channel in self.world.feeds(place):
                     self.witness.forget(channel, papers[file].word)
-                self.world.take(place, file)
+                self.world.remove(place, file)
             else:
                 self.world.replace(place, chance.choice(list(papers)))
 

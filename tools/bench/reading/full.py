@@ -17,8 +17,8 @@ from storage.pdf.models import BlockKind, PdfText
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
+from tools.bench.reading.findings import Area, Findings, Readout, Rows
 from tools.bench.reading.quick import LIMIT, WINDOW, children_seconds
-from tools.bench.reading.seen import Area, Readout, Rows, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ async def _look(process: PdfProcess, path: Path, count: int) -> bytes:
     return b"".join(batches)
 
 
-def _seen(arranged: ArrangedPdf) -> Seen:
+def _seen(arranged: ArrangedPdf) -> Findings:
     """Return findings, with headings as the chunker sees them."""
     structure, pages = Structure(arranged.pdf, arranged.blocks), arranged.pdf.pages
     headings = [
         (page.number, page.text[piece.start : piece.end])
         for number, page in enumerate(pages)
-        for piece in structure.pieces(number)
+        for piece in structure.segments(number)
         if piece.rank
     ]
     tables = {
@@ -81,7 +81,7 @@ def _seen(arranged: ArrangedPdf) -> Seen:
         for page, blocks in zip(pages, arranged.blocks, strict=True)
     }
     figures = {page: [Area(*region.box) for region in regions] for page, regions in arranged.figures.items()}
-    return Seen(headings, tables, {page.number: page.text for page in pages}, figures)
+    return Findings(headings, tables, {page.number: page.text for page in pages}, figures)
 
 
 def _rows(text: str, table: Block) -> Rows:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.bench.reading.findings import Area, Findings, Readout
 from tools.bench.reading.measures.sentences import PrintedWord, Words
-from tools.bench.reading.seen import Area, Readout, Seen
 
 PROGRAM = Path(__file__).parents[1] / "library_program.py"
 # File, as in the labels -> (path, pages to read).
@@ -21,7 +21,7 @@ Files = Mapping[str, tuple[Path, Sequence[int]]]
 def read_with(library: str, files: Files) -> Readout:
     """Return what ``pymupdf`` or ``pymupdf4llm`` finds on these pages."""
     said = _run(library, files)
-    seen = {name: Seen.of(plain) for name, plain in said["files"].items()}
+    seen = {name: Findings.of(plain) for name, plain in said["files"].items()}
     return Readout(seen, sum(len(pages) for _, pages in files.values()), said["seconds"])
 
 

@@ -17,7 +17,7 @@ from storage.pdf.models import PdfText
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
-from tools.bench.reading.seen import Readout, Seen
+from tools.bench.reading.findings import Findings, Readout
 
 # Tokens per chunk and window of the embedder, as in the service.
 LIMIT, WINDOW = 400, 256
@@ -74,7 +74,7 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _seen(pdf: PdfText) -> Seen:
+def _seen(pdf: PdfText) -> Findings:
     """Return findings, with headings as the chunker sees them, without tables and figures."""
     outline = HeadingDetector(pdf)
     headings = [
@@ -83,4 +83,4 @@ def _seen(pdf: PdfText) -> Seen:
         for piece in segments_of(page.text, outline.lines(number))
         if piece.rank
     ]
-    return Seen(headings, text={page.number: page.text for page in pdf.pages})
+    return Findings(headings, text={page.number: page.text for page in pdf.pages})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tools.bench.figures import VERDICTS, markdown
+from tools.bench.reading.findings import Readout
 from tools.bench.reading.labels import Labels
 from tools.bench.reading.measures.headings import count_headings, scores
 from tools.bench.reading.measures.order import count_order
@@ -13,7 +14,6 @@ from tools.bench.reading.measures.pictures import count_figures
 from tools.bench.reading.measures.sentences import Words
 from tools.bench.reading.measures.tables import count_tables
 from tools.bench.reading.measures.words import count_words
-from tools.bench.reading.seen import Readout
 from tools.bench.reading.tally import Tally
 
 

@@ -11,7 +11,7 @@ from storage.index.weaviate.collection import SHOWN
 from storage.index.weaviate.index import WeaviateIndex
 from storage.models import Channel
 from storage.text.analyzer import analyze
-from tools.bench.rows.asked_home import AskedHome
+from tools.bench.rows.bench_home import BenchHome
 
 LIMIT = 24
 WORDS_WEIGHT = 0.6
@@ -32,7 +32,7 @@ class BareSearch(Protocol):
 class BareFts5:
     """SQLite FTS5's BM25 and a matrix product, on the tenant's file of the embedded index."""
 
-    def __init__(self, home: AskedHome, channel: Channel) -> None:
+    def __init__(self, home: BenchHome, channel: Channel) -> None:
         file = home.path / "index" / f"{channel.tenant}.sqlite3"
         self._sql = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
         rows = self._sql.execute("SELECT id, vector FROM chunk WHERE vector IS NOT NULL").fetchall()
@@ -54,7 +54,7 @@ class BareFts5:
 class BareWeaviate:
     """Weaviate's hybrid query with its own client."""
 
-    def __init__(self, home: AskedHome, channel: Channel) -> None:
+    def __init__(self, home: BenchHome, channel: Channel) -> None:
         assert isinstance(home.index, WeaviateIndex)
         self._shard = home.index._collection.with_tenant(channel.tenant)
         self._vector_name = home.embedder.space
@@ -75,7 +75,7 @@ class BareWeaviate:
         return len(found.objects)
 
 
-def bare_search(home: AskedHome, channel: Channel) -> BareSearch:
+def bare_search(home: BenchHome, channel: Channel) -> BareSearch:
     """Return the bare engine for a home."""
     is_weaviate = isinstance(home.index, WeaviateIndex)
     return BareWeaviate(home, channel) if is_weaviate else BareFts5(home, channel)

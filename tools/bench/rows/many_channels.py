@@ -25,8 +25,8 @@ from storage.models import Channel, LivePublication
 from storage.sql.tables import DocumentRow, PublicationRow, VersionRow
 from storage.text.analyzer import index_terms
 from tools.bench.figures import Figure
-from tools.bench.rows.asked_home import AskedHome, ChanceEmbedder, open_home
-from tools.bench.timing import middle_and_slow, take_turns
+from tools.bench.rows.bench_home import BenchHome, RandomEmbedder, open_home
+from tools.bench.timing import alternate, percentiles
 
 CHUNKS, PAGES = 1000, 20
 TURNS, WARMED_BY = 100, 5
@@ -48,37 +48,37 @@ async def bench_growth(work: Path, channels: int) -> list[Figure]:
         async def ask_alone(number: int) -> None:
             await _ask(alone, lonely, asked[number])
 
-        await take_turns(ask_in_a_crowd, ask_alone, WARMED_BY)
+        await alternate(ask_in_a_crowd, ask_alone, WARMED_BY)
         asked = asked[WARMED_BY:]
-        turns = await take_turns(ask_in_a_crowd, ask_alone, TURNS)
+        turns = await alternate(ask_in_a_crowd, ask_alone, TURNS)
         chunks = await crowded.chunks(many[0])
     middle = median(turns.ours)
     return [
         Figure(
             f"a question without a model, Weaviate, {len(many):,} channels of {chunks:,} chunks",
             f"p50 <= {LONGEST:.0f} ms, <= {MOST_TIMES} x",
-            middle_and_slow(turns.ours),
-            f"one such channel alone {middle_and_slow(turns.other)}",
+            percentiles(turns.ours),
+            f"one such channel alone {percentiles(turns.other)}",
             f"{turns.ratio:.2f} x",
             middle <= LONGEST and turns.ratio <= MOST_TIMES,
         )
     ]
 
 
-async def _ask(home: AskedHome, channel: Channel, text: str) -> None:
+async def _ask(home: BenchHome, channel: Channel, text: str) -> None:
     answer = await home.answering.answer(Question("", text, channel, utc_now()))
     if answer.state != "passages":
         raise RuntimeError(f"a question ended {answer.state}")
 
 
-async def _first(home: AskedHome) -> Channel:
+async def _first(home: BenchHome) -> Channel:
     """Return a channel filled by real ingestion."""
     channel = await home.channel("0")
     await home.fill(channel, CHUNKS, PAGES)
     return channel
 
 
-async def _fill(home: AskedHome, count: int) -> list[Channel]:
+async def _fill(home: BenchHome, count: int) -> list[Channel]:
     """Return ``count`` channels with the same documents; existing ones are kept."""
     first = await _first(home)
     published = await _live(home, first)
@@ -95,14 +95,14 @@ async def _fill(home: AskedHome, count: int) -> list[Channel]:
     return channels
 
 
-async def _live(home: AskedHome, channel: Channel) -> list[LivePublication]:
+async def _live(home: BenchHome, channel: Channel) -> list[LivePublication]:
     held = await home.index.publications(channel.tenant)
     return list((await home.stores.catalog.live(channel.id, held.keys())).values())
 
 
-async def _indexed(home: AskedHome, one: LivePublication) -> list[IndexedChunk]:
+async def _indexed(home: BenchHome, one: LivePublication) -> list[IndexedChunk]:
     """Return the chunks of a publication in the form that the publisher writes."""
-    texts, chunks = ChanceEmbedder(home.embedder), await home.stores.files.chunks(one.reading_id)
+    texts, chunks = RandomEmbedder(home.embedder), await home.stores.files.chunks(one.reading_id)
     vectors = await texts.aembed([chunk.text for chunk in chunks])
     title = f"{one.title} {PurePosixPath(one.file).stem}"
     return [
@@ -122,14 +122,14 @@ async def _indexed(home: AskedHome, one: LivePublication) -> list[IndexedChunk]:
     ]
 
 
-async def _has_documents(home: AskedHome, channel: Channel) -> bool:
+async def _has_documents(home: BenchHome, channel: Channel) -> bool:
     query = select(func.count()).where(col(PublicationRow.channel_id) == channel.id)
     async with home.stores.database.snapshot() as session:
         return bool(await session.scalar(query))
 
 
 async def _copy(
-    home: AskedHome, channel: Channel, published: Sequence[LivePublication], chunks: Sequence[IndexedChunk]
+    home: BenchHome, channel: Channel, published: Sequence[LivePublication], chunks: Sequence[IndexedChunk]
 ) -> None:
     """Copy publications; the index is written first, so that SQL only knows complete channels."""
     if await home.index.has_tenant(channel.tenant):

@@ -19,10 +19,10 @@ from storage.models import Channel, CitedPlace
 from storage.text.word_boxes import bounding_boxes
 from tools.bench.corpus import pdfs
 from tools.bench.figures import Figure
-from tools.bench.rows.asked_home import AskedHome, open_home
 from tools.bench.rows.bare_drawing import BareDrawing
+from tools.bench.rows.bench_home import BenchHome, open_home
 from tools.bench.service import Service, serving
-from tools.bench.timing import Turns, middle_and_slow, take_turns
+from tools.bench.timing import PairedTimings, alternate, percentiles
 
 VIEWS, SEARCHES, QUESTIONS, WARMED_BY = 40, 20, 40, 5
 # Limits: milliseconds per page, and the slowdown of a question while pages are viewed.
@@ -50,7 +50,7 @@ async def bench_viewer(work: Path, pages: int) -> list[Figure]:
         ]
 
 
-async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int, str]]:
+async def _cite(home: BenchHome, channel: Channel, count: int) -> list[tuple[int, str]]:
     """Return (page, path) of links to random pages, each with a quote and its boxes."""
     (document,) = await home.stores.catalog.documents(channel.id)
     publication = await home.stores.catalog.live_document(channel.id, document.document)
@@ -82,17 +82,17 @@ async def _first_pages(service: Service, links: list[tuple[int, str]], file: Pat
         await asyncio.to_thread(bare.draw, links[number][0])
 
     try:
-        await take_turns(view, draw, WARMED_BY)
+        await alternate(view, draw, WARMED_BY)
         links = links[WARMED_BY:]
-        turns = await take_turns(view, draw, VIEWS)
+        turns = await alternate(view, draw, VIEWS)
     finally:
         bare.close()
     slow = sorted(turns.ours)[int(0.95 * (VIEWS - 1))]
     return Figure(
         f"the cited page with its marks, of {pages:,}",
         f"p95 < {LONGEST:.0f} ms",
-        middle_and_slow(turns.ours),
-        f"PyMuPDF alone opens it and draws the page {middle_and_slow(turns.other)}",
+        percentiles(turns.ours),
+        f"PyMuPDF alone opens it and draws the page {percentiles(turns.other)}",
         f"{turns.ratio:.2f} x",
         slow < LONGEST,
     )
@@ -105,7 +105,7 @@ async def _searches(service: Service, path: str, asked: list[str], pages: int) -
         started = time.perf_counter()
         await asyncio.to_thread(_get, service, f"{path}/search?q={quote(' '.join(text.split()[3:5]))}")
         spent.append(1000 * (time.perf_counter() - started))
-    return Figure(f"two words searched in {pages:,} pages", "", middle_and_slow(spent), "", "", None)
+    return Figure(f"two words searched in {pages:,} pages", "", percentiles(spent), "", "", None)
 
 
 def _questions(service: Service, path: str, asked: list[str], pages: int) -> Figure:
@@ -118,12 +118,12 @@ def _questions(service: Service, path: str, asked: list[str], pages: int) -> Fig
                 started = time.perf_counter()
                 service.ask("asked", text)
                 spent[which].append(1000 * (time.perf_counter() - started))
-    turns = Turns(spent[0][WARMED_BY:], spent[1][WARMED_BY:])
+    turns = PairedTimings(spent[0][WARMED_BY:], spent[1][WARMED_BY:])
     return Figure(
         "a question while somebody turns pages",
         f"<= {MOST_DELAY:.0f} x",
-        middle_and_slow(turns.ours),
-        f"while nobody does {middle_and_slow(turns.other)}",
+        percentiles(turns.ours),
+        f"while nobody does {percentiles(turns.other)}",
         f"{turns.ratio:.2f} x",
         turns.ratio <= MOST_DELAY,
     )

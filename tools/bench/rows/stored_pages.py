@@ -19,7 +19,7 @@ from storage.settings import StorageSettings
 from storage.stores import open_pdf_process, open_stores
 from tools.bench.corpus import pdfs
 from tools.bench.figures import Figure
-from tools.bench.timing import middle_and_slow, take_turns
+from tools.bench.timing import alternate, percentiles
 
 VIEWS = 20
 # Resolution of the first picture of a page.
@@ -65,15 +65,15 @@ async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
             for number in range(VIEWS):
                 await show(2 * number + 1, first)
             await until(is_sent)
-            turns = await take_turns(take, draw, VIEWS)
+            turns = await alternate(take, draw, VIEWS)
     finally:
         await asyncio.to_thread(server.kill)
     return [
         Figure(
             f"a page that another machine drew, of {file.stat().st_size / 1e6:.0f} MB in a store",
             "",
-            middle_and_slow(turns.ours),
-            f"the PDF copied and the page drawn {middle_and_slow(turns.other)}",
+            percentiles(turns.ours),
+            f"the PDF copied and the page drawn {percentiles(turns.other)}",
             f"{turns.ratio:.2f} x",
             None,
         )

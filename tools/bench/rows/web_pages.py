@@ -16,8 +16,8 @@ from storage.clock import utc_now
 from storage.web_pages.page_store import WebText, WebTextChunk
 from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 from tools.bench.figures import Figure
-from tools.bench.rows.asked_home import AskedHome, open_home
-from tools.bench.timing import middle_and_slow, take_turns
+from tools.bench.rows.bench_home import BenchHome, open_home
+from tools.bench.timing import alternate, percentiles
 
 CHUNKS, TURNS, WARMED_BY = 500, 100, 5
 # In addition to the domain that is searched.
@@ -41,7 +41,7 @@ async def bench_web(work: Path) -> list[Figure]:
         ]
 
 
-async def _figure(home: AskedHome, pages: int, asked: Sequence[str], name: str, most: float) -> Figure:
+async def _figure(home: BenchHome, pages: int, asked: Sequence[str], name: str, most: float) -> Figure:
     await _approve(home, pages)
     channel = await home.channel("asked")
     bare = replace(home.stores, web_sources=WebSourcesFile(home.path / "nowhere"))
@@ -56,20 +56,20 @@ async def _figure(home: AskedHome, pages: int, asked: Sequence[str], name: str, 
             text = asked[number % len(asked)]
             await without.answer(Question(str(number), text, channel, utc_now()))
 
-        await take_turns(ask, ask_without, WARMED_BY)
-        turns = await take_turns(ask, ask_without, TURNS)
+        await alternate(ask, ask_without, WARMED_BY)
+        turns = await alternate(ask, ask_without, TURNS)
     more = median(turns.ours) - median(turns.other)
     return Figure(
         f"a question without a model, web {name}",
         f"<= {most:.0f} ms more",
-        middle_and_slow(turns.ours),
-        f"without a list {middle_and_slow(turns.other)}",
+        percentiles(turns.ours),
+        f"without a list {percentiles(turns.other)}",
         f"{more:+.1f} ms",
         more <= most,
     )
 
 
-async def _approve(home: AskedHome, pages: int) -> None:
+async def _approve(home: BenchHome, pages: int) -> None:
     """Write the list, and store its pages as if they had been fetched."""
     chance, words = random.Random(1), [f"word{number}" for number in range(2000)]
     urls = [f"https://example.org/{number}" for number in range(pages)]

@@ -138,7 +138,7 @@ class ChaosRound(Round):
             pass  # a new file might be placed in the share
         elif kind == "add":
             self.world.add()
-        elif kind == "back" and self.world.taken and await self._is_deleted(*self.world.taken[-1][:2]):
+        elif kind == "back" and self.world.removed and await self._is_deleted(*self.world.removed[-1][:2]):
             self.world.put_back()
         elif kind == "rename" and steady:
             self.world.rename(*steady[0])

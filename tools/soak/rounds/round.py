@@ -25,8 +25,8 @@ from tools.soak.checks.audit import Audit
 from tools.soak.checks.tally import Table, Tally
 from tools.soak.checks.targets import GHOST, LATE, RANDOM, TAKES, TIDIES
 from tools.soak.checks.witness import Witness
+from tools.soak.rounds.fault_injection import has_blob, lose_blob, resurrect
 from tools.soak.rounds.killer import Killer
-from tools.soak.rounds.meddling import has_blob, lose_blob, resurrect
 from tools.soak.rounds.pairs import Pair, Place
 from tools.soak.rounds.process import Life
 from tools.soak.rounds.world import FEWEST, LARGE, World
@@ -131,7 +131,7 @@ class Round:
                 await self._take_one(await self._steady())
         if target == "amid-reconcile":
             await self._meddle(steady[-1:])
-        if self.world.taken and self.world.files < MOST_FILES and self.chance.random() < 0.3:
+        if self.world.removed and self.world.files < MOST_FILES and self.chance.random() < 0.3:
             self.world.put_back()
 
     async def _disturb(self) -> None:
@@ -173,7 +173,7 @@ class Round:
             ]
             if len(others) >= FEWEST and self._is_kept(place, file):
                 self._forget(place, file)
-                self.world.take(place, file)
+                self.world.remove(place, file)
                 return True
         return False
 

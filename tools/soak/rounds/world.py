@@ -61,7 +61,7 @@ class World:
     # Place (a channel or the library) -> file -> paper.
     papers: dict[str, dict[str, Paper]] = field(default_factory=dict)
     # Removed files, which may be restored.
-    taken: list[tuple[str, str, Paper]] = field(default_factory=list)
+    removed: list[tuple[str, str, Paper]] = field(default_factory=list)
     # Word of a version -> its content, for all contents ever.
     versions: dict[str, Paper] = field(default_factory=dict)
     # Location of the library; None: next to the inbox.
@@ -127,14 +127,14 @@ class World:
         away.rename(path)
         return time.monotonic() - began
 
-    def take(self, place: str, file: str) -> None:
+    def remove(self, place: str, file: str) -> None:
         """Remove a file."""
-        self.taken.append((place, file, self.papers[place].pop(file)))
+        self.removed.append((place, file, self.papers[place].pop(file)))
         (self.folder(place) / file).unlink()
 
     def put_back(self) -> None:
         """Restore the file that was removed last."""
-        self._place(*self.taken.pop())
+        self._place(*self.removed.pop())
 
     def folder(self, place: str) -> Path:
         """Return the folder of a place."""

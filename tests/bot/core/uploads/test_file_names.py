@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.models import Language
 from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_name
-from ingestion.sources.scan_report import safe_name, why_passed_over
+from ingestion.sources.scan_report import safe_name, skip_reason
 
 
 @for_each(
@@ -52,7 +52,7 @@ def test_a_hostile_name_becomes_a_safe_one(name: str, safe: str) -> None:
 def test_every_sanitized_name_is_visible_to_a_scan(name: str) -> None:
     """Shows it with ingestion's own rules: not ignored, not escaped, one path part, short enough."""
     safe = safe_file_name(name)
-    assert why_passed_over(safe) is None
+    assert skip_reason(safe) is None
     assert safe_name((safe,)) == safe
     assert "/" not in safe
     assert len(free_file_name(safe, {safe}).encode()) <= 255

@@ -24,7 +24,7 @@ def test_a_scan_sees_only_complete_files(channel: Path) -> None:
     file = folder.begin("key")
     file.write(b"%PDF-1.7\n")
     assert open_source(str(channel)).scan().files == {}
-    assert open_source(str(channel)).scan().strangers == {}
+    assert open_source(str(channel)).scan().unsupported_files == {}
     file.write(b"rest")
     folder.finish(file, "a.pdf")
     assert list(open_source(str(channel)).scan().files) == ["uploads/a.pdf"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tools.bench.reading.findings import Findings, normalised
 from tools.bench.reading.labels import Pages
-from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
 # A title set in several lines may be found as up to this many headings.
 LONGEST_RUN = 4
 
 
-def count_headings(labels: Mapping[str, Mapping[str, Pages]], seen: Mapping[str, Seen]) -> Tally:
+def count_headings(labels: Mapping[str, Mapping[str, Pages]], seen: Mapping[str, Findings]) -> Tally:
     """Count ``found`` of ``asked``, of them ``plain found`` of ``plain asked``, and ``invented``."""
     tally = Tally()
     for name, kinds in labels.items():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
+from tools.bench.reading.findings import Findings, squeezed
 from tools.bench.reading.labels import Pages
-from tools.bench.reading.seen import Seen, squeezed
 from tools.bench.reading.tally import Tally
 
 
-def count_order(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
+def count_order(labels: Mapping[str, Pages], seen: Mapping[str, Findings]) -> Tally:
     """Count ``right`` of ``asked`` pairs of neighbouring snippets; a missing or torn snippet is wrong."""
     tally = Tally()
     for name, pages in labels.items():

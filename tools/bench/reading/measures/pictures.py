@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tools.bench.reading.findings import Area, Findings
 from tools.bench.reading.labels import Pages
-from tools.bench.reading.seen import Area, Seen
 from tools.bench.reading.tally import Tally
 
 # Minimum intersection over union (IoU) of a labelled and a found figure.
 LIKE = 0.6
 
 
-def count_figures(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
+def count_figures(labels: Mapping[str, Pages], seen: Mapping[str, Findings]) -> Tally:
     """Count ``right`` of ``asked`` figures, and ``decoration`` among the ``found`` ones."""
     tally = Tally()
     for name, pages in labels.items():
@@ -30,8 +30,8 @@ def _count_page(
     left = list(found)
     for box in asked:
         tally.counts["asked"] += 1
-        like = max(left, key=box.likeness, default=None)
-        if like and box.likeness(like) >= LIKE:
+        like = max(left, key=box.iou, default=None)
+        if like and box.iou(like) >= LIKE:
             left.remove(like)
             tally.counts["right"] += 1
         else:

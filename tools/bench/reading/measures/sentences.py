@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from storage.models import Chunk, WordBox
 from storage.text.word_boxes import bounding_boxes
-from tools.bench.reading.seen import Area, squeezed
+from tools.bench.reading.findings import Area, squeezed
 from tools.bench.reading.tally import Tally
 
 SAMPLE = 400

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from tools.bench.reading.findings import Findings, Rows, normalised
 from tools.bench.reading.labels import Pages
-from tools.bench.reading.seen import Rows, Seen, normalised
 from tools.bench.reading.tally import Tally
 
 # Allowed shifts of a whole table in rows and columns: a caption taken for its first row moves no cell.
@@ -15,7 +15,7 @@ SHIFTS = tuple(sorted(product(range(-3, 4), range(-2, 3)), key=lambda shift: abs
 Cells = dict[tuple[int, int], str]
 
 
-def count_tables(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:
+def count_tables(labels: Mapping[str, Pages], seen: Mapping[str, Findings]) -> Tally:
     """Count ``right`` of ``asked`` cells (without empty ones), and ``invented`` tables."""
     tally = Tally()
     for name, pages in labels.items():

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from tools.bench.reading.findings import Findings, normalised
 from tools.bench.reading.measures.sentences import Words
-from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
 # A page with a smaller fraction of its words is reported.
 FEW = 0.97
 
 
-def count_words(printed: Words, seen: Mapping[str, Seen]) -> Tally:
+def count_words(printed: Words, seen: Mapping[str, Findings]) -> Tally:
     """Count ``kept`` of ``asked`` words, with repetitions."""
     tally = Tally()
     for name, pages in printed.items():

@@ -6,7 +6,7 @@ import json
 
 from harness.tables import for_each
 
-from ingestion.compute_program import cut_page
+from ingestion.compute_program import chunk_web_page
 
 JOB = {"limit": 400, "tokenizer": None, "window": 256}
 
@@ -29,4 +29,4 @@ def test_an_invalid_date_of_a_page_is_dropped(written: object, day: str) -> None
     """Shows that a text's age can always be computed from its day."""
     blocks = [["text", 0, "", "A landlord must protect your deposit within 30 days."]]
     page = {"title": "Deposits", "day": written, "blocks": blocks}
-    assert cut_page(JOB, json.dumps(page).encode())["day"] == day
+    assert chunk_web_page(JOB, json.dumps(page).encode())["day"] == day

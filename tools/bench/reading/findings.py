@@ -34,7 +34,7 @@ class Area(NamedTuple):
             max(self.x0, other.x0), max(self.y0, other.y0), min(self.x1, other.x1), min(self.y1, other.y1)
         ).size
 
-    def likeness(self, other: Area) -> float:
+    def iou(self, other: Area) -> float:
         """Return the intersection over union (IoU)."""
         shared = self.shared(other)
         whole = self.size + other.size - shared
@@ -46,7 +46,7 @@ class Area(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Findings:
     """Findings of a reader in one PDF; pages are 1-based."""
 
     headings: Sequence[tuple[int, str]] = ()
@@ -56,7 +56,7 @@ class Seen:
     figures: Mapping[int, Sequence[Area]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Seen:
+    def of(cls, plain: Mapping[str, Any]) -> Findings:
         """Return findings from JSON, where page numbers are strings and all else lists."""
         return cls(
             [(page, text) for page, text in plain["headings"]],
@@ -71,7 +71,7 @@ class Readout:
     """Findings of a reader in all files, and the effort."""
 
     # File, as in the labels -> findings.
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, Findings]
     pages: int
     # CPU seconds without start-up.
     seconds: float

@@ -26,7 +26,7 @@ class Counting(Protocol):
 
 
 @dataclass(frozen=True)
-class Door:
+class EventEndpoint:
     """Event endpoint of a platform, with its event generator and the fake that counts replies."""
 
     # Name of its events in tables.
@@ -39,19 +39,19 @@ class Door:
     headers: Callable[[bytes, bool], dict[str, str]]
 
 
-def slack_door(base_url: str, platform: Counting) -> Door:
+def slack_endpoint(base_url: str, platform: Counting) -> EventEndpoint:
     """Return the endpoint of signed Slack events."""
-    return Door("signed events", f"{base_url}/slack/events", platform, _mention, _signed)
+    return EventEndpoint("signed events", f"{base_url}/slack/events", platform, _mention, _signed)
 
 
-def teams_door(base_url: str, platform: Counting, service_url: str) -> Door:
+def teams_endpoint(base_url: str, platform: Counting, service_url: str) -> EventEndpoint:
     """Return the endpoint of Teams activities, without the token that only Microsoft can sign."""
 
     def make(number: int, channel: str, person: str) -> tuple[str, bytes]:
         text = QUESTIONS[number % len(QUESTIONS)]
         return str(number), json.dumps(teams_mention(number, channel, person, text, service_url)).encode()
 
-    return Door("Teams activities", f"{base_url}/api/messages", platform, make, _plain)
+    return EventEndpoint("Teams activities", f"{base_url}/api/messages", platform, make, _plain)
 
 
 def _mention(number: int, channel: str, user: str) -> tuple[str, bytes]:

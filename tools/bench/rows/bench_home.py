@@ -37,7 +37,7 @@ from tools.bench.corpus import PAGES, pdfs
 _WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
-class ChanceEmbedder:
+class RandomEmbedder:
     """Embedder with the shape of another one; its random vectors depend on the text only."""
 
     def __init__(self, like: Embedder) -> None:
@@ -57,7 +57,7 @@ class ChanceEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedHome:
+class BenchHome:
     """An open home with its engines."""
 
     path: Path
@@ -93,7 +93,7 @@ class AskedHome:
                 os.link(file, folder / file.name)
         async with open_pdf_process(self.stores, readers=self.settings.ingestion.read_workers) as pdf:
             ingestion = build_ingestion(
-                self.settings, self.stores, ChanceEmbedder(self.embedder), self.index, pdf
+                self.settings, self.stores, RandomEmbedder(self.embedder), self.index, pdf
             )
             await ingestion.ingest(folder, channel, Rung.FULL, _show)
 
@@ -129,7 +129,7 @@ class AskedHome:
 
 
 @asynccontextmanager
-async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[AskedHome]:
+async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[BenchHome]:
     """Yield a home with its engines; ``weaviate_url`` chooses the index."""
     settings = Settings(
         StorageSettings(home=path, weaviate_url=weaviate_url),
@@ -144,7 +144,7 @@ async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[Asked
             settings, stores, embedder, index, await open_links(settings, stores.database)
         ) as answering,
     ):
-        yield AskedHome(path, settings, stores, embedder, index, answering)
+        yield BenchHome(path, settings, stores, embedder, index, answering)
 
 
 def _show(progress: Progress) -> None:
