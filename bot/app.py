@@ -34,7 +34,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.commands.chat_intents import load_phrases
 from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
-from bot.core.conversation.memory import expiring
+from bot.core.conversation.memory import running_retention
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.suggested_questions import SuggestedQuestions
@@ -99,7 +99,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         embedder = await stack.enter_async_context(open_embedder(settings.storage, embedding_key(settings)))
         index = await stack.enter_async_context(open_index(stores, wait_until_ready=True))
         server_socket.write_note()
-        await stack.enter_async_context(expiring(stores.retention))
+        await stack.enter_async_context(running_retention(stores.retention))
         links = await open_links(settings, stores.database)
         await stack.enter_async_context(repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)

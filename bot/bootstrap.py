@@ -42,12 +42,12 @@ from bot.core.ports import (
     Announcer,
     ChatIntake,
     DrawFigure,
+    IngestUpload,
     JoinAt,
     LeaveChannel,
     Messenger,
     RenewLinks,
     Retriever,
-    TakeUpload,
 )
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
@@ -58,7 +58,7 @@ from bot.core.retrieval.hybrid_retriever import (
 from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
-from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
+from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
 from bot.core.rewriting.question_translation import QuestionTranslator
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
@@ -102,7 +102,7 @@ from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
 
 if TYPE_CHECKING:
-    from bot.llm.chat_model import ModelCalls
+    from bot.llm.chat_model import JsonCalls
     from bot.llm.generator import ModelGenerator
     from bot.rerankers.cross_encoder import CrossEncoder
     from bot.rerankers.llm_reranker import LlmReranker
@@ -151,7 +151,7 @@ async def open_retriever(
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
         speller = SpellingCorrector(stores.vocabularies, web_sources=stores.web_sources)
-        wide = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, rewords=mode, speller=speller)
+        wide = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, mode=mode, speller=speller)
         if settings.reranker == "none":
             yield wide
             return
@@ -161,7 +161,7 @@ async def open_retriever(
             SentenceReranker(kept) if is_ours else await _open_reranker(settings, stores.readings, stack),
             weight=settings.sentence_weight if is_ours else settings.rerank_weight,
             seconds=settings.rerank_seconds,
-            most=settings.rerank_candidates,
+            max_candidates=settings.rerank_candidates,
         )
 
 
@@ -237,7 +237,7 @@ def _open_endpoint(settings: BotSettings) -> ApiReranker:
     )
 
 
-def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> ModelCalls:
+def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> JsonCalls:
     """Return a client of the model that writes answers.
 
     Raises:
@@ -245,10 +245,10 @@ def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> Model
     """
     if not settings.has_model:
         raise SettingsError(f"{wanted_by}: name the model to ask by OPENAI_API_KEY or OPENAI_BASE_URL")
-    from bot.llm.chat_model import ModelCalls
+    from bot.llm.chat_model import JsonCalls
 
     key = revealed(settings.openai_api_key) or "none"
-    return ModelCalls.connect(key, settings.openai_base_url, model=settings.openai_model, seconds=seconds)
+    return JsonCalls.connect(key, settings.openai_base_url, model=settings.openai_model, seconds=seconds)
 
 
 @asynccontextmanager
@@ -294,7 +294,7 @@ async def build_answering(
             retriever=await stack.enter_async_context(retriever),
             web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models, judge),
-            follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
+            follow_ups=FollowUpRewriter(query_embedder, rewriter, stores.notices, scale),
             translator=QuestionTranslator(models[0]) if models else None,
             judge=Judge(bot.answer_probability, scale),
             readings=stores.readings,
@@ -359,7 +359,7 @@ def build_conversation(
     messengers: Mapping[Platform, Messenger],
     *,
     memberships: Mapping[Platform, MembershipLookup],
-    take_upload: TakeUpload | None = None,
+    take_upload: IngestUpload | None = None,
 ) -> Conversation:
     """Return the conversation that chat platforms hand messages to; nothing runs yet."""
     is_linkless = settings.links_problem(links.public_url) is not None

@@ -42,7 +42,7 @@ LONG_MODULES = {
 
 # Modules under 60 lines with fewer than two importers, with the reason for each.
 SHORT_MODULES = {
-    "bot/core/conversation/repeated_events.py": "a defence with a test of its own",
+    "bot/core/conversation/event_deduplication.py": "a defence with a test of its own",
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
     "bot/cli/security/audit.py": "the audit's commands, which the parser names",
     "bot/llm/multi_query.py": "imported only where a model rewords",

@@ -216,7 +216,7 @@ def render_text(answer: Answer, printed: str = "") -> str:
     ``printed``: sentences already printed; the text continues after them.
     """
     width = min(shutil.get_terminal_size().columns, 100)
-    otherwise = reply_words(answer.language).searched_otherwise(answer)
+    otherwise = reply_words(answer.language).query_notes(answer)
     understood = [*otherwise, ""] if otherwise else []
     lines = answer.text.splitlines()
     begun = (

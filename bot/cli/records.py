@@ -14,7 +14,7 @@ from bot.cli.json_output import dump
 from bot.core.models import AnswerState
 from bot.core.notifications.question_gaps import QuestionGap, find_gaps
 from bot.core.plaintext import shorten
-from bot.core.quality import FIGURES, ChannelQuality, channel_quality
+from bot.core.quality import METRICS, ChannelQuality, channel_quality
 from bot.settings import load_settings
 from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
@@ -58,9 +58,9 @@ def render_record(record: Json) -> Iterator[str]:
     yield f"asked: {record['question']}"
     if record["searched"] != record["question"]:
         yield f"searched: {record['searched']}"
-    for search in record["looks"]:
+    for search in record["searches"]:
         yield from _search_lines(search, record["question"])
-    for call in record["helps"]:
+    for call in record["auxiliary_calls"]:
         yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
         yield from _prompt_lines(call["prompts"])
     for draft in record["drafts"]:
@@ -94,7 +94,7 @@ def _search_lines(search: Json, asked: str) -> Iterator[str]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
         scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
         place = f"{one['file']}{_page(one['page'])}"
-        yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['fate']}"
+        yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['outcome']}"
         yield f"       {parts}"
         if places := " ".join(f"{name}=#{place}" for name, place in one["places"].items()):
             yield f"       {places}"
@@ -189,7 +189,7 @@ def _quality_rows(quality: ChannelQuality, channel: str) -> Iterator[str]:
     yield _quality_row("", "all", "before", weeks)
     asked = [str(week.questions) if week.is_kept else "not kept" for week in quality.weeks]
     yield _quality_row("questions", str(quality.questions), "", asked)
-    for name, figure in FIGURES.items():
+    for name, figure in METRICS.items():
         known = [_known(week.figures[name]) if week.is_kept else "not kept" for week in quality.weeks]
         before = _known((quality.baseline or {}).get(name))
         label = f"{figure.label}, ms" if figure.unit == "ms" else figure.label

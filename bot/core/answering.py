@@ -29,9 +29,9 @@ from bot.core.generation.judge import NEAR_PROBABILITY, Judge
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, StageTime
 from bot.core.notifications.search_notes import SearchNotes
 from bot.core.ports import AnswerListener, Retriever
-from bot.core.retrieval.reranking import Expansion, gather_evidence
+from bot.core.retrieval.reranking import ContextExpansion, gather_evidence
 from bot.core.retrieval.web_search import WebSearch
-from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.rewriting.query_rewriting import FollowUpRewriter
 from bot.core.rewriting.question_translation import QuestionTranslator
 from bot.core.trace import QuestionRecord, SearchAttempt, TimedListener, Trace
 from bot.core.trace_writer import TraceWriter
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Journey:
+class _ChannelRun:
     """Per-channel state of a question: documents, trace, deadline, listener."""
 
     question: Question
@@ -74,7 +74,7 @@ class Answering:
         *,
         retriever: Retriever,
         writing: AnswerWriter,
-        follow_ups: FollowUps,
+        follow_ups: FollowUpRewriter,
         judge: Judge,
         readings: SelfHealingReadings,
         catalog: Catalog,
@@ -122,7 +122,7 @@ class Answering:
         record = await self.trace(question, listener)
         log.info("%s", record.log_line())
         if self._records and not question.is_trial:
-            self._records.take(record)
+            self._records.enqueue(record)
         return record.answer
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
@@ -132,58 +132,58 @@ class Answering:
     async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
         started = time.perf_counter()
         timed = TimedListener(listener) if listener else None
-        journeys = await self._set_out(question, Deadline(self._answer_seconds), timed)
-        journey, language = journeys[0], journeys[0].question.language
+        runs = await self._start_runs(question, Deadline(self._answer_seconds), timed)
+        run, language = runs[0], runs[0].question.language
         try:
-            journey, answer = await self._travel(journeys)
+            run, answer = await self._run_stages(runs)
         except (InfrastructureError, TimeoutError) as error:
-            log.warning("question %s failed: %s", question.id, type(error).__name__)
+            log.warning("question failed: question=%s: %s", question.id, type(error).__name__)
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         total = _milliseconds(started)
         first = round(1000 * (timed.began - started)) if timed and timed.began else total
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total, first=first))
-        return QuestionRecord(journey.question, answer, journey.trace)
+        return QuestionRecord(run.question, answer, run.trace)
 
-    async def _set_out(
+    async def _start_runs(
         self, question: Question, deadline: Deadline, listener: AnswerListener | None
-    ) -> list[_Journey]:
+    ) -> list[_ChannelRun]:
         """Create the state of each channel searched, with its documents and its part of the history."""
         asked = [replace(question, channel=one.channel, history=one.history) for one in question.members]
-        began, stages, journeys = time.perf_counter(), list[StageTime](), []
+        began, stages, runs = time.perf_counter(), list[StageTime](), []
         for one in asked or [question]:
             view = ChannelView(self._catalog, one.channel, self._folders)
             language = spoken_language(one) or await view.language() or Language.ENGLISH
             trace = Trace(self._passages_read, began=began, stages=stages)
             typed = replace(one, language=language, typed=one.text)
-            journeys.append(_Journey(typed, view, trace, deadline, listener))
-        return journeys
+            runs.append(_ChannelRun(typed, view, trace, deadline, listener))
+        return runs
 
-    async def _travel(self, journeys: Sequence[_Journey]) -> tuple[_Journey, Answer]:
-        if reply := await self._reply(journeys):
-            return journeys[0], reply
-        timing = journeys[0].trace.timing
+    async def _run_stages(self, runs: Sequence[_ChannelRun]) -> tuple[_ChannelRun, Answer]:
+        if reply := await self._reply(runs):
+            return runs[0], reply
+        timing = runs[0].trace.timing
         with timing("understand"):
-            readings = await _each(self._understand, ((one,) for one in journeys))
+            queries = await _run_per_channel(self._understand, ((one,) for one in runs))
         while True:
             started = time.perf_counter()
             with timing("retrieve"):
-                found = await _each(self._search, zip(readings, journeys, strict=True))
+                found = await _run_per_channel(self._search, zip(queries, runs, strict=True))
             retrieved = time.perf_counter()
             with timing("judge"):
-                searches = await _each(self._weigh, zip(found, journeys, strict=True))
+                searches = await _run_per_channel(self._judge_all, zip(found, runs, strict=True))
             with timing("write"):
-                journey, judged, written = await self._write_surest(zip(journeys, searches, strict=True))
+                run, judged, written = await self._write_most_confident(zip(runs, searches, strict=True))
             if await self._is_approved(judged.question, written):
                 break  # else an admin revoked a cited web page during the run: search again without it
-        with timing("cite"), journey.trace.collecting_calls():
-            answer = await self._cite(judged, written, journey)
+        with timing("cite"), run.trace.collecting_calls():
+            answer = await self._cite(judged, written, run)
         question = judged.question
         asked = question.unfiltered or question.text
-        return journey, replace(
+        return run, replace(
             answer,
             passages=answer.passages or judged.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
-            standalone="" if asked == journey.question.text else asked,
+            standalone="" if asked == run.question.text else asked,
             corrections=judged.retrieval.question.corrections,
             unknown=judged.retrieval.question.unknown,
             filter=question.filter,
@@ -191,12 +191,12 @@ class Answering:
             answered_from=question.origin if question.members else None,
         )
 
-    async def _reply(self, journeys: Sequence[_Journey]) -> Answer | None:
+    async def _reply(self, runs: Sequence[_ChannelRun]) -> Answer | None:
         """Return the reply to a command or an overlong question; None if a search is needed."""
-        question, deadline = journeys[0].question, journeys[0].deadline
+        question, deadline = runs[0].question, runs[0].deadline
         async with deadline.limit():
             command = recognize(question.text, question.language)
-            asked = [(one.question, one.view) for one in journeys]
+            asked = [(one.question, one.view) for one in runs]
             if command and (reply := await self._commands.reply_of_each(command, asked, self._outlines)):
                 return reply
         if len(question.text) <= self._question_chars:
@@ -204,23 +204,23 @@ class Answering:
         too_long = reply_words(question.language).question_too_long(limit=self._question_chars)
         return Answer(AnswerState.CHAT, too_long, language=question.language)
 
-    async def _understand(self, journey: _Journey) -> Sequence[Question]:
+    async def _understand(self, run: _ChannelRun) -> Sequence[Question]:
         """Return the queries: as typed, rewritten or both, plus one in the documents' language."""
-        question = journey.question
-        async with journey.deadline.limit():
-            readings: Sequence[Question] = (question,)
+        question = run.question
+        async with run.deadline.limit():
+            queries: Sequence[Question] = (question,)
             if question.history:
-                readings = await self._follow_ups.readings(question, journey.view)
-            if self._translator and (one := await self._translator.reading(readings[-1], journey.view)):
-                readings = (*readings, one)
-            return [await journey.view.narrow(one) for one in readings]
+                queries = await self._follow_ups.queries(question, run.view)
+            if self._translator and (one := await self._translator.reading(queries[-1], run.view)):
+                queries = (*queries, one)
+            return [await run.view.narrow(one) for one in queries]
 
-    async def _search(self, readings: Sequence[Question], journey: _Journey) -> Sequence[SearchAttempt]:
-        return await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
+    async def _search(self, queries: Sequence[Question], run: _ChannelRun) -> Sequence[SearchAttempt]:
+        return await gather_or_cancel(*(self._retrieve(one, run) for one in queries))
 
-    async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
+    async def _retrieve(self, question: Question, run: _ChannelRun) -> SearchAttempt:
         """Retrieve reranked passages; read evidence from them and expand its context."""
-        async with journey.deadline.limit():
+        async with run.deadline.limit():
             retrieval = (
                 await retrieve_each(self._retriever, question)
                 if question.compared
@@ -228,34 +228,34 @@ class Answering:
             )
             if self._web:
                 retrieval = await self._web.extend(question, retrieval)
-            search = journey.trace.search(question, retrieval)
+            search = run.trace.search(question, retrieval)
             if wants_figure(search.retrieval.question.text):
                 return search
             found = await gather_evidence(
                 search.retrieval.passages,
                 self._readings,
-                most=max(self._passages_read, PASSAGES_COMPARED * len(question.compared)),
+                max_passages=max(self._passages_read, PASSAGES_COMPARED * len(question.compared)),
                 tokens=self._evidence_tokens,
             )
-            search.read = len(found)
-            search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
+            search.passages_read = len(found)
+            search.evidence = await ContextExpansion(found, self._readings, self._expansion_tokens).expand()
             return search
 
-    async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
+    async def _judge_all(self, searches: Sequence[SearchAttempt], run: _ChannelRun) -> SearchAttempt:
         """Judge all searches and return the best; if it found nothing, try a wider one."""
-        search, *reworded = [await self._judged(one) for one in searches]
+        search, *reworded = [await self._judge_search(one) for one in searches]
         for other in reworded:
             search = other if _is_preferred(other, search) else search
         if search.found_nothing:
             with contextlib.suppress(TimeoutError):  # best effort: on timeout, abstain with the first result
-                wide = await self._judged(
-                    await self._retrieve(replace(search.question, is_wide=True), journey)
+                wide = await self._judge_search(
+                    await self._retrieve(replace(search.question, is_wide=True), run)
                 )
                 search = search if wide.found_nothing else wide
-        journey.trace.judged = search
+        run.trace.judged = search
         return search
 
-    async def _judged(self, search: SearchAttempt) -> SearchAttempt:
+    async def _judge_search(self, search: SearchAttempt) -> SearchAttempt:
         """Rank the quotes and judge the evidence, unless only a figure may answer."""
         if search.evidence is not None:
             question = search.retrieval.question
@@ -264,10 +264,10 @@ class Answering:
                 question, search.retrieval.passages, search.quotes.candidates
             )
             if search.question.compared:
-                self._judge_each(search)
+                self._judge_compared(search)
         return search
 
-    def _judge_each(self, search: SearchAttempt) -> None:
+    def _judge_compared(self, search: SearchAttempt) -> None:
         """Judge each compared document separately; the best verdict counts."""
         question, passages, quotes = search.retrieval.question, search.retrieval.passages, search.quotes
         if quotes is not None:
@@ -276,20 +276,20 @@ class Answering:
             search.verdict = max(verdicts.values(), key=lambda one: one.probability)
             search.answering = tuple(one for one in compared if verdicts[one].probability >= NEAR_PROBABILITY)
 
-    async def _write_surest(
-        self, searches: Iterable[tuple[_Journey, SearchAttempt]]
-    ) -> tuple[_Journey, SearchAttempt, WrittenAnswer]:
+    async def _write_most_confident(
+        self, searches: Iterable[tuple[_ChannelRun, SearchAttempt]]
+    ) -> tuple[_ChannelRun, SearchAttempt, WrittenAnswer]:
         """Write the answer of the most confident channel; fall back to the next on NOT_FOUND."""
-        surest_first = sorted(searches, key=lambda one: _sureness(one[1]), reverse=True)
-        answers: list[tuple[_Journey, SearchAttempt, WrittenAnswer]] = []
-        for journey, search in surest_first:
-            with journey.trace.collecting_calls():
-                answers.append((journey, search, await self._write(search, journey)))
+        most_confident_first = sorted(searches, key=lambda one: _confidence(one[1]), reverse=True)
+        answers: list[tuple[_ChannelRun, SearchAttempt, WrittenAnswer]] = []
+        for run, search in most_confident_first:
+            with run.trace.collecting_calls():
+                answers.append((run, search, await self._write(search, run)))
             if answers[-1][2].state is not AnswerState.NOT_FOUND:
                 return answers[-1]
         return answers[0]
 
-    async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer:
+    async def _write(self, search: SearchAttempt, run: _ChannelRun) -> WrittenAnswer:
         """Write a model's verified sentences, quoted passages, the requested figure, or NOT_FOUND."""
         retrieval, written = search.retrieval, WrittenAnswer(AnswerState.NOT_FOUND)
         if search.quotes and search.verdict:
@@ -300,25 +300,23 @@ class Answering:
                 search.verdict,
                 search.answering,
             )
-            written = await self._writer.write(task, journey.deadline, journey.listener)
-            journey.trace.attempts = written.attempts
+            written = await self._writer.write(task, run.deadline, run.listener)
+            run.trace.attempts = written.attempts
         if written.state is AnswerState.NOT_FOUND:
             return await self._figure_selector.write(retrieval) or written
         asked = search.question.compared if search.answering else spanned(retrieval, written.cited)
         if asked:
-            written = await self._with_gaps(written, asked, journey)
+            written = await self._with_gaps(written, asked, run)
         if retrieval.figures or wants_table(retrieval.question.text):
             evidence = search.evidence or ()
-            figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
+            figures = await self._figure_selector.figures_for_answer(retrieval, written.cited, evidence)
             return replace(written, figures=figures)
         return written
 
     @staticmethod
-    async def _with_gaps(
-        written: WrittenAnswer, compared: Sequence[UUID], journey: _Journey
-    ) -> WrittenAnswer:
+    async def _with_gaps(written: WrittenAnswer, compared: Sequence[UUID], run: _ChannelRun) -> WrittenAnswer:
         """Append which of the compared documents the answer says nothing about."""
-        words, documents = reply_words(journey.question.language), await journey.view.documents()
+        words, documents = reply_words(run.question.language), await run.view.documents()
         missing = nothing_in(words, compared, documents, written.cited)
         return replace(written, text="\n".join(filter(None, (written.text, missing))))
 
@@ -328,13 +326,13 @@ class Answering:
         pages = {one.file for one in sources if one.web}
         return not pages or self._web is None or await self._web.approves(question.channel, pages)
 
-    async def _cite(self, search: SearchAttempt, written: WrittenAnswer, journey: _Journey) -> Answer:
+    async def _cite(self, search: SearchAttempt, written: WrittenAnswer, run: _ChannelRun) -> Answer:
         """Store and sign the citations of an answer; write the abstention for NOT_FOUND."""
         question, retrieval = search.question, search.retrieval
         is_search = written.state in {AnswerState.NOT_FOUND, AnswerState.PASSAGES}
         notes = await self._notes.write(question, retrieval) if is_search else ()
         if written.state is AnswerState.NOT_FOUND:
-            no = await self._abstention.abstain(question, retrieval, journey.view, search.verdict)
+            no = await self._abstention.abstain(question, retrieval, run.view, search.verdict)
             return replace(no, text="\n".join(filter(None, (written.text, no.text, *notes))))
         words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)
@@ -360,7 +358,7 @@ class Answering:
         )
 
 
-async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[object]]) -> list[T]:
+async def _run_per_channel(work: Callable[..., Awaitable[T]], runs: Iterable[Sequence[object]]) -> list[T]:
     """Run ``work`` per channel, at most CHANNELS_AT_ONCE at a time; the last argument is its state."""
     slots = asyncio.Semaphore(CHANNELS_AT_ONCE)
 
@@ -369,10 +367,10 @@ async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[o
             with arguments[-1].trace.collecting_calls():
                 return await work(*arguments)
 
-    return list(await gather_or_cancel(*(do(*one) for one in journeys)))
+    return list(await gather_or_cancel(*(do(*one) for one in runs)))
 
 
-def _sureness(search: SearchAttempt) -> float:
+def _confidence(search: SearchAttempt) -> float:
     """Return the confidence (0-1) that a channel answers.
 
     It is the verdict's probability; without a verdict (figure requests), the score of the best passage.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
 from bot.core.ports import AnswerListener
-from bot.core.rewriting.rule_rewriter import ASKING_WORD, content_words, may_lean_on_thread
+from bot.core.rewriting.rule_rewriter import ASKING_WORD, content_words, may_depend_on_thread
 from bot.core.trace import QuestionRecord, Trace
 from bot.core.understanding.answer_types import asks_whether, compares
 from bot.core.understanding.question_terms import exact_words
@@ -68,7 +68,7 @@ def split_questions(text: str) -> list[str]:
         return [text]
     parts = list(chain.from_iterable(map(_clauses, _SENTENCE.split(text.strip()))))
     is_split = 1 < len(parts) <= MAX_QUESTIONS and len(content_words(parts[0])) >= MIN_NAMED
-    return parts if is_split and all(map(_stands_alone, parts[1:])) else [text]
+    return parts if is_split and all(map(_is_standalone, parts[1:])) else [text]
 
 
 def _clauses(sentence: str) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _asks_once(clause: str) -> bool:
     return is_alone and not content_words(clause[: first.start()])
 
 
-def _stands_alone(part: str) -> bool:
+def _is_standalone(part: str) -> bool:
     """True if a later question states a subject, so that it does not depend on the previous one.
 
     "And who approves it?", "which year?" and "and for the Reims F172?" ask for details of the previous one.
@@ -101,7 +101,7 @@ def _stands_alone(part: str) -> bool:
     naming, names = content_words(part), exact_words(part)
     asks = _asks_once(fold(part)) or asks_whether(part)
     is_named = len(naming) >= MIN_NAMED and any(word not in names for word in naming)
-    return asks and is_named and not may_lean_on_thread(part)
+    return asks and is_named and not may_depend_on_thread(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
     for one in answers:
         shifted.append(_shifted(one, last))
         last += max((citation.number for citation in one.citations), default=0)
-    said = _notes_once([one.text for one in shifted])
+    said = _without_repeated_notes([one.text for one in shifted])
     paragraphs = [f"{_heading(text)}\n{one}" for text, one in zip(texts, said, strict=True)]
     state = _state([one.state for one in shifted])
     return replace(
@@ -176,7 +176,7 @@ def _shifted(answer: Answer, by: int) -> Answer:
     )
 
 
-def _notes_once(texts: Sequence[str]) -> list[str]:
+def _without_repeated_notes(texts: Sequence[str]) -> list[str]:
     """Remove the trailing lines that all replies share (notes on the channel) from all but the last."""
     lines = [text.split("\n") for text in texts]
     shared = 0

@@ -10,10 +10,10 @@
     ├── DeliveryError            the chat platform did not accept a message
     │   ├── DeliveryUnclear      outcome unknown: search before posting again
     │   ├── ChannelClosed        the bot cannot post in that channel
-    │   │   └── WorkspaceLeft    nor anywhere in its workspace, which uninstalled the app
+    │   │   └── AppUninstalled   nor anywhere in its workspace, which uninstalled the app
     │   └── MembershipsUnknown   the platform does not return channel memberships
     ├── FileUnavailable          an uploaded file cannot be downloaded, now or later
-    ├── FileBeingRead            an uploaded file is not searchable yet
+    ├── FileNotReady             an uploaded file is not searchable yet
     └── LinkError
         ├── LinkForged           bad signature: always the same 404, whatever is wrong
         └── LinkEnded            valid signature, but expired, revoked or document gone: 410
@@ -63,7 +63,7 @@ class ChannelClosed(DeliveryError):
     """The channel is archived or deleted, or the bot is not a member."""
 
 
-class WorkspaceLeft(ChannelClosed):
+class AppUninstalled(ChannelClosed):
     """The workspace uninstalled the app: nothing pending for it is retried."""
 
 
@@ -75,7 +75,7 @@ class FileUnavailable(BotError):
     """An uploaded file cannot be downloaded: it was deleted, or access is denied."""
 
 
-class FileBeingRead(BotError):
+class FileNotReady(BotError):
     """An uploaded file is not searchable yet: the question that came with it must wait."""
 
 

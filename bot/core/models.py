@@ -101,9 +101,9 @@ class Synonym:
     """Terms of a question and equivalent terms in its channel."""
 
     # Analyzed terms of the question.
-    asked: tuple[str, ...]
+    terms: tuple[str, ...]
     # Equivalent analyzed terms that a document may contain.
-    said: tuple[str, ...]
+    equivalents: tuple[str, ...]
     # ``said`` as it was written.
     text: str
 
@@ -189,7 +189,7 @@ class Question:
     asker: str = ""
 
     @property
-    def asked_in(self) -> Channel:
+    def conversation_channel(self) -> Channel:
         """The channel of the conversation: stores its memory and trace, and takes them along when deleted."""
         return self.chat or self.channel
 
@@ -240,7 +240,7 @@ class AnalyzedQuestion:
     # Synonyms of its words from the channel's glossary.
     synonyms: tuple[Synonym, ...] = ()
     # Paraphrases by a model, each searched for as well (multi-query).
-    wordings: tuple[AnalyzedQuestion, ...] = ()
+    paraphrases: tuple[AnalyzedQuestion, ...] = ()
     # Spelling corrections; ``text`` contains the best one for each word.
     corrections: tuple[Correction, ...] = ()
     # The text as typed, which models are asked instead of ``text``; '' if they are the same.
@@ -395,7 +395,7 @@ class Judgement:
     """The entailment verdict on the sentences of one answer."""
 
     # Per sentence: True if its sources fully support it.
-    is_borne_out: Sequence[bool]
+    is_supported: Sequence[bool]
     # The part of the question that the supported sentences do not answer; '' if none.
     missing: str = ""
 

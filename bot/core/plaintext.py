@@ -20,7 +20,7 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 
-# Markers around text that a renderer sets in bold: control characters, which ``tame`` removes from any input.
+# Markers around text that a renderer sets in bold: control characters, which no input keeps.
 BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
 
 _NAME = re.compile(r"\w[^\s<>]*[\w/]")
@@ -29,12 +29,12 @@ _NAME = re.compile(r"\w[^\s<>]*[\w/]")
 MORE_TO_COME = "…"
 
 
-def mend(text: str) -> str:
+def replace_invalid_chars(text: str) -> str:
     """Replace NUL and lone surrogates by U+FFFD: JSON can spell them, but no database can store them."""
     return _BROKEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def tame(text: str) -> str:
+def strip_hidden_chars(text: str) -> str:
     """Remove control, format and surrogate characters: invisible ones and those that reorder text."""
     return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
 
@@ -44,24 +44,24 @@ def find_links(text: str) -> Iterator[re.Match[str]]:
     return (match for match in _NAME.finditer(text) if _LINKS.search(match[0]))
 
 
-def unlink(text: str) -> str:
+def break_links(text: str) -> str:
     """Insert an invisible word joiner (U+2060) wherever a client would recognise a URL."""
     return _LINKS.sub(_JOINER, text)
 
 
 def embolden(text: str, headings: Iterable[str]) -> str:
-    """Put BOLD_BEGINS and BOLD_ENDS around those lines of a tamed text that are ``headings``."""
-    bold = set(map(tame, headings))
+    """Put BOLD_BEGINS and BOLD_ENDS around those lines of a cleaned text that are ``headings``."""
+    bold = set(map(strip_hidden_chars, headings))
     lines = text.split("\n")
     return "\n".join(f"{BOLD_BEGINS}{one}{BOLD_ENDS}" if one in bold else one for one in lines)
 
 
-def without_marks(text: str) -> str:
+def without_markers(text: str) -> str:
     """Remove the [n] markers, which refer to nothing until the sources are shown."""
     return _MARK.sub("", text)
 
 
-def inert(text: str) -> str:
+def escape_markers(text: str) -> str:
     """Put a text on one line, and disarm whatever looks like an [n] marker in it."""
     return _LIKE_A_MARK.sub(r"(\1)", " ".join(text.split()))
 

@@ -30,11 +30,11 @@ from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 ACK_SECONDS = 2.5
 
 # Renews the lease on a question; raises ``storage.errors.LeaseLost`` if another worker has it.
-Hold = Callable[[], Awaitable[None]]
+RenewLease = Callable[[], Awaitable[None]]
 
 # Stores the reference of our chat message durably, replacing the previous one.
 # It raises ``storage.errors.LeaseLost`` if another worker has the question.
-Keep = Callable[[dict[str, Any]], Awaitable[None]]
+SaveMessage = Callable[[dict[str, Any]], Awaitable[None]]
 
 # Called with each sentence of a draft as soon as it and its quotes are complete.
 OnClaim = Callable[[Claim], None]
@@ -123,7 +123,7 @@ ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[Rec
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
+class StoredAnswer:
     """A stored answer with the reply address of its question."""
 
     address: dict[str, Any]
@@ -178,7 +178,7 @@ class StopRequest:
 
 
 # Assigns a chat message to a question; False if another question has it.
-TakeMessage = Callable[[dict[str, Any]], Awaitable[bool]]
+ClaimMessage = Callable[[dict[str, Any]], Awaitable[bool]]
 # Cancels questions in progress; False if there are none.
 StopQuestions = Callable[[StopRequest], Awaitable[bool]]
 
@@ -193,7 +193,7 @@ class ChatIntake:
     # A message was deleted: if it was a question, it is erased together with its answer.
     withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
     # The answer to the question with a message key, while it is retained.
-    given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
+    given: Callable[[Platform, str], Awaitable[StoredAnswer | None]]
     set_shared: SetShared
     # The bot was added to a channel.
     join: Callable[[ChannelKey], Awaitable[None]]
@@ -229,7 +229,7 @@ DrawFigure = Callable[[AnswerFigure], Awaitable[PageImage]]
 class Announcer(Protocol):
     """Posts unsolicited messages on one platform; ``place`` is an address in that platform's format."""
 
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+    def announcement_address(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the address to post at in a channel; None while it is unknown.
 
         Args:
@@ -253,7 +253,7 @@ class Announcer(Protocol):
         """
 
 
-class Expiring(Protocol):
+class ExpiringStore(Protocol):
     """A store with a retention period."""
 
     async def delete_expired(self) -> int:
@@ -272,7 +272,7 @@ class Generator(Protocol):
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
         *,
-        stands: Sequence[str] = (),
+        verified_sentences: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
         """Draft an answer from the numbered ``evidence`` alone.
@@ -280,7 +280,7 @@ class Generator(Protocol):
         Args:
             question: the analyzed question.
             evidence: the passages that may be quoted.
-            stands: verified sentences of an earlier draft; only what they leave out is wanted.
+            verified_sentences: verified sentences of an earlier draft; only what they leave out is wanted.
             on_claim: called with each complete sentence; after an error, its sentences belong to no draft.
 
         Raises:
@@ -354,8 +354,8 @@ class NoteWriter(Protocol):
 
 # Takes in the file of a message, once; None: it is searchable, and the question that came with it can be
 # answered.
-# It raises ``FileBeingRead`` until then.
-TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
+# It raises ``FileNotReady`` until then.
+IngestUpload = Callable[[InboxItem], Awaitable[Answer | None]]
 
 
 class Messenger(Protocol):
@@ -401,7 +401,7 @@ class Messenger(Protocol):
         """
 
     async def deliver(
-        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: Keep
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: SaveMessage
     ) -> None:
         """Replace the placeholder with the answer; idempotent, as far as people see.
 
@@ -414,7 +414,7 @@ class Messenger(Protocol):
         """
 
     async def illustrate(
-        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, hold: Hold
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, hold: RenewLease
     ) -> None:
         """Add the figures to a delivered answer, on platforms that want the pictures uploaded.
 

@@ -32,14 +32,14 @@ Facts = Sequence[AnswerFacts]
 
 
 @dataclass(frozen=True, slots=True)
-class QualityFigure:
+class QualityMetric:
     """A weekly metric."""
 
     label: str
     # ``share`` (0-1), ``ms``, ``tokens``, or ``''`` for a plain number.
     unit: str
     # Computes it over questions with a search; None: no data.
-    of: Callable[[Facts], float | None]
+    compute: Callable[[Facts], float | None]
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -58,7 +58,7 @@ def _share_of(*states: AnswerState) -> Callable[[Facts], float | None]:
 
 def _documents(facts: Facts) -> float | None:
     """Return the mean number of distinct documents among the top five candidates."""
-    return _mean(len({found["file"] for found in one.leading}) for one in facts if one.leading)
+    return _mean(len({found["file"] for found in one.top_sources}) for one in facts if one.top_sources)
 
 
 def _recent(facts: Facts) -> float | None:
@@ -66,7 +66,7 @@ def _recent(facts: Facts) -> float | None:
     return _mean(
         date.fromisoformat(day) >= one.asked_at.date() - timedelta(days=RECENT_DAYS)
         for one in facts
-        for day in {found["file"]: found["day"] for found in one.leading}.values()
+        for day in {found["file"]: found["day"] for found in one.top_sources}.values()
         if day
     )
 
@@ -76,7 +76,7 @@ def _figures(facts: Facts) -> float | None:
     return _mean(len(one.figures) for one in facts if one.state in WITH_SOURCES)
 
 
-def _fitting(facts: Facts) -> float | None:
+def _figures_on_cited_pages(facts: Facts) -> float | None:
     """Return the share of the shown figures that are on a page cited by their answer."""
     return _mean(
         (figure["file"], figure["page"]) in {(cited["file"], cited["page"]) for cited in one.citations}
@@ -85,11 +85,11 @@ def _fitting(facts: Facts) -> float | None:
     )
 
 
-def _helpful(facts: Facts) -> float | None:
+def _thumbs_up_share(facts: Facts) -> float | None:
     return _mean(verdict == FeedbackVerdict.GOOD for one in facts for verdict, _ in one.verdicts)
 
 
-def _doubted(facts: Facts) -> float | None:
+def _disputed_share(facts: Facts) -> float | None:
     return _mean(any(verdict != FeedbackVerdict.GOOD for verdict, _ in one.verdicts) for one in facts)
 
 
@@ -121,24 +121,24 @@ def _milliseconds(part: str) -> Callable[[Facts], float | None]:
 
 
 # By name. Times are medians; tokens are means over the questions that called a model.
-FIGURES: dict[str, QualityFigure] = {
-    "answered": QualityFigure("answered", "share", _share_of(*ANSWERED)),
-    "passages": QualityFigure("passages shown", "share", _share_of(AnswerState.PASSAGES)),
-    "not_found": QualityFigure("not found", "share", _share_of(AnswerState.NOT_FOUND)),
-    "failed": QualityFigure("failed", "share", _share_of(AnswerState.FAILED)),
-    "documents": QualityFigure("documents in the top five", "", _documents),
-    "recent": QualityFigure("recent ones among them", "share", _recent),
-    "figures": QualityFigure("figures per answer", "", _figures),
-    "fitting": QualityFigure("figures on a cited page", "share", _fitting),
-    "helpful": QualityFigure("thumbs up", "share", _helpful),
-    "doubted": QualityFigure("disputed answers", "share", _doubted),
-    "corrected": QualityFigure("right page reported", "", _corrected),
-    "opened": QualityFigure("answers with an opened source", "share", _opened),
-    "openings": QualityFigure("openings per answer", "", _openings),
-    "first_ms": QualityFigure("time to first words", "ms", _milliseconds("first")),
-    "total_ms": QualityFigure("time to whole answer", "ms", _milliseconds("total")),
-    "prompt_tokens": QualityFigure("prompt tokens", "tokens", _tokens("prompt")),
-    "completion_tokens": QualityFigure("completion tokens", "tokens", _tokens("completion")),
+METRICS: dict[str, QualityMetric] = {
+    "answered": QualityMetric("answered", "share", _share_of(*ANSWERED)),
+    "passages": QualityMetric("passages shown", "share", _share_of(AnswerState.PASSAGES)),
+    "not_found": QualityMetric("not found", "share", _share_of(AnswerState.NOT_FOUND)),
+    "failed": QualityMetric("failed", "share", _share_of(AnswerState.FAILED)),
+    "documents": QualityMetric("documents in the top five", "", _documents),
+    "recent": QualityMetric("recent ones among them", "share", _recent),
+    "figures": QualityMetric("figures per answer", "", _figures),
+    "fitting": QualityMetric("figures on a cited page", "share", _figures_on_cited_pages),
+    "helpful": QualityMetric("thumbs up", "share", _thumbs_up_share),
+    "doubted": QualityMetric("disputed answers", "share", _disputed_share),
+    "corrected": QualityMetric("right page reported", "", _corrected),
+    "opened": QualityMetric("answers with an opened source", "share", _opened),
+    "openings": QualityMetric("openings per answer", "", _openings),
+    "first_ms": QualityMetric("time to first words", "ms", _milliseconds("first")),
+    "total_ms": QualityMetric("time to whole answer", "ms", _milliseconds("total")),
+    "prompt_tokens": QualityMetric("prompt tokens", "tokens", _tokens("prompt")),
+    "completion_tokens": QualityMetric("completion tokens", "tokens", _tokens("completion")),
 }
 
 
@@ -201,9 +201,9 @@ def is_missed(name: str, value: float | None) -> bool:
     return limit is not None and value is not None and not limit.is_met(value)
 
 
-def figures_of(facts: Facts) -> dict[str, float | None]:
+def compute_metrics(facts: Facts) -> dict[str, float | None]:
     """Compute every metric over some questions."""
-    return {name: figure.of(facts) for name, figure in FIGURES.items()}
+    return {name: metric.compute(facts) for name, metric in METRICS.items()}
 
 
 def weeks_of(facts: Facts, kept_since: datetime, until: datetime, count: int) -> list[Week]:
@@ -213,7 +213,7 @@ def weeks_of(facts: Facts, kept_since: datetime, until: datetime, count: int) ->
     for begins in (last - timedelta(weeks=back) for back in reversed(range(count))):
         asked = [one for one in facts if _monday(one.asked_at) == begins]
         is_whole = kept_since.date() < begins
-        found.append(Week(begins, len(asked), figures_of(asked), is_whole))
+        found.append(Week(begins, len(asked), compute_metrics(asked), is_whole))
     return found
 
 
@@ -238,7 +238,7 @@ async def channel_quality(
         records.kept_since,
         weeks_of(searched, records.kept_since, now, weeks),
         len(searched),
-        figures_of(searched),
+        compute_metrics(searched),
         await records.baseline(channel_id),
     )
 

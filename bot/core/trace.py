@@ -30,7 +30,7 @@ from bot.core.models import (
     Retrieval,
     StageTime,
 )
-from bot.core.plaintext import mend, shorten
+from bot.core.plaintext import replace_invalid_chars, shorten
 from bot.core.ports import AnswerListener
 from bot.core.retrieval.ranking import rank_order
 from bot.core.understanding.channel_documents import document_day
@@ -81,7 +81,7 @@ class SearchAttempt:
     question: Question
     retrieval: Retrieval
     # Number of top candidates read.
-    read: int = 0
+    passages_read: int = 0
     # These with their context expansion; None if only a figure may answer.
     evidence: Sequence[Evidence] | None = None
     # Quotable parts of the evidence, best first.
@@ -150,31 +150,31 @@ class Trace:
         ]
         for one in retrieval.rejected:
             copy = one.repeats
-            fate = f"repeats {_place(copy.publication, copy.first_page)}" if copy else "cut by rank"
-            candidates.append(_candidate(one.passage, None, fate, next(places)))
+            outcome = f"repeats {_place(copy.publication, copy.first_page)}" if copy else "rank too low"
+            candidates.append(_candidate(one.passage, None, outcome, next(places)))
         return {
             "question": search.question.text[:MAX_QUESTION_CHARS],
             "is_wide": search.question.is_wide,
             "terms": retrieval.question.terms,
             "corrections": [[one.typed, one.word] for one in retrieval.question.corrections],
             "unknown": retrieval.question.unknown,
-            "wordings": [one.text for one in retrieval.question.wordings],
+            "wordings": [one.text for one in retrieval.question.paraphrases],
             "documents": None if documents is None else len(documents),
             "filter": list(search.question.filter.conditions) if search.question.filter else None,
             "not_live": retrieval.not_live,
             "web": [asdict(one) for one in retrieval.web],
             "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,
-            "neighbours": [_origin(one.passage) for one in (search.evidence or ())[search.read :]],
+            "neighbours": [_origin(one.passage) for one in (search.evidence or ())[search.passages_read :]],
         }
 
     def _outcome(self, rank: int, search: SearchAttempt) -> str:
         """Return the outcome of the candidate at ``rank``."""
         if search.verdict is None:
             return "not needed: a figure, or nothing, is the answer"
-        if rank > search.read:
-            is_full = search.read == self.most_read
-            return f"beyond the first {self.most_read}" if is_full else "over the token budget"
+        if rank > search.passages_read:
+            is_full = search.passages_read == self.most_read
+            return f"not in the top {self.most_read}" if is_full else "over the token budget"
         return "read"
 
     def tokens_as_json(self) -> Json:
@@ -208,15 +208,15 @@ class QuestionRecord:
         question, answer, trace = self.question, self.answer, self.trace
         read = (trace.judged.evidence if trace.judged else None) or ()
         drafts = [_draft(one, read) for one in trace.attempts]
-        helps = [_AUXILIARY_CALL.dump_python(one, exclude={"usage"}) for one in trace.calls]
-        prompts = [prompt for one in (*drafts, *helps) for prompt in one["prompts"]]
+        auxiliary_calls = [_AUXILIARY_CALL.dump_python(one, exclude={"usage"}) for one in trace.calls]
+        prompts = [prompt for one in (*drafts, *auxiliary_calls) for prompt in one["prompts"]]
         is_cut = _cut_prompts(prompts)
         for prompt in prompts:
             prompt["tokens"] = _prompt_tokens(prompt)
-        record: Json = _mended(
+        record: Json = _sanitized(
             {
                 "question_id": question.id,
-                "channel_id": question.asked_in.id,
+                "channel_id": question.conversation_channel.id,
                 "answered_from": {
                     "channel_id": question.channel.id,
                     "channel": question.channel.name,
@@ -227,9 +227,9 @@ class QuestionRecord:
                 "searched": (answer.standalone or question.text)[:MAX_QUESTION_CHARS],
                 "state": answer.state.value,
                 "answer": answer.text,
-                "looks": [trace.search_as_json(search) for search in trace.searches],
-                "leading": _leading(trace.judged),
-                "helps": helps,
+                "searches": [trace.search_as_json(search) for search in trace.searches],
+                "top_sources": _leading(trace.judged),
+                "auxiliary_calls": auxiliary_calls,
                 "drafts": drafts,
                 "citations": [_citation(one) for one in answer.citations],
                 "figures": [{"file": one.file, "page": one.page} for one in answer.figures],
@@ -247,7 +247,7 @@ class QuestionRecord:
         stages = "".join(f"{name}_ms={1000 * seconds:.0f} " for name, seconds in spent)
         return (
             f"question={question.id} channel={question.channel.id} "
-            f"door={(question.chat or question.channel).platform} state={answer.state} candidates="
+            f"channel_type={(question.chat or question.channel).platform} state={answer.state} candidates="
             f"{len(answer.passages)} citations={len(answer.citations)} figures={len(answer.figures)} "
             f"prompt_tokens={tokens['prompt'] or 0} completion_tokens={tokens['completion'] or 0} "
             f"{stages}total_ms={answer.milliseconds.total}"
@@ -324,10 +324,10 @@ def _origin(passage: Passage) -> Json:
     }
 
 
-def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[str, int]) -> Json:
+def _candidate(passage: Passage, rank: int | None, outcome: str, places: Mapping[str, int]) -> Json:
     """Return a retrieved passage as JSON; ``rank``, from 1, is None if it is no candidate.
 
-    ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
+    ``outcome``: ``read``, or why not: ``rank too low``, ``repeats FILE p. N``, ``over the token budget`` ...
     """
     return {
         **_origin(passage),
@@ -340,7 +340,7 @@ def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[st
         "vector": passage.vector,
         "parts": dict(passage.parts),
         "rank": rank,
-        "fate": fate,
+        "outcome": outcome,
         **({"fetched": str(passage.publication.web.fetched_at)} if passage.publication.web else {}),
     }
 
@@ -392,9 +392,9 @@ def _prompt_tokens(prompt: Json) -> Json:
     }
 
 
-def _mended(value: Any) -> Any:
+def _sanitized(value: Any) -> Any:
     if isinstance(value, str):
-        return mend(value)
+        return replace_invalid_chars(value)
     if isinstance(value, dict):  # most values are scores: skipping floats here saves a call for each
-        return {key: one if isinstance(one, float) else _mended(one) for key, one in value.items()}
-    return [_mended(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: one if isinstance(one, float) else _sanitized(one) for key, one in value.items()}
+    return [_sanitized(one) for one in value] if isinstance(value, list | tuple) else value

@@ -34,14 +34,14 @@ class TraceWriter:
         self._count = count
         self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
 
-    def take(self, record: QuestionRecord) -> None:
+    def enqueue(self, record: QuestionRecord) -> None:
         """Queue a record for storage; returns immediately."""
         if self._count:
             self._count(record)
         try:
             self._waiting.put_nowait(record)
         except asyncio.QueueFull:
-            log.warning("question=%s leaves no record: too many wait", record.question.id)
+            log.warning("trace dropped: question=%s: queue full", record.question.id)
 
     async def run(self) -> None:
         """Store queued records until cancelled."""
@@ -50,13 +50,13 @@ class TraceWriter:
             asked, state = record.question, record.answer.state.value
             try:
                 value = await asyncio.to_thread(record.as_json)  # counting prompt tokens is CPU-bound
-                await self._store.keep(asked.id, asked.asked_in.id, asked.asked_at, state, value)
+                await self._store.keep(asked.id, asked.conversation_channel.id, asked.asked_at, state, value)
             except StorageError as error:
-                log.warning("question=%s leaves no record: %s", asked.id, type(error).__name__)
+                log.warning("trace not stored: question=%s: %s", asked.id, type(error).__name__)
             finally:
                 self._waiting.task_done()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until every queued record is stored or dropped."""
         await self._waiting.join()
 
@@ -71,6 +71,6 @@ async def writing_traces(
     try:
         yield trace_writer
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(trace_writer.drained(), DRAIN_SECONDS)
+            await asyncio.wait_for(trace_writer.drain(), DRAIN_SECONDS)
     finally:
         await cancel_and_wait(running)

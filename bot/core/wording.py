@@ -232,7 +232,7 @@ class ReplyWords:
     upload_not_yours: SentenceTemplate
     no_such_upload: SentenceTemplate
 
-    def searched_otherwise(self, answer: Answer) -> list[str]:
+    def query_notes(self, answer: Answer) -> list[str]:
         """Return notes on how the query differs from the typed text, one per line; usually none.
 
         The first names the channel that answered, if a direct chat searched several.
@@ -260,7 +260,7 @@ class ReplyWords:
         said = self.either_word(words=", ".join(named), last=last) if named else last
         return self.unmentioned(documents, words=said)
 
-    def unread(self, names: Sequence[str]) -> str:
+    def unreadable_files(self, names: Sequence[str]) -> str:
         """Say which files could not be read; names at most three."""
         return self.unread_files(files=self._first(names))
 
@@ -268,7 +268,7 @@ class ReplyWords:
         """Say in which documents nothing was found; names at most three."""
         return self.nothing_in(documents=self._first([self.document_named(title=name) for name in names]))
 
-    def partly(self, names: Sequence[str]) -> str:
+    def partly_searchable(self, names: Sequence[str]) -> str:
         """Say that files are still being read; names at most three."""
         return self.partly_read(len(names), files=self._first(names))
 

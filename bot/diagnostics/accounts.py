@@ -12,7 +12,7 @@ import aiohttp
 from bot.core.errors import DeliveryError, ModelReplyUnusable, ModelUnavailable
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
-from bot.llm.chat_model import ChatModel, ChatRequest, in_time
+from bot.llm.chat_model import ChatModel, ChatRequest, model_timeout
 from bot.settings import BotSettings, revealed
 from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal, open_token_seal
 from bot.slack.web_api import call, web_client
@@ -186,7 +186,7 @@ async def _check_model(model: str, url: str | None, key: str | None) -> Finding:
     endpoint = ChatModel.connect(key or "none", url, model=model, seconds=MODEL_SECONDS / 2)
     async with aclosing(endpoint):
         try:
-            async with in_time(MODEL_SECONDS / 2):
+            async with model_timeout(MODEL_SECONDS / 2):
                 await endpoint.reply(ChatRequest("", "Reply with: ok", REPLY_TOKENS), tries=1)
         except ModelUnavailable as error:
             return fail(f"{place}: {error}", _model_mend(str(error), has_key=key is not None), page)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from storage.clock import monotonic_seconds
 
 # Seconds before a refused feature is tried again.
-REST_SECONDS = 3600.0
+RETRY_AFTER_SECONDS = 3600.0
 # Consecutive failures without a named cause that count as a refusal.
 MAX_FAILURES = 3
 
@@ -39,7 +39,7 @@ class Capabilities:
         self._refused_until: dict[Feature, float] = {}
         self._failures: dict[Feature, int] = {}
 
-    def takes(self, feature: Feature) -> bool:
+    def supports(self, feature: Feature) -> bool:
         """True if the feature may be requested."""
         return monotonic_seconds() >= self._refused_until.get(feature, 0.0)
 
@@ -51,14 +51,14 @@ class Capabilities:
         """Record that it did not: a refusal disables the feature at once, other failures may be chance."""
         failures = self._failures.get(feature, 0) + 1
         if is_refusal or failures >= MAX_FAILURES:
-            self._refused_until[feature] = monotonic_seconds() + REST_SECONDS
+            self._refused_until[feature] = monotonic_seconds() + RETRY_AFTER_SECONDS
             failures = 0
         self._failures[feature] = failures
 
     def sampling(self, tokens: int) -> dict[str, int]:
         """Return temperature and maximum reply length, in the parameters that this model accepts."""
-        temperature = {"temperature": 0} if self.takes(Feature.TEMPERATURE) else {}
-        if self.takes(Feature.MAX_TOKENS):
+        temperature = {"temperature": 0} if self.supports(Feature.TEMPERATURE) else {}
+        if self.supports(Feature.MAX_TOKENS):
             return {**temperature, "max_tokens": tokens}
         return {**temperature, "max_completion_tokens": tokens + REASONING_TOKENS}
 

@@ -23,7 +23,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.prompt import MISSHAPEN, ReplyMisformatted, json_of
+from bot.core.generation.prompt import PARSE_ERRORS, ReplyMisformatted, json_of
 from bot.core.models import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
 from bot.llm.capabilities import Capabilities, Feature, named_feature
 
@@ -71,13 +71,13 @@ class SchemaRefused(ModelUnavailable):
 
 
 @asynccontextmanager
-async def in_time(seconds: float) -> AsyncIterator[None]:
+async def model_timeout(seconds: float) -> AsyncIterator[None]:
     """Raise ModelUnavailable if the block takes longer than ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
-        raise ModelUnavailable("the model did not answer in time") from error
+        raise ModelUnavailable("model timed out") from error
 
 
 class ChatModel:
@@ -96,7 +96,7 @@ class ChatModel:
             api_key: of the endpoint.
             base_url: up to and including the API version; None for OpenAI.
             model: name of the model at the endpoint.
-            seconds: longest silence of the endpoint; ``in_time`` limits a whole reply.
+            seconds: longest silence of the endpoint; ``model_timeout`` limits a whole reply.
         """
         client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
         return cls(client, model=model)
@@ -113,10 +113,10 @@ class ChatModel:
             SchemaRefused: it refused the request, perhaps only its schema.
             ModelReplyUnusable: the reply was truncated, empty or no completion.
         """
-        if on_delta and self._capabilities.takes(Feature.STREAM):
+        if on_delta and self._capabilities.supports(Feature.STREAM):
             if streamed := await self._try(lambda: self._stream(ask, on_delta), ask, tries):
                 return streamed
-            log.info("the model's endpoint sent no stream, asking it for the whole reply")
+            log.info("model endpoint did not stream, requesting the whole reply")
         whole = await self._try(lambda: self._complete(ask), ask, tries)
         if on_delta:
             on_delta(whole.text)
@@ -130,12 +130,12 @@ class ChatModel:
         Raises:
             ModelError: raised by either of them.
         """
-        if not self._capabilities.takes(Feature.SCHEMA):
+        if not self._capabilities.supports(Feature.SCHEMA):
             return await plain()
         try:
             given = await structured()
         except (SchemaRefused, ReplyMisformatted) as error:
-            log.info("the model's endpoint did not keep to a JSON schema, asking without")
+            log.info("model endpoint ignored or refused the JSON schema, retrying without it")
             given = await plain()
             self._capabilities.note_failure(Feature.SCHEMA, is_refusal=isinstance(error, SchemaRefused))
         else:
@@ -164,7 +164,7 @@ class ChatModel:
             except openai.OpenAIError as error:
                 raise ModelUnavailable(_error_name(error)) from error
             await asyncio.sleep(pause)
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _complete(self, ask: ChatRequest) -> Reply:
         reply = await self._send(ask)
@@ -193,7 +193,7 @@ class ChatModel:
                     state.take(chunk)
             except BROKEN as error:
                 if state.pieces:
-                    raise ModelReplyUnusable(f"the stream broke: {_error_name(error)}") from error
+                    raise ModelReplyUnusable(f"stream aborted: {_error_name(error)}") from error
                 raise
             if not state.events:
                 # Another content type proves that there is no streaming; an empty stream may be chance.
@@ -206,7 +206,7 @@ class ChatModel:
     async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
         """Open a stream that ends with its token usage, if the endpoint supports that option."""
         stream: AsyncStream[ChatCompletionChunk]
-        if not self._capabilities.takes(Feature.STREAM_USAGE):
+        if not self._capabilities.supports(Feature.STREAM_USAGE):
             stream = await self._send(ask, stream=True)
             return stream
         try:
@@ -214,7 +214,7 @@ class ChatModel:
         except REFUSED as error:
             if _refused_feature(error) not in (Feature.STREAM_USAGE, None):
                 raise
-            log.info("the model's endpoint refused a request, trying it without its usage")
+            log.info("model endpoint refused stream_options, retrying without usage")
             stream = await self._send(ask, stream=True)
             self._capabilities.note_failure(Feature.STREAM_USAGE, is_refusal=True)
         return stream
@@ -222,7 +222,7 @@ class ChatModel:
     async def _send(self, ask: ChatRequest, **options: Any) -> Any:
         """Return what the SDK returns: despite its types, a str for an HTML page with status 200.
 
-        A parameter that the model refuses by name is omitted at once, and from then on for ``REST_SECONDS``.
+        A parameter that the model refuses by name is omitted at once, and then for ``RETRY_AFTER_SECONDS``.
         """
         messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
         if ask.schema:
@@ -238,9 +238,9 @@ class ChatModel:
                 feature = _refused_feature(error)
                 if feature not in (Feature.TEMPERATURE, Feature.MAX_TOKENS):
                     raise
-                if not self._capabilities.takes(feature):
+                if not self._capabilities.supports(feature):
                     raise
-                log.info("the model refuses %s, asking without", feature)
+                log.info("model refused parameter %s, retrying without it", feature)
                 self._capabilities.note_failure(feature, is_refusal=True)
 
 
@@ -275,7 +275,7 @@ def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> 
         ModelReplyUnusable: it is empty or was truncated.
     """
     if finish_reason != "stop":
-        raise ModelReplyUnusable(f"the reply ended by {finish_reason}")
+        raise ModelReplyUnusable(f"reply incomplete: finish_reason={finish_reason}")
     if not text:
         raise ModelReplyUnusable("the reply is empty")
     return Reply(text, usage)
@@ -329,7 +329,7 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShortRequest:
+class JsonRequest:
     """A request for a little JSON."""
 
     # Name of the call in the question's record.
@@ -341,7 +341,7 @@ class ShortRequest:
     tokens: int
 
 
-class ModelCalls:
+class JsonCalls:
     """Short auxiliary calls of a model that return a little JSON."""
 
     def __init__(self, endpoint: ChatModel, *, seconds: float) -> None:
@@ -349,11 +349,11 @@ class ModelCalls:
         self._seconds = seconds
 
     @classmethod
-    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelCalls:
+    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> JsonCalls:
         """Return calls at an endpoint, limited to ``seconds`` each; sends nothing yet."""
         return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
-    async def ask(self, short: ShortRequest, read: Callable[[Any], _T]) -> _T:
+    async def ask(self, short: JsonRequest, read: Callable[[Any], _T]) -> _T:
         """Return what ``read`` makes of the JSON of a reply.
 
         Raises:
@@ -362,7 +362,7 @@ class ModelCalls:
         """
         structured = ChatRequest(short.system, short.user, short.tokens, short.schema)
         with auxiliary_call(short.purpose) as call:
-            async with in_time(self._seconds):
+            async with model_timeout(self._seconds):
                 reply = await self._endpoint.prefer_schema(
                     lambda: self._send(structured, call),
                     lambda: self._send(replace(structured, schema=None), call),
@@ -370,8 +370,8 @@ class ModelCalls:
             call.usage = reply.usage
             try:
                 return read(json_of(reply.text))
-            except MISSHAPEN as error:
-                raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error
+            except PARSE_ERRORS as error:
+                raise ModelReplyUnusable("the reply does not match the requested JSON") from error
 
     async def _send(self, ask: ChatRequest, call: AuxiliaryCall) -> Reply:
         call.prompts.append(Prompt(ask.system, ask.user, ask.schema is not None))

@@ -18,16 +18,16 @@ from bot.core.generation.prompt import (
     format_sources,
     instructions,
     read_reply,
-    request,
+    user_message,
 )
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Judgement, Prompt, QuotedSentence, Reply
 from bot.core.ports import OnClaim
 from bot.llm.chat_model import (
     ChatModel,
     ChatRequest,
-    ModelCalls,
-    ShortRequest,
-    in_time,
+    JsonCalls,
+    JsonRequest,
+    model_timeout,
     object_schema,
     prompt,
 )
@@ -70,7 +70,7 @@ class ModelGenerator:
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
         *,
-        stands: Sequence[str] = (),
+        verified_sentences: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
         """Return a draft in the model's words with the quotes it claims.
@@ -85,7 +85,7 @@ class ModelGenerator:
             # A delimiter that no document can know, so that none can end its passage early (prompt
             # injection).
             fence = hashlib.blake2b(question.text.encode(), key=self._key, digest_size=8).hexdigest()
-            turn = request(question, evidence, fence, stands)
+            turn = user_message(question, evidence, fence, verified_sentences)
             schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
             asked = ChatRequest(instructions(reply_format, fence), turn, self._tokens, schema)
             sent.append(Prompt(asked.system, asked.user, schema is not None))
@@ -94,7 +94,7 @@ class ModelGenerator:
             return replace(read_reply(reply.text, reply_format), usage=reply.usage)
 
         try:
-            async with in_time(self._seconds):
+            async with model_timeout(self._seconds):
                 draft = await self._endpoint.prefer_schema(
                     partial(ask, ReplyFormat.JSON), partial(ask, ReplyFormat.MARKED)
                 )
@@ -110,12 +110,12 @@ class ModelGenerator:
             ModelUnavailable: the endpoint is down, too slow, refusing or rate-limited.
             ModelReplyUnusable: the reply was truncated or empty.
         """
-        async with in_time(seconds):
+        async with model_timeout(seconds):
             return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
 
     def judge(self) -> ModelSentenceJudge:
         """Return a judge of sentences that uses the same model."""
-        return ModelSentenceJudge(ModelCalls(self._endpoint, seconds=self._seconds))
+        return ModelSentenceJudge(JsonCalls(self._endpoint, seconds=self._seconds))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -129,7 +129,7 @@ class ModelSentenceJudge:
     Language Generation Models" (2023).
     """
 
-    def __init__(self, calls: ModelCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(3)) -> None:
+    def __init__(self, calls: JsonCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(3)) -> None:
         """Set the model; sends nothing yet. ``fence`` returns a delimiter that no document can know."""
         self._calls = calls
         self._fence = fence
@@ -142,7 +142,7 @@ class ModelSentenceJudge:
             ModelReplyUnusable: the reply does not have one verdict per sentence.
         """
         fence = self._fence()
-        ask = ShortRequest(
+        ask = JsonRequest(
             "verify",
             prompt("verify").format(),
             f"{format_question(question)}\n\n{format_sources(sentences, fence)}",
@@ -174,7 +174,9 @@ def configured_models(settings: BotSettings) -> list[ModelGenerator]:
     if second is None and (url or key):
         raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
     if second and not settings.has_model:
-        raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+        raise SettingsError(
+            "FOOTNOTE_SECOND_MODEL needs a first model: set OPENAI_API_KEY or OPENAI_BASE_URL"
+        )
     named = [(settings.openai_model, settings.openai_base_url, settings.openai_api_key)]
     if second:
         # Without a URL the second model is at the first endpoint, whose key is sent nowhere else.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.core.verification.facts import unsupported
-from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
+from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
 
 MAX_WORDINGS = 2
 MAX_WORDING_CHARS = 300
@@ -20,17 +20,17 @@ _SCHEMA = object_schema({"wordings": {"type": "array", "items": {"type": "string
 class MultiQueryModel:
     """Rewords questions with one short model call each."""
 
-    def __init__(self, calls: ModelCalls) -> None:
+    def __init__(self, calls: JsonCalls) -> None:
         self._calls = calls
 
-    async def wordings(self, question: str) -> Sequence[str]:
+    async def paraphrases(self, question: str) -> Sequence[str]:
         """Return at most ``MAX_WORDINGS`` further wordings, without those that add a number, date or code.
 
         Raises:
             ModelUnavailable: the endpoint is down, too slow or refusing.
             ModelReplyUnusable: the reply contains no wordings.
         """
-        ask = ShortRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
+        ask = JsonRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
         said = await self._calls.ask(
             ask, lambda reply: [" ".join(str(one).split()) for one in reply["wordings"]]
         )

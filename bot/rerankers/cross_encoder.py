@@ -74,7 +74,7 @@ class CrossEncoder:
         except OSError as error:
             raise EngineStartError(f"the reranker's {error.filename} cannot be read") from error
         except Exception as error:  # the exceptions of both libraries have no narrower base
-            raise EngineStartError(f"the model in {folder} is no cross-encoder that can be used") from error
+            raise EngineStartError(f"the model in {folder} is not a usable cross-encoder") from error
         return encoder
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
@@ -132,7 +132,7 @@ class CrossEncoder:
         inputs = {name: np.array(given[name], dtype=kind) for name, kind in self._inputs.items()}
         rows = np.asarray(self._session.run(None, inputs)[0], dtype=np.float64).reshape(len(pairs), -1)
         if rows.shape[1] not in (1, 2):
-            raise ValueError(f"the model gives {rows.shape[1]} numbers for a pair")
+            raise ValueError(f"expected 1 or 2 outputs per pair, got {rows.shape[1]}")
         # With two classes: the logit of the second minus that of the first.
         return rows[:, -1] - rows[:, 0] if rows.shape[1] == 2 else rows[:, 0]
 

@@ -10,7 +10,7 @@ from bot.core.errors import ModelError, RerankerError
 from bot.core.generation.prompt import format_passages
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import gather_evidence
-from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
+from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SelfHealingReadings
 
@@ -31,7 +31,7 @@ class LlmReranker:
 
     def __init__(
         self,
-        calls: ModelCalls,
+        calls: JsonCalls,
         readings: SelfHealingReadings,
         *,
         fence: Callable[[], str] = lambda: secrets.token_hex(8),
@@ -56,10 +56,12 @@ class LlmReranker:
         fence = self._fence()
         budget = PASSAGE_TOKENS * len(passages)
         try:
-            evidence = await gather_evidence(passages, self._readings, most=len(passages), tokens=budget)
+            evidence = await gather_evidence(
+                passages, self._readings, max_passages=len(passages), tokens=budget
+            )
         except InfrastructureError as error:
-            raise RerankerError(f"no passages to show: {type(error).__name__}") from error
-        ask = ShortRequest(
+            raise RerankerError(f"readings unavailable: {type(error).__name__}") from error
+        ask = JsonRequest(
             "rerank",
             prompt("rerank").format(fence=fence),
             f"{format_passages(evidence, fence)}\n\nQuestion: {question.text}",
@@ -69,7 +71,7 @@ class LlmReranker:
         try:
             return await self._calls.ask(ask, lambda reply: _points(reply, len(passages)))
         except ModelError as error:
-            raise RerankerError(f"the model gave no points ({type(error).__name__})") from error
+            raise RerankerError(f"reranking by model failed: {type(error).__name__}") from error
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -65,7 +65,7 @@ class ApiReranker:
                 f"the reranking endpoint refuses (status {error.status}): {_CHECK}"
             ) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise RerankerError("the reranking endpoint does not answer") from error
+            raise RerankerError("reranking endpoint unreachable or timed out") from error
         except ValueError as error:
             raise RerankerError(f"the reranking endpoint sent no JSON: {_CHECK}") from error
         return _scores(reply, len(texts))
@@ -115,4 +115,4 @@ def _scores(reply: Any, expected: int) -> list[float]:
             raise ValueError("too few or too many")
         return [scores[index] for index in range(expected)]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RerankerError(f"the reranking endpoint sent no score for each passage: {_CHECK}") from error
+        raise RerankerError(f"reranking endpoint did not return one score per passage: {_CHECK}") from error

@@ -27,7 +27,7 @@ from slack_sdk.errors import SlackApiError
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
-from bot.core.ports import ACK_SECONDS, ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
+from bot.core.ports import ACK_SECONDS, ChatIntake, DrawFigure, IncomingMessage, StoredAnswer
 from bot.core.understanding.question_terms import language_of
 from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
@@ -396,7 +396,7 @@ class SlackAdapter:
                 await self._share_once(key, url, given)
         await ack()
 
-    async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
+    async def _share_once(self, message_key: str, url: str, given: StoredAnswer) -> None:
         """Post a private answer to its channel, once, if its asker is still a member there."""
         channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
         is_member = await self.memberships.has(channel, given.address["asked"]["user"])

@@ -30,8 +30,8 @@ from bot.core.plaintext import (
     MORE_TO_COME,
     embolden,
     shorten,
-    tame,
-    without_marks,
+    strip_hidden_chars,
+    without_markers,
 )
 from bot.core.ports import Announcement
 from bot.core.wording import ReplyWords, reply_words
@@ -89,7 +89,7 @@ def render(
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
         sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
     understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
-    if lines := said.searched_otherwise(answer):
+    if lines := said.query_notes(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
     if answer.is_generated:  # verbatim quotes need no "AI generated" note
         note: Block = {
@@ -98,7 +98,7 @@ def render(
             "elements": [_plain(said.generated, UNDERSTOOD)],
         }
         sources.insert(0, note)
-    words = tame(answer.text).strip() or said.engine_failed
+    words = strip_hidden_chars(answer.text).strip() or said.engine_failed
     if answer.people:
         sources.insert(0, _people(answer.people))
     taken = len(json.dumps([*understood, *sources, *beside, *shown.values()], ensure_ascii=False))
@@ -108,7 +108,9 @@ def render(
         sections.append(_section(part.text))
         sections += chain.from_iterable(shown.pop(number, ()) for number in part.numbers)
     sections += chain.from_iterable(shown.values())
-    fallback = _fallback("\n".join([*(tame(one.line) for one in changes), words]), [*pages, *figures])
+    fallback = _fallback(
+        "\n".join([*(strip_hidden_chars(one.line) for one in changes), words]), [*pages, *figures]
+    )
     return SlackMessage(fallback, (*understood, *sections, *sources))
 
 
@@ -133,7 +135,7 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
     """Render an announcement: a paragraph per named file and a URL button to its first page."""
     said = reply_words(Language.ENGLISH)
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
-    words = tame("\n\n".join(announcement_paragraphs(announcement)))
+    words = strip_hidden_chars("\n\n".join(announcement_paragraphs(announcement)))
     budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
     sections = [_section(part.text) for part in _parts(words, budget, said, {})]
     return SlackMessage(_fallback(words, announcement.sources), (*sections, *sources))
@@ -162,7 +164,7 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
 
 def _change(number: int, change: SourceChange) -> Block:
     """Return the block for an updated source, with a button to its current page."""
-    line = _section(f"⚠️ {escape(tame(change.line))}")
+    line = _section(f"⚠️ {escape(strip_hidden_chars(change.line))}")
     return line | ({"accessory": _button(f"source-newer-{number}", change.page)} if change.page else {})
 
 
@@ -220,7 +222,7 @@ def _plain(text: str, limit: int = LABEL_CHARS) -> Block:
 def _label(text: str, limit: int = LABEL_CHARS) -> str:
     """Return a plain_text label of at most ``limit`` characters."""
     # plain_text has no escapes, so angle brackets are replaced by lookalikes that Slack does not parse.
-    return shorten(tame(text).replace("<", "‹").replace(">", "›"), limit)
+    return shorten(strip_hidden_chars(text).replace("<", "‹").replace(">", "›"), limit)
 
 
 def _section(text: str) -> Block:
@@ -311,7 +313,7 @@ def _url(url: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    return tame(without_marks(text)).strip()
+    return strip_hidden_chars(without_markers(text)).strip()
 
 
 def _length(units: Sequence[_Unit]) -> int:
@@ -329,5 +331,5 @@ def _fitting(units: Sequence[_Unit], limit: int) -> int:
 
 
 def _fallback(words: str, pages: Sequence[CitedPage]) -> str:
-    sources = "\n".join(escape(tame(numbered(page, page.fallback))) for page in pages)
+    sources = "\n".join(escape(strip_hidden_chars(numbered(page, page.fallback))) for page in pages)
     return f"{escape_within(words, NOTIFICATION)}\n{sources}".strip()

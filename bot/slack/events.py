@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StopRequest
 from storage.models import ChannelKey, Platform
 
@@ -60,7 +60,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
         thread=str(thread or ""),
-        text=mend(plain_text(str(event.get("text") or ""), bot)),
+        text=replace_invalid_chars(plain_text(str(event.get("text") or ""), bot)),
         address={
             "channel": channel,
             "ts": ts,

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.wording import reply_words
 from bot.slack.blocks import SECTION, Block, escape_within
 from bot.slack.events import SLACK_ID, is_outsider
@@ -154,9 +154,9 @@ def _chosen_page(payload: Json, block: str) -> int | None:
 
 
 def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": shorten(tame(text), MAX_LABEL_CHARS), "emoji": False}
+    return {"type": "plain_text", "text": shorten(strip_hidden_chars(text), MAX_LABEL_CHARS), "emoji": False}
 
 
 def _section(text: str) -> Block:
-    words = escape_within(tame(text), SECTION)
+    words = escape_within(strip_hidden_chars(text), SECTION)
     return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}

@@ -12,9 +12,9 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
+from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
-from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep, TakeMessage
+from bot.core.ports import Announcement, ClaimMessage, DrawFigure, RenewLease, SaveMessage, StoredAnswer
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import (
@@ -143,7 +143,9 @@ class SlackMessenger:
         await self._streams.end(client, message, _metadata(address), is_last=False)
         await self._write_over(address, message, render_beginning(text), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep | None = None) -> None:
+    async def deliver(
+        self, address: Json, message: Json, answer: Answer, keep: SaveMessage | None = None
+    ) -> None:
         """Update the placeholder with the answer and its feedback buttons; no message is posted."""
         client = await self._client_for(address)
         if is_private(address):
@@ -182,7 +184,7 @@ class SlackMessenger:
             client = await self._client_for(address)
             await self._uploads.delete(client, list(pictures.values()))
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
         """Upload the answer's figures and add them to its message.
 
         Private answers get none: only their asker may see anything of them. Slack rejects a file that it has
@@ -203,7 +205,7 @@ class SlackMessenger:
         log.warning("an answer stays without its pictures")
 
     async def _show_pictures(
-        self, address: Json, message: Json, answer: Answer, hold: Hold, pictures: Mapping[int, str]
+        self, address: Json, message: Json, answer: Answer, hold: RenewLease, pictures: Mapping[int, str]
     ) -> bool:
         """True if Slack accepted the update with the pictures."""
         await hold()
@@ -237,7 +239,7 @@ class SlackMessenger:
             client = await client_of(self._clients, installation)
             await call(client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
         except DeliveryError as error:
-            if url and not isinstance(error, DeliveryUnclear | WorkspaceLeft):
+            if url and not isinstance(error, DeliveryUnclear | AppUninstalled):
                 await self.reply(url, text, blocks)
             else:
                 log.warning("nothing could be said to one person: %s", type(error).__name__)
@@ -262,11 +264,11 @@ class SlackMessenger:
             **PLAIN,
         )
 
-    async def share(self, url: str, given: GivenAnswer) -> None:
+    async def share(self, url: str, given: StoredAnswer) -> None:
         """Post a private answer to its channel through the click's response_url; raises as ``deliver``."""
         await share_privately_given(url, given, self._sources_shown)
 
-    async def delete(self, withdrawn: WithdrawnItem, take: TakeMessage) -> None:
+    async def delete(self, withdrawn: WithdrawnItem, take: ClaimMessage) -> None:
         """Delete the answer to a deleted question, with its pictures; an orphaned stream is claimed first.
 
         Raises:
@@ -274,7 +276,7 @@ class SlackMessenger:
         """
         try:
             client = await self._client_for(withdrawn.address)
-        except WorkspaceLeft:
+        except AppUninstalled:
             return
         message = withdrawn.message or await self._posted_for(withdrawn, take)
         if message is None:
@@ -293,7 +295,7 @@ class SlackMessenger:
             await self._uploads.delete(client, list(pictures.values()))
         await self._sessions.forget(client, withdrawn.address, message)
 
-    async def _posted_for(self, withdrawn: WithdrawnItem, take: TakeMessage) -> Json | None:
+    async def _posted_for(self, withdrawn: WithdrawnItem, take: ClaimMessage) -> Json | None:
         """Search for a placeholder that may have been posted for a deleted question."""
         if not withdrawn.is_posting:
             return None
@@ -338,7 +340,7 @@ class SlackMessenger:
         """Return the client of the address's installation, the prefix of its key; raises as ``client_of``."""
         return await client_of(self._clients, address["key"].partition(":")[0])
 
-    def announcing_place(self, channel: Channel, address: Json | None) -> Json:
+    def announcement_address(self, channel: Channel, address: Json | None) -> Json:
         """Return the Slack channel of a tenant, the last part of its name."""
         return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
 

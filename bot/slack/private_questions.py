@@ -18,8 +18,8 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Language
-from bot.core.plaintext import mend
-from bot.core.ports import GivenAnswer, IncomingMessage
+from bot.core.plaintext import replace_invalid_chars
+from bot.core.ports import IncomingMessage, StoredAnswer
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
 from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider, plain_text
@@ -60,7 +60,7 @@ def read_command(form: Json, api_url: str) -> IncomingMessage | None:
         return None
     if not trigger or not _is_of_slack(url, api_url):
         return None
-    typed = mend(plain_text(str(form.get("text") or ""), ""))
+    typed = replace_invalid_chars(plain_text(str(form.get("text") or ""), ""))
     return _private(
         ChannelKey(Platform.SLACK, installation, channel),
         trigger,
@@ -106,7 +106,7 @@ def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
     return _private(
         ChannelKey(Platform.SLACK, installation, channel),
         trigger,
-        mend(plain_text(str((payload.get("message") or {}).get("text") or ""), "")) or _HELP,
+        replace_invalid_chars(plain_text(str((payload.get("message") or {}).get("text") or ""), "")) or _HELP,
         response_url=url,
         user=user,
         is_acknowledged=False,
@@ -181,7 +181,7 @@ def may_share(payload: Json, address: Json) -> bool:
     return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
 
 
-async def share_privately_given(url: str, given: GivenAnswer, sources_shown: int) -> None:
+async def share_privately_given(url: str, given: StoredAnswer, sources_shown: int) -> None:
     """Post an answer to the channel with its asker and question, then delete the ephemeral one.
 
     Raises:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from bot.core.notifications.notification_wording import ASK, TRY_ASKING
-from bot.core.plaintext import mend, shorten, tame
+from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
 from bot.core.ports import IncomingMessage
 from bot.slack.blocks import Block, escape
 from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider
@@ -43,7 +43,7 @@ def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TR
                     "action_id": f"ask-{place}",
                     "text": {"type": "plain_text", "text": ASK, "emoji": False},
                     "value": question,
-                    "accessibility_label": shorten(tame(question), 75),
+                    "accessibility_label": shorten(strip_hidden_chars(question), 75),
                 },
             }
             for place, question in asked
@@ -88,7 +88,7 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
     if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (key.installation, user))):
         return None
     number = str(action.get("action_id") or "").removeprefix("ask-")
-    text = mend(str(action.get("value") or ""))
+    text = replace_invalid_chars(str(action.get("value") or ""))
     if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):
         return None
     stamp = action.get("action_ts") or number
@@ -127,7 +127,7 @@ def asked_line(address: Json) -> str:
     if not asked:
         return ""
     place = f" <#{asked['channel']}>" if "channel" in asked else ""
-    return f"<@{asked['user']}>{place}: {escape(tame(asked['text']))}"
+    return f"<@{asked['user']}>{place}: {escape(strip_hidden_chars(asked['text']))}"
 
 
 def asked_blocks(address: Json) -> list[Block]:
@@ -144,5 +144,5 @@ def installation_of_click(payload: Json) -> str:
 
 
 def _section(text: str) -> Block:
-    words = {"type": "mrkdwn", "text": escape(tame(text)), "verbatim": True}
+    words = {"type": "mrkdwn", "text": escape(strip_hidden_chars(text)), "verbatim": True}
     return {"type": "section", "text": words}

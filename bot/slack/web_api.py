@@ -10,7 +10,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
+from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
 # Messages per page; Slack recommends no more.
@@ -71,13 +71,13 @@ async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
     """Return the client of an installation, with failures as delivery errors.
 
     Raises:
-        WorkspaceLeft: the app was removed there.
+        AppUninstalled: the app was removed there.
         DeliveryError: its token is unavailable at the moment.
     """
     try:
         return await clients.of(installation)
     except NotInstalled as error:
-        raise WorkspaceLeft("the workspace removed the app") from error
+        raise AppUninstalled("the workspace removed the app") from error
     except SlackClientError as error:
         raise DeliveryError(f"nothing can be sent there: {error}") from error
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage
 from bot.teams.question_actions import read_question_click
 from storage.models import ChannelKey, Platform
@@ -43,10 +43,10 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         message_key=key,
         # A channel post opens a thread, named by ";messageid="; a chat is one running conversation.
         thread=where if ";messageid=" in where else "",
-        text=mend(clicked or plain_text(text, mention or "")),
+        text=replace_invalid_chars(clicked or plain_text(text, mention or "")),
         address=place.address
         | {"asker": asker_of(activity, place.key)}
-        | ({"asked": mend(clicked)} if clicked else {}),
+        | ({"asked": replace_invalid_chars(clicked)} if clicked else {}),
         is_direct=place.is_direct,
     )
 
@@ -162,7 +162,7 @@ def channel_name(activity: Json) -> str | None:
     """Return the display name of the channel or group chat, if the activity has one."""
     parts = part(activity, "channelData", "channel"), part(activity, "conversation")
     names = (one.get("name") for one in parts)
-    return next((mend(name) for name in names if isinstance(name, str) and name), None)
+    return next((replace_invalid_chars(name) for name in names if isinstance(name, str) and name), None)
 
 
 def _mention(activity: Json) -> str | None:

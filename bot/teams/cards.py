@@ -24,12 +24,12 @@ from bot.core.plaintext import (
     BOLD_BEGINS,
     BOLD_ENDS,
     MORE_TO_COME,
+    break_links,
     embolden,
     find_links,
     shorten,
-    tame,
-    unlink,
-    without_marks,
+    strip_hidden_chars,
+    without_markers,
 )
 from bot.core.ports import Announcement
 from bot.core.wording import ReplyWords, reply_words
@@ -84,8 +84,8 @@ def render(
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
-    words = _cut(tame(answer.text).strip() or said.engine_failed, said)
-    lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    words = _cut(strip_hidden_chars(answer.text).strip() or said.engine_failed, said)
+    lines = [shorten(strip_hidden_chars(line), UNDERSTOOD) for line in said.query_notes(answer)]
     claims = _claims(words, answer.citations, pages)
     links = _links(answer.citations, claims)
     below = [*pages, *figures] if lists_sources else []
@@ -103,10 +103,10 @@ def render(
 def render_whole(answer: Answer, sources_shown: int) -> Json:
     """Render an answer as a single Adaptive Card: text, figures and sources."""
     said, pages, figures = reply_words(answer.language), opened_pages(answer), figure_pages(answer)
-    words = _cut(tame(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
-    above = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    words = _cut(strip_hidden_chars(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
+    above = [shorten(strip_hidden_chars(line), UNDERSTOOD) for line in said.query_notes(answer)]
     note = [said.generated] if answer.is_generated else []
-    headings = set(map(tame, answer.headings))
+    headings = set(map(strip_hidden_chars, answer.headings))
     lines = [line for line in [*above, *words.splitlines(), *note] if line.strip()]
     body = [block for line in lines for block in _lines(line, is_bold=line in headings)]
     card = _card(answer, pages, figures, sources_shown)
@@ -116,21 +116,21 @@ def render_whole(answer: Answer, sources_shown: int) -> Json:
 def _change(change: SourceChange) -> str:
     """Return the line for an updated source, with a link to its current page: text has no buttons."""
     link = f" {_link(change.page.label, change.page.url)}" if change.page else ""
-    return f"⚠️ {_literal(tame(change.line))}{link}\n\n"
+    return f"⚠️ {_literal(strip_hidden_chars(change.line))}{link}\n\n"
 
 
 def _link(label: str, url: str) -> str:
-    return f"[{_literal(tame(label))}]({url.translate(_IN_LINKS)})"
+    return f"[{_literal(strip_hidden_chars(label))}]({url.translate(_IN_LINKS)})"
 
 
 def render_beginning(text: str) -> str:
     """Render the first sentences of an answer as plain text, with a note that more follows."""
-    return f"{shorten(tame(without_marks(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
+    return f"{shorten(strip_hidden_chars(without_markers(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:
     """Render an announcement as (Adaptive Card with a button per named file, its text)."""
-    paragraphs = [tame(paragraph) for paragraph in announcement_paragraphs(announcement)]
+    paragraphs = [strip_hidden_chars(paragraph) for paragraph in announcement_paragraphs(announcement)]
     body = [line for paragraph in paragraphs for line in _lines(paragraph)]
     card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
     return card, _cut("\n\n".join(paragraphs), reply_words(Language.ENGLISH))
@@ -184,7 +184,7 @@ def _literal(text: str) -> str:
 
 
 def _as_code(link: str) -> str:
-    return f"`{link}`" if _CODE.fullmatch(link) else _escape(unlink(link))
+    return f"`{link}`" if _CODE.fullmatch(link) else _escape(break_links(link))
 
 
 def _escape(text: str) -> str:
@@ -213,8 +213,9 @@ def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage
 def _claim(citation: Citation, label: str) -> Json:
     appearance = {
         "@type": "DigitalDocument",
-        "name": shorten(tame(label), NAME),
-        "abstract": shorten(tame(citation.quote), ABSTRACT) or shorten(tame(label), ABSTRACT),
+        "name": shorten(strip_hidden_chars(label), NAME),
+        "abstract": shorten(strip_hidden_chars(citation.quote), ABSTRACT)
+        or shorten(strip_hidden_chars(label), ABSTRACT),
         "url": citation.url,
         "image": {"@type": "ImageObject", "name": "PDF"},
     }
@@ -243,7 +244,7 @@ def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:
 
 
 def _summary(pages: Sequence[CitedPage]) -> str:
-    return "\n".join(tame(numbered(page, page.fallback)) for page in pages)
+    return "\n".join(strip_hidden_chars(numbered(page, page.fallback)) for page in pages)
 
 
 def _row(action: Json) -> Json:
@@ -254,7 +255,7 @@ def _row(action: Json) -> Json:
 def _opening(page: CitedPage) -> Json:
     return {
         "type": "Action.OpenUrl",
-        "title": shorten(tame(numbered(page, page.label)), LABEL_CHARS),
+        "title": shorten(strip_hidden_chars(numbered(page, page.label)), LABEL_CHARS),
         "url": page.url,
     }
 

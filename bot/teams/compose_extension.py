@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from bot.core.models import Answer, Language
-from bot.core.plaintext import mend
-from bot.core.ports import GivenAnswer, IncomingMessage, Receive
+from bot.core.plaintext import replace_invalid_chars
+from bot.core.ports import IncomingMessage, Receive, StoredAnswer
 from bot.core.wording import ReplyWords, reply_words
 from bot.teams.activities import TeamsPlace, asker_of, channel_name, part, place_of
 from bot.teams.cards import render_whole
@@ -24,7 +24,7 @@ from storage.models import Platform
 
 Json = Mapping[str, Any]
 Card = dict[str, Any]
-Given = Callable[[Platform, str], Awaitable[GivenAnswer | None]]
+Given = Callable[[Platform, str], Awaitable[StoredAnswer | None]]
 
 FETCH, SUBMIT = "composeExtension/fetchTask", "composeExtension/submitAction"
 TITLE = "Ask Footnote"
@@ -84,7 +84,7 @@ class ComposeExtension:
         if place is None or not asker:
             return {}
         data = part(activity, "value", "data")
-        question, asked = mend(str(data.get("question") or "")).strip(), data.get("asked")
+        question, asked = replace_invalid_chars(str(data.get("question") or "")).strip(), data.get("asked")
         if activity.get("name") == SUBMIT and isinstance(asked, str) and len(asked) <= MAX_ID_CHARS:
             return await self._wait(place, asker, asked, said, until)
         if activity.get("name") != SUBMIT or not question or not activity.get("id"):

@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
-from bot.core.plaintext import mend, shorten, tame
+from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
 from bot.core.wording import reply_words
 from bot.teams.activities import PersonalChat, TeamsPlace, part, place_of
 from storage.chat.feedback import FeedbackVerdict
@@ -105,13 +105,13 @@ def links_row(answer: Answer, message: str) -> Card:
 
 def reply_card(reply: FeedbackReply, message: str) -> Card:
     """Render the reply to feedback: its text and, for a bad answer, reasons and pages to choose from."""
-    body: list[Card] = [_words(line) for line in tame(reply.text).splitlines() if line]
+    body: list[Card] = [_words(line) for line in strip_hidden_chars(reply.text).splitlines() if line]
     if reply.pages:
         choices = [
-            {"title": shorten(tame(label), MAX_LABEL_CHARS), "value": str(n)}
+            {"title": shorten(strip_hidden_chars(label), MAX_LABEL_CHARS), "value": str(n)}
             for n, label in enumerate(reply.pages)
         ]
-        label = tame(reply.right_page)
+        label = strip_hidden_chars(reply.right_page)
         body.append({"type": "Input.ChoiceSet", "id": "page", "label": label, "choices": choices})
     if reply.reasons:
         actions = [_button(label, verdict.value, message) for verdict, label in reply.reasons]
@@ -126,7 +126,7 @@ def _words(line: str) -> Card:
 def _button(label: str, said: str, message: str) -> Card:
     return {
         "type": "Action.Submit",
-        "title": shorten(tame(label), MAX_LABEL_CHARS),
+        "title": shorten(strip_hidden_chars(label), MAX_LABEL_CHARS),
         "data": {"feedback": said, "answer": message},
     }
 
@@ -149,4 +149,4 @@ def _comment(feedback: object) -> str:
         feedback = read if isinstance(read, Mapping) and "feedbackText" in read else feedback
     if isinstance(feedback, Mapping):
         feedback = feedback.get("feedbackText")
-    return mend(feedback).strip() if isinstance(feedback, str) else ""
+    return replace_invalid_chars(feedback).strip() if isinstance(feedback, str) else ""

@@ -13,8 +13,8 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.notifications.notification_wording import TRY_ASKING
-from bot.core.plaintext import tame
-from bot.core.ports import Announcement, Hold, Keep
+from bot.core.plaintext import strip_hidden_chars
+from bot.core.ports import Announcement, RenewLease, SaveMessage
 from bot.core.wording import reply_words
 from bot.teams.activities import PersonalChat
 from bot.teams.cards import (
@@ -106,7 +106,7 @@ class TeamsMessenger:
         beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
         """Update the placeholder with the answer and post or update its card of sources.
 
         Nothing is posted for a private question: the message extension fetches its answer.
@@ -135,7 +135,7 @@ class TeamsMessenger:
         """
         card = reply_card(reply, message)
         try:
-            await self.connector.post(address, card_activity(card, tame(reply.text)))
+            await self.connector.post(address, card_activity(card, strip_hidden_chars(reply.text)))
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
@@ -145,7 +145,7 @@ class TeamsMessenger:
         They go to the person's personal chat with the bot, or below the answer if Teams refuses that. A
         reply without sources also goes below the answer.
         """
-        activity = card_activity(render_whole(answer, self._sources_shown), tame(answer.text))
+        activity = card_activity(render_whole(answer, self._sources_shown), strip_hidden_chars(answer.text))
         is_for_one = answer.citations and not address.get("is_personal")
         try:
             if not is_for_one or not await self._post_to_one(address, own_chat, activity):
@@ -167,7 +167,7 @@ class TeamsMessenger:
             return False
         return True
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
         """Do nothing: Teams fetches the images that the card links to."""
 
     async def revise(
@@ -202,7 +202,7 @@ class TeamsMessenger:
         asked = _asked(address)
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
-    def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
+    def announcement_address(self, channel: Channel, address: Json | None) -> Json | None:
         """Return the channel without a thread; its service URL comes from the newest question's address."""
         if address is None:
             return None
@@ -240,7 +240,7 @@ class TeamsMessenger:
         """Update a stream; each update repeats the text of the previous ones."""
         if sequence := self._sequences.get(stream):
             self._sequences[stream] = sequence + 1
-            activity = stream_activity(escape(tame(text).strip()), sequence, stream)
+            activity = stream_activity(escape(strip_hidden_chars(text).strip()), sequence, stream)
             await self.connector.post(address, activity, tries=1)
 
     async def _end_stream(self, address: Json, stream: str, activity: Json) -> None:
@@ -255,7 +255,7 @@ class TeamsMessenger:
                 raise
             await self.connector.put(address, stream, activity)
 
-    async def _show_card(self, address: Json, message: Json, activity: Json, keep: Keep) -> None:
+    async def _show_card(self, address: Json, message: Json, activity: Json, keep: SaveMessage) -> None:
         """Post the card, or update it by its id; leave it alone if it may have been posted."""
         card = message.get("card")
         if card == UNSURE:
@@ -280,4 +280,4 @@ class TeamsMessenger:
 
 def _asked(address: Json) -> str:
     """Return the question if a button asked it, so that the answer shows it; '' if it was typed."""
-    return tame(address.get("asked", ""))
+    return strip_hidden_chars(address.get("asked", ""))

@@ -13,7 +13,7 @@ from typing import Any
 from yarl import URL
 
 from bot.core.errors import FileUnavailable
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
@@ -52,10 +52,13 @@ def _files(activity: Json) -> list[MessageFile]:
     for number, one in enumerate(attachments if isinstance(attachments, list) else ()):
         if isinstance(one, Mapping) and one.get("contentType") == FILE:
             content = part(one, "content")
-            kind, name = str(content.get("fileType") or ""), mend(str(one.get("name") or ""))
+            kind, name = str(content.get("fileType") or ""), replace_invalid_chars(str(one.get("name") or ""))
             media_type = "application/pdf" if kind.lower() == "pdf" else ""
-            id = mend(str(content.get("uniqueId") or number))[:MAX_ID_CHARS]
-            address = {"url": mend(str(content.get("downloadUrl") or "")), "media_type": media_type}
+            id = replace_invalid_chars(str(content.get("uniqueId") or number))[:MAX_ID_CHARS]
+            address = {
+                "url": replace_invalid_chars(str(content.get("downloadUrl") or "")),
+                "media_type": media_type,
+            }
             found.append(MessageFile(id, name, is_named_pdf(name, media_type), address))
     return found
 

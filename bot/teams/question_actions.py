@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.core.notifications.notification_wording import ASK, TRY_ASKING
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from storage.models import TenantName
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Js
 
 def shown_questions(questions: Sequence[str]) -> list[str]:
     """Return the questions as shown and asked: on one line, without hidden characters, shortened."""
-    return [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
+    return [shorten(strip_hidden_chars(one), MAX_QUESTION_CHARS) for one in questions]
 
 
 def _row(question: str, tenant: str) -> Json:

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.core.citations.signed_links import Links
-from bot.core.conversation.queue_limits import QuestionLimits, QuestionRates
+from bot.core.conversation.queue_limits import QuestionLimits, QuestionRateLimiter
 from bot.core.ports import QuestionAnswering
 from bot.core.uploads.folder_uploads import FolderUploads
 from bot.core.uploads.upload_places import UploadPlaces
@@ -129,7 +129,7 @@ def build_web(
             pages=pages,
             search=search,
             places=UploadPlaces(stores.folders, stores.channels, inbox),
-            rates=QuestionRates(QuestionLimits(person=settings.person_questions)),
+            rates=QuestionRateLimiter(QuestionLimits(person=settings.person_questions)),
             question_chars=settings.question_chars,
             max_file_mb=kept.max_file_mb,
         )
@@ -148,7 +148,7 @@ def _add_console(
     pages: Templates,
     search: SearchPage,
     places: UploadPlaces,
-    rates: QuestionRates,
+    rates: QuestionRateLimiter,
     question_chars: int,
     max_file_mb: int,
 ) -> None:

@@ -243,7 +243,7 @@ async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) ->
         AnswerQuote(
             one,
             sources[one.version_id],
-            links.token_beside(token, one),
+            links.token_for_citation(token, one),
             is_current=one.id == link.claims.citation_id,
         )
         for one in records

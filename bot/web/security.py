@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from bot.console_secret import QUERY_NAME
-from bot.core.conversation.queue_limits import QuestionOrigin, QuestionRates
+from bot.core.conversation.queue_limits import QuestionOrigin, QuestionRateLimiter
 from bot.core.models import LOCAL_ASKER
 from bot.loopback import is_loopback_host
 from bot.sign_in_settings import Role
@@ -158,7 +158,7 @@ def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
     return visitor
 
 
-def require_turn(rates: QuestionRates, visitor: Visitor) -> None:
+def require_turn(rates: QuestionRateLimiter, visitor: Visitor) -> None:
     """Apply the rate limit to a signed-in visitor; anyone with this machine's secret is exempt.
 
     Raises:

@@ -152,6 +152,6 @@ class FeedbackStore:
 
 def candidate_pages(record: dict[str, Any]) -> list[tuple[str, int]]:
     """Return (file, page) of a recorded question's candidates, best first, unique; no web pages."""
-    found = [one for search in record.get("looks", ()) for one in search["candidates"] if one["rank"]]
+    found = [one for search in record.get("searches", ()) for one in search["candidates"] if one["rank"]]
     ranked = sorted(found, key=lambda one: one["rank"])
     return list(dict.fromkeys((one["file"], one["page"]) for one in ranked if one["page"]))

@@ -60,7 +60,7 @@ class AnswerFacts:
     milliseconds: Mapping[str, int]
     tokens: Mapping[str, int | None]
     # File and date of the top candidates.
-    leading: Sequence[Mapping[str, Any]]
+    top_sources: Sequence[Mapping[str, Any]]
     # File and page of the figures shown.
     figures: Sequence[Mapping[str, Any]]
     citations: Sequence[Mapping[str, Any]]
@@ -167,7 +167,7 @@ class QuestionRecords:
                 col(row.asked_at),
                 col(row.state),
                 col(row.record)["searched"].as_string(),
-                col(row.record)[("looks", 0, "unknown")],
+                col(row.record)[("searches", 0, "unknown")],
                 col(FeedbackRow.verdict),
             )
             .outerjoin(FeedbackRow, col(FeedbackRow.record_id) == row.id)
@@ -201,7 +201,7 @@ class QuestionRecords:
             DatabaseUnavailable: the database does not work.
         """
         row = QuestionRecordRow
-        parts = ("milliseconds", "tokens", "leading", "figures", "citations")
+        parts = ("milliseconds", "tokens", "top_sources", "figures", "citations")
         query = (
             select(
                 col(row.id),
@@ -230,7 +230,7 @@ class QuestionRecords:
                 state,
                 spent,
                 tokens,
-                leading,
+                top_sources,
                 figures,
                 cited,
                 verdict,
@@ -241,7 +241,7 @@ class QuestionRecords:
                     state,
                     spent,
                     tokens,
-                    leading,
+                    top_sources,
                     figures,
                     cited,
                     _opened(cited, opened),

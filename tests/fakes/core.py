@@ -34,16 +34,16 @@ from bot.core.retrieval.hybrid_retriever import (
     QueryExpansionRetriever,
     inverse_frequency,
 )
-from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
+from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedDraft,
-    distinct,
     join_sentences,
     locate_all,
     number_quotes,
+    unique_quotes,
     verify,
 )
 from bot.core.wording import reply_words
@@ -172,7 +172,7 @@ def verify_quotes(draft: Draft, evidence: Sequence[Evidence]) -> Written:
 def judge(claim: Claim, evidence: Sequence[Evidence], entailment: Entailment) -> JudgedClaim:
     """Judge a claim by the lexical entailment of its quotes."""
     places = locate_all(claim, evidence)
-    return JudgedClaim(claim, places, entailment.check(claim, distinct(places)))
+    return JudgedClaim(claim, places, entailment.check(claim, unique_quotes(places)))
 
 
 def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str = "") -> Written:
@@ -370,11 +370,11 @@ class Scripted:
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
         *,
-        stands: Sequence[str] = (),
+        verified_sentences: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
         self.asked.append(question)
-        self.stood.append(tuple(stands))
+        self.stood.append(tuple(verified_sentences))
         turn = self.turns.pop(0)
         for claim in getattr(turn, "claims", ()) if on_claim else ():
             on_claim(claim)
@@ -432,7 +432,7 @@ class World:
             if vocabulary
             else retriever,
             writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
-            follow_ups=FollowUps(embedder, rewriter),
+            follow_ups=FollowUpRewriter(embedder, rewriter),
             judge=self.judge,
             readings=self.shelf,
             catalog=self.register,

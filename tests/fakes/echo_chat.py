@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.core.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, Keep
+from bot.core.ports import AnswerListener, RenewLease, SaveMessage
 
 Json = dict[str, Any]
 
@@ -35,11 +35,11 @@ class EchoChat:
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Ignore partial text."""
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
         """Replace the placeholder by the answer."""
         self.texts[message["index"]] = answer.text
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
         """Attach no figures."""
 
 

@@ -12,11 +12,11 @@ from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import (
     ChannelOverview,
     ChatIntake,
-    GivenAnswer,
     IncomingMessage,
     LinkPreview,
     Messenger,
     StopRequest,
+    StoredAnswer,
 )
 from bot.core.wording import reply_words
 from storage.chat.feedback import FeedbackVerdict
@@ -217,10 +217,10 @@ class MemoryInbox:
         known = self.kept.pop(message_key, None)
         return WithdrawnItem(known.address, None, is_posting=False) if known else None
 
-    async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
+    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return the answer to a known question."""
         known = self.kept.get(message_key)
-        return GivenAnswer(known.address, self.answer_to(known)) if known else None
+        return StoredAnswer(known.address, self.answer_to(known)) if known else None
 
     async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
         """Record what was shared."""

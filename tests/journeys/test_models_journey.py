@@ -92,7 +92,7 @@ def test_incomplete_settings_of_a_second_model_are_refused(
     ingested.environment = settings
     ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot")
     assert ended.returncode != 0
-    assert "FOOTNOTE_SECOND_MODEL: " in ended.stderr
+    assert "FOOTNOTE_SECOND_MODEL needs a first model: " in ended.stderr
 
 
 async def test_an_answer_is_streamed_to_a_terminal(ingested: Program) -> None:
@@ -139,7 +139,7 @@ def test_a_question_leaves_a_trace(ingested: Program) -> None:
     assert (listed["question"], listed["state"]) == ("What is the quota of the depot?", "passages")
     told = ingested.run("records", listed["id"], "--channel", "depot", "--json")
     record = json.loads(told.stdout)
-    assert record["looks"][0]["candidates"][0]["fate"] == "read"
+    assert record["searches"][0]["candidates"][0]["outcome"] == "read"
     model, quotes = record["drafts"]
     assert model["error"] == "ModelUnavailable"
     assert SENTENCE in model["prompts"][0]["user"]

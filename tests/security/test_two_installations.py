@@ -163,8 +163,8 @@ async def fill(world: World) -> None:
         await world.folders.report(folder.id, f"{CANARY} is away.")
     now = utc_now()
     record: dict[str, Any] = {"question": CANARY, "searched": CANARY, "answer": CANARY}
-    record |= {"milliseconds": {}, "tokens": {}, "leading": [], "figures": [], "citations": []}
-    record |= {"looks": [{"unknown": [CANARY], "candidates": [{"rank": 1, "file": CANARY, "page": 1}]}]}
+    record |= {"milliseconds": {}, "tokens": {}, "top_sources": [], "figures": [], "citations": []}
+    record |= {"searches": [{"unknown": [CANARY], "candidates": [{"rank": 1, "file": CANARY, "page": 1}]}]}
     async with world.database.transaction() as session:
         row = InboxRow(
             platform="slack",

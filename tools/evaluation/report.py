@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core.quality import FIGURES, figures_of
+from bot.core.quality import METRICS, compute_metrics
 from bot.core.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
 from storage.chat.traces import AnswerFacts
 from storage.clock import utc_now
@@ -117,10 +117,10 @@ def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
 
     Figures that only a running service can measure, like the time to the first words, are left out.
     """
-    found = figures_of([_facts(one.reply) for one in answerable(results)])
+    found = compute_metrics([_facts(one.reply) for one in answerable(results)])
     for name, limit in FIGURE_TARGETS.items():
         if (value := found[name]) is not None:
-            yield f"figure: {FIGURES[name].label}", value, limit
+            yield f"figure: {METRICS[name].label}", value, limit
 
 
 def _facts(reply: Reply) -> AnswerFacts:
@@ -130,7 +130,7 @@ def _facts(reply: Reply) -> AnswerFacts:
         reply.state,
         milliseconds={"total": reply.milliseconds},
         tokens={},
-        leading=[{"file": file, "day": None} for file, _ in reply.ranked[:5]],
+        top_sources=[{"file": file, "day": None} for file, _ in reply.ranked[:5]],
         figures=[{"file": file, "page": page} for file, page in reply.figures],
         citations=[{"file": file, "page": page} for file, page in reply.cited],
         opened=None,

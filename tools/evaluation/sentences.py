@@ -43,13 +43,13 @@ _MARKER = re.compile(r"^--- Page (\d+) ---\n", re.MULTILINE)
 class ScriptedJudge:
     """A judge with a fixed answer that records whether it was called."""
 
-    is_borne_out: bool
+    is_supported: bool
     was_asked: bool = False
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
         """Return the fixed answer for each sentence."""
         self.was_asked = True
-        return Judgement([self.is_borne_out] * len(sentences))
+        return Judgement([self.is_supported] * len(sentences))
 
 
 def read_rows(folder: Path) -> Iterator[Row]:
@@ -64,9 +64,9 @@ def kind_of(row: Row) -> str:
     return str(row["kind"]) if row["label"] == "false" else "true"
 
 
-async def outcome_of(row: Row, *, is_borne_out: bool) -> str:
+async def outcome_of(row: Row, *, is_supported: bool) -> str:
     """Verify one sentence; return the outcome and who decided."""
-    judge = ScriptedJudge(is_borne_out)
+    judge = ScriptedJudge(is_supported)
     terms = tuple(analyze(row["question"]))
     question = AnalyzedQuestion(row["question"], terms, dict.fromkeys(terms, 1.0), None)
     claim = Claim(row["sentence"], tuple(Quote(one["passage"], one["quote"]) for one in row["quotes"]))
@@ -112,8 +112,8 @@ async def measure(rows: Sequence[Row], verdicts: Mapping[str, str] | None) -> di
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         is_true = row["label"] == "true"
-        is_borne_out = is_true if verdicts is None else verdicts.get(row["id"]) == "yes"
-        outcome = await outcome_of(row, is_borne_out=is_borne_out)
+        is_supported = is_true if verdicts is None else verdicts.get(row["id"]) == "yes"
+        outcome = await outcome_of(row, is_supported=is_supported)
         counts[kind_of(row)][outcome] += 1
         if outcome.startswith("shown") != is_true:
             print(f"{row['id']} {kind_of(row)}, {outcome}: {row['sentence']}")

@@ -89,7 +89,7 @@ MUTATIONS = (
     Mutation(
         "a direct chat asks every channel that it ever heard of",
         "bot/core/conversation/direct_chats.py",
-        "names = await memberships.of_asker(item.address)",
+        "names = await memberships.channels_of_asker(item.address)",
         "names = {one.tenant: one.name for one in await self._channels.all()}",
         "tests/journeys/chats/test_member_channels.py::test_each_canary_is_found_by_members_only",
     ),
@@ -162,7 +162,7 @@ MUTATIONS = (
     Mutation(
         "a document's typing error is searched for",
         "bot/core/understanding/spelling_correction.py",
-        "if not _is_slip(one[-1], counts, is_listed)",
+        "if not _is_document_typo(one[-1], counts, has_word_list)",
         "if one",
         f"{SPELLING_TESTS}::test_no_word_is_corrected_to_another_meaning",
     ),
@@ -317,7 +317,7 @@ MUTATIONS = (
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
         VERIFIER,
-        "if one.is_quote or is_borne_out:",
+        "if one.is_quote or is_supported:",
         "if one:",
         f"{VERIFIER_TESTS}::test_paraphrases_are_judged_and_supported_ones_shown",
     ),
@@ -331,8 +331,8 @@ MUTATIONS = (
     Mutation(
         "a model may ask the reader for what no quote asks for",
         VERIFIER,
-        "if asks_for_more(",
-        "if [] and asks_for_more(",
+        "if makes_unsupported_request(",
+        "if [] and makes_unsupported_request(",
         f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_without_the_judge",
     ),
     Mutation(

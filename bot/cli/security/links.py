@@ -98,7 +98,7 @@ async def _of_answer(stores: Stores, links: Links, url: str) -> tuple[set[int], 
     if found is None:
         raise SettingsError("that is no link: give its whole address, as it stands in the chat")
     try:
-        claims = links.vouched(found[1])
+        claims = links.decode_any(found[1])
     except LinkForged:
         raise SettingsError("that link was not signed by a key that this home still has") from None
     citation = await stores.citations.get(claims.citation_id)
@@ -113,12 +113,12 @@ async def _told_to(stores: Stores, links: Links, person: str) -> set[int]:
             f"nothing is kept that {person} was answered; people are named as in FOOTNOTE_ADMINS"
         )
     tokens = {token for answer in answers for token in _TOKEN.findall(json.dumps(answer))}
-    return {links.vouched(token).citation_id for token in tokens if _is_ours(links, token)}
+    return {links.decode_any(token).citation_id for token in tokens if _is_ours(links, token)}
 
 
 def _is_ours(links: Links, token: str) -> bool:
     try:
-        links.vouched(token)
+        links.decode_any(token)
     except LinkForged:
         return False  # its key is gone, so it has ended already
     return True

@@ -142,7 +142,7 @@ class CitationService:
         """
         return await self._open(channel, CitedPlace(version_id, page))
 
-    async def show_again(
+    async def renew_links(
         self, channel: Channel, versions: Collection[int], shown: Sequence[Mapping[str, Any]]
     ) -> tuple[Citation, ...]:
         """Return the citations of an earlier answer with new links, without those whose documents are gone.
@@ -151,11 +151,6 @@ class CitationService:
             channel: to which the documents belong.
             versions: that the answer cited.
             shown: the citations of the answer, as stored in the question's record.
-
-        Args:
-            channel: whose documents they are of.
-            versions: those that the answer cited.
-            shown: its citations, as records of questions keep them.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -179,7 +174,7 @@ class CitationService:
                 found.append(Citation(*of, version_id=record.version_id, name=name, citation_id=record.id))
         return tuple(found)
 
-    async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
+    async def renew_by_id(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
         """Return the same, with the versions looked up by the ids of the citations.
 
         Raises:
@@ -187,7 +182,7 @@ class CitationService:
         """
         known = [await self._store.get(one["id"]) for one in shown if "id" in one]
         versions = {one.version_id for one in known if one and one.channel_id == channel.id}
-        return await self.show_again(channel, versions, shown)
+        return await self.renew_links(channel, versions, shown)
 
     async def _open(self, channel: Channel, shown: CitedPlace) -> str:
         (record,) = await self._store.add(channel.id, [shown])

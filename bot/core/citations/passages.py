@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.core.models import Citation
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.wording import ReplyWords
 
 MAX_NAME_CHARS, MAX_SECTION_CHARS = 200, 60
@@ -48,11 +48,11 @@ def write_passages(
 
 
 def _heading(citation: Citation, day: str, words: ReplyWords) -> str:
-    name = shorten(inert(citation.name or citation.title or citation.file), MAX_NAME_CHARS)
+    name = shorten(escape_markers(citation.name or citation.title or citation.file), MAX_NAME_CHARS)
     if citation.host:
         return words.web_source(title=name, host=citation.host, day=citation.fetched[:10])
     page = words.page_label(citation.page, is_ocr=citation.is_ocr)
-    section = shorten(inert(citation.section[-1]), MAX_SECTION_CHARS) if citation.section else ""
+    section = shorten(escape_markers(citation.section[-1]), MAX_SECTION_CHARS) if citation.section else ""
     if section.casefold() == name.casefold():
         section = ""
     return " · ".join(filter(None, (f"{name}, {page}", section, day)))

@@ -93,7 +93,7 @@ class PassageLocator:
         return ()
 
 
-def moved(shown: CitedPlace, version_id: int, place: Place) -> CitedPlace:
+def relocate(shown: CitedPlace, version_id: int, place: Place) -> CitedPlace:
     """Return what to cite at a place of another version; without the quote if its words are not there."""
     quote = shown.quote if place.found_by is FoundBy.TEXT else ""
     return CitedPlace(version_id, place.page, quote, place.boxes, shown.number, shown.origin)

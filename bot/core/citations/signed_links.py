@@ -144,7 +144,7 @@ def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
     rows = json.loads(data)["keys"]
     keys = tuple(LinkKey(int(row["id"]), base64.b64decode(row["secret"], validate=True)) for row in rows)
     if not keys or any(len(key.secret) < KEY_BYTES for key in keys):
-        raise ValueError("a ring without keys, or a key that anybody can guess")
+        raise ValueError("link key file is empty or has a short key")
     return keys
 
 
@@ -226,7 +226,7 @@ class Links:
         """Return a signed, expiring URL of the picture of the figure that ``citation`` marks."""
         return f"{self.public_url}/f/{self._new_token(Purpose.FIGURE, channel, citation)}"
 
-    def token_beside(self, token: str, citation: CitationRecord) -> str:
+    def token_for_citation(self, token: str, citation: CitationRecord) -> str:
         """Return a token for another quote of the same answer, with the same key and expiry.
 
         Raises:
@@ -237,7 +237,7 @@ class Links:
         place = {"version_id": citation.version_id, "page": citation.page, "citation_id": citation.id}
         return _token(key, Purpose.PAGE, replace(claims, **place))
 
-    def renewed(self, token: str) -> str:
+    def renew(self, token: str) -> str:
         """Return the token with a later expiry, up to ``MAX_LIFE`` after its first signing, or unchanged.
 
         It keeps its key, so that it becomes invalid with all links of that key. A link whose configured
@@ -274,7 +274,7 @@ class Links:
             raise LinkEnded("expired", claims.channel_id, claims.citation_id)
         return claims
 
-    def vouched(self, token: str) -> LinkClaims:
+    def decode_any(self, token: str) -> LinkClaims:
         """Return the claims of a token of any purpose, expired or not.
 
         Raises:
@@ -318,5 +318,5 @@ def _parse(key: LinkKey, body: bytes, purpose: Purpose) -> LinkClaims:
     """Unpack bytes that are known to be ours."""
     *head, channel, version, page, citation, expires, epoch, signed = _BODY.unpack(body)
     if head != [_FORMAT, key.id, purpose, Audience.BEARER]:
-        raise LinkForged("signed for something else")
+        raise LinkForged("token has another format, purpose or audience")
     return LinkClaims(channel, version, page, citation, expires, epoch, signed)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from bot.core.citations.web_links import marking_all
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language, Question
-from bot.core.plaintext import shorten, shorten_middle, tame
+from bot.core.plaintext import shorten, shorten_middle, strip_hidden_chars
 from bot.core.ports import Announcement, Announcer, AnswerListener, NoteWriter, QuestionAnswering
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import Channel, TenantName
@@ -85,7 +85,7 @@ def marks_of(numbers: Sequence[int]) -> str:
 
 def _channel(answer: Answer) -> str:
     """Return the channel name that an answer's sources show."""
-    return shorten_middle(tame(answer.channel_name), CHANNEL_CHARS)
+    return shorten_middle(strip_hidden_chars(answer.channel_name), CHANNEL_CHARS)
 
 
 def _joined(*parts: str) -> str:
@@ -100,7 +100,7 @@ def _label(
     page = words.page_label(first.page, is_ocr=first.is_ocr) if first.page else ""
     head = _joined(page, channel)
     room = longest - len(head) - len(" · ") if head else longest
-    return _joined(head, *_parts(words, tame(name), citations, room))
+    return _joined(head, *_parts(words, strip_hidden_chars(name), citations, room))
 
 
 def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: int) -> list[str]:
@@ -109,7 +109,7 @@ def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: in
         return [shorten(_on_the_web(words, name, citations[0]), room)] if room >= MIN_CHARS else []
     if room < MIN_CHARS:
         return []
-    path = [tame(" ".join(heading.split())) for heading in _common_path(citations)]
+    path = [strip_hidden_chars(" ".join(heading.split())) for heading in _common_path(citations)]
     section = path[-1] if path and path[-1].casefold() != name.casefold() else ""
     claimed = len(" · ") + min(len(section), SECTION_CHARS) if section else 0
     parts = [shorten_middle(name, max(room - claimed, MIN_CHARS))]
@@ -118,7 +118,7 @@ def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: in
     if is_shown:
         parts.append(shorten(section, left))
         left -= len(parts[1]) + len(" · ")
-    for detail in map(tame, citations[0].details):
+    for detail in map(strip_hidden_chars, citations[0].details):
         if len(detail) <= left:
             parts.append(detail)
             left -= len(detail) + len(" · ")
@@ -166,8 +166,8 @@ def picture_words(answer: Answer, figure: AnswerFigure) -> tuple[str, str]:
     words, caption = reply_words(answer.language), " ".join(figure.caption.split())
     channel = _channel(answer)
     room = PICTURE_TITLE_CHARS - len(_joined("…", channel)) + 1
-    title = _joined(shorten(tame(words.figure_label(caption, figure.page)), room), channel)
-    return title, shorten(tame(caption or words.figure_label("", figure.page)), ALT_TEXT_CHARS)
+    title = _joined(shorten(strip_hidden_chars(words.figure_label(caption, figure.page)), room), channel)
+    return title, shorten(strip_hidden_chars(caption or words.figure_label("", figure.page)), ALT_TEXT_CHARS)
 
 
 def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:
@@ -261,9 +261,9 @@ class LinklessAnnouncer:
     def __init__(self, announcer: Announcer) -> None:
         self._announcer = announcer
 
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+    def announcement_address(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
         """Delegate to the platform."""
-        return self._announcer.announcing_place(channel, address)
+        return self._announcer.announcement_address(channel, address)
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
         """Post it with a sentence instead of buttons; its files are named anyway."""

@@ -87,14 +87,14 @@ class AdminCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached; nothing was done.
         """
-        meant = await self._files_meant(command, question, documents)
+        meant = await self._target_files(command, question, documents)
         if meant is not None and not meant:
             return None
         if not self._is_admin(question.asker):
             await self._audit.record(self._action(command, question, is_done=False))
             return words.admins_only
         if meant is not None:
-            return await self._of_file(command, question, meant, words)
+            return await self._run_file_command(command, question, meant, words)
         folders = [one for one in await self._folders.status() if self._is_seen(one, question)]
         if command.intent in (ChatIntent.PAUSE, ChatIntent.RESUME):
             return await self._pause(command, question, folders, words)
@@ -102,14 +102,14 @@ class AdminCommands:
             return await self._approve(command, question, folders, words)
         await self._audit.record(self._action(command, question))
         # All members of a channel read the reply: do not reveal paths on the server to them.
-        names_places = question.asked_in.is_direct or question.asker == LOCAL_ASKER
+        names_places = question.conversation_channel.is_direct or question.asker == LOCAL_ASKER
         return _status(folders, words, names_places=names_places)
 
     def _is_admin(self, asker: str) -> bool:
         return asker == LOCAL_ASKER or asker in self._admins
 
     def _is_seen(self, folder: FolderStatus, question: Question) -> bool:
-        chat = question.asked_in
+        chat = question.conversation_channel
         is_here = folder.channel_id == question.channel.id
         is_ours = chat.platform not in self._shared or folder.installation == chat.installation
         return is_here or (chat.is_direct and is_ours)
@@ -118,7 +118,9 @@ class AdminCommands:
     def _action(
         command: ChatCommand, question: Question, subject: str = "", *, is_done: bool = True
     ) -> AuditedAction:
-        return AuditedAction(question.asker, command.intent.value, question.asked_in.tenant, subject, is_done)
+        return AuditedAction(
+            question.asker, command.intent.value, question.conversation_channel.tenant, subject, is_done
+        )
 
     async def _pause(
         self, command: ChatCommand, question: Question, folders: Sequence[FolderStatus], words: ReplyWords
@@ -128,7 +130,7 @@ class AdminCommands:
         count = await self._folders.pause([one.id for one in folders], action, is_paused=is_paused)
         return (words.paused if is_paused else words.resumed)(count)
 
-    async def _files_meant(
+    async def _target_files(
         self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
     ) -> list[_File] | None:
         """Return the files that a command names, among the unreadable ones (RETRY) or all (ERASE).
@@ -145,7 +147,7 @@ class AdminCommands:
         kept = [(one.document, one.file) for one in documents]
         return _named(command.name, [*kept, *((one.id, one.file) for one in deleted)])
 
-    async def _of_file(
+    async def _run_file_command(
         self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
     ) -> str:
         if command.intent is not ChatIntent.RETRY:
@@ -163,7 +165,9 @@ class AdminCommands:
             return "\n".join([words.which_document, *(f"• {file}" for file in files[:MAX_NAMED])])
         is_confirmed = command.intent is ChatIntent.ERASE_FOR_GOOD
         subject = " ".join(sorted({str(document) for document, _ in meant}))
-        action = AuditedAction(question.asker, ChatIntent.ERASE.value, question.asked_in.tenant, subject)
+        action = AuditedAction(
+            question.asker, ChatIntent.ERASE.value, question.conversation_channel.tenant, subject
+        )
         try:
             count = await self._erase_document(question.channel, files[0], action if is_confirmed else None)
         except StillInFolder:

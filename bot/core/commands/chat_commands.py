@@ -19,12 +19,12 @@ from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Language, Question
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.understanding.channel_documents import (
     ChannelView,
     document_day,
-    documents_meant,
-    documents_named,
+    documents_by_name,
+    match_documents,
 )
 from bot.core.understanding.document_filters import read_days
 from bot.core.understanding.question_terms import language_of
@@ -123,9 +123,9 @@ class ChatCommands:
         if command.intent in fixed:
             return fixed[command.intent]
         if command.intent in _OF_THREADS:
-            return await self._of_thread(command, question, words)
+            return await self._run_thread_command(command, question, words)
         if command.intent in ADMINS_ONLY or command.intent is ChatIntent.REMOVE_UPLOAD:
-            return await self._of_some(command, question, view, words)
+            return await self._run_restricted(command, question, view, words)
         if command.intent is not ChatIntent.HELP:
             documents = await view.documents()
             if not documents and question.documents is None:
@@ -141,7 +141,9 @@ class ChatCommands:
         text = words.people_to_ask if people else words.nobody_to_ask
         return Answer(AnswerState.CHAT, text, language=language, people=people)
 
-    async def _of_thread(self, command: ChatCommand, question: Question, words: ReplyWords) -> str | None:
+    async def _run_thread_command(
+        self, command: ChatCommand, question: Question, words: ReplyWords
+    ) -> str | None:
         if command.intent is ChatIntent.WHY:
             return await self._thread.explain(question, words) if self._thread else words.incomplete
         if self._thread is None:
@@ -152,7 +154,7 @@ class ChatCommands:
             return await self._thread.unsubscribe(question, words)
         return await self._thread.forget(question, words)
 
-    async def _of_some(
+    async def _run_restricted(
         self, command: ChatCommand, question: Question, view: ChannelView, words: ReplyWords
     ) -> str | None:
         """Execute a command that only some people may use."""
@@ -176,9 +178,9 @@ class ChatCommands:
         live = [one for one in documents if one.state == "live" and (scope is None or one.document in scope)]
         cited = question.history[-1].documents if question.history else ()
         at_hand = [one for one in live if one.document in cited] if len(cited) == 1 else live
-        meant = documents_meant(command.name, live) if command.name else at_hand
+        meant = match_documents(command.name, live) if command.name else at_hand
         if len(meant) == 1:
-            name = inert(meant[0].title or PurePosixPath(meant[0].file).name)
+            name = escape_markers(meant[0].title or PurePosixPath(meant[0].file).name)
             return await outlines.write(question.channel, meant[0].document, name, words)
         if not (meant and command.is_certain):
             return None
@@ -203,7 +205,7 @@ class ChatCommands:
                 for one in await self._notices.sample_questions(channel.id, MAX_VERSIONS)
             ]
         except InfrastructureError as error:
-            log.warning("question %s gets no examples: %s", question.id, type(error).__name__)
+            log.warning("no examples for help: question=%s: %s", question.id, type(error).__name__)
             return ()
         distinct = dict.fromkeys(" ".join(text.split()) for _, text in tried)
         return sorted(distinct, key=lambda text: language_of(text) is not language)[:MAX_EXAMPLES]
@@ -226,7 +228,7 @@ def _of_documents(
         )
     if command.intent is ChatIntent.NEWS:
         return DocumentList(words, documents).write_news(question.asked_at)
-    if found := documents_named(command.name, documents):
+    if found := documents_by_name(command.name, documents):
         return DocumentList(words, found).write_found()
     name = shorten(command.name, NAME_CHARS)
     return words.no_document_named(name=name) if command.is_certain else None

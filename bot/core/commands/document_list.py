@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.understanding.channel_documents import DATE_FIELDS, field_day
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
@@ -95,7 +95,7 @@ class DocumentList:
         """Return title and file name, or path if the name is not unique, without [n] look-alikes."""
         path = PurePosixPath(document.file)
         file = str(path) if self._files[path.name] > 1 else path.name
-        return inert(f"{shorten(document.title, TITLE_CHARS)} ({file})" if document.title else file)
+        return escape_markers(f"{shorten(document.title, TITLE_CHARS)} ({file})" if document.title else file)
 
     def _facts(self, document: DocumentStatus) -> Iterator[str]:
         said = {name: shorten(one.day or one.value, TITLE_CHARS) for name, one in document.metadata.items()}
@@ -103,15 +103,15 @@ class DocumentList:
         if document.pages:
             yield self._words.pages(document.pages)
         if sop_id and sop_id.casefold() not in document.title.casefold():
-            yield inert(sop_id)
+            yield escape_markers(sop_id)
         if "version" in said:
-            yield self._words.version(version=inert(said["version"]))
+            yield self._words.version(version=escape_markers(said["version"]))
         if "department" in said:
-            yield inert(said["department"])
+            yield escape_markers(said["department"])
         if "effective" in said:
-            yield self._words.effective(day=inert(said["effective"]))
+            yield self._words.effective(day=escape_markers(said["effective"]))
         elif "last_updated" in said:
-            yield self._words.updated(day=inert(said["last_updated"]))
+            yield self._words.updated(day=escape_markers(said["last_updated"]))
 
     def _arrival(self, document: DocumentStatus) -> str:
         day = document.arrived_at.date().isoformat() if document.arrived_at else ""
@@ -120,11 +120,13 @@ class DocumentList:
     def _gaps(self) -> Iterator[str]:
         """Yield the files that are not searchable yet, and the unreadable ones with the reason."""
         if self._reading:
-            yield self._words.being_read([inert(PurePosixPath(one.file).name) for one in self._reading])
+            yield self._words.being_read(
+                [escape_markers(PurePosixPath(one.file).name) for one in self._reading]
+            )
         if self._unread:
             yield self._words.unread_reasons
         for one in self._unread[:MAX_UNREAD]:
             reason = shorten(one.reason or "", REASON_CHARS)
-            yield inert(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
+            yield escape_markers(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
         if (rest := len(self._unread) - MAX_UNREAD) > 0:
             yield self._words.more_documents(count=rest)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from bot.core.citations.citations import CitationService
 from bot.core.models import Answer, AnswerState, Claim, Draft, Evidence, Quote
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.retrieval.reranking import evidence_of
 from bot.core.verification.claims import VerifiedClaim, number_quotes, place, verify
 from bot.core.wording import ReplyWords
@@ -184,5 +184,5 @@ def _folded(heading: str) -> str:
 def _section(one: _Heading, words: ReplyWords) -> VerifiedClaim:
     located = place(one.item, *one.span)
     is_ocr = located.page in located.passage.publication.ocr_pages
-    label = words.source_label(located.page, inert(shorten(one.text, HEADING_CHARS)), is_ocr=is_ocr)
+    label = words.source_label(located.page, escape_markers(shorten(one.text, HEADING_CHARS)), is_ocr=is_ocr)
     return VerifiedClaim(f"• {label}", (located,))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.core.citations.citations import CitationService
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Citation, Language
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.channels import Channels
 from storage.chat.traces import QuestionRecords
@@ -21,7 +21,7 @@ def renewed_sources(
     """Return a message with these sources below ``lead``, or one that says there are none."""
     if not citations:
         return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
-    quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
+    quotes = [f"[{one.number}] “{escape_markers(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
     text = "\n".join([lead, *quotes])
     return Answer(AnswerState.CHAT, text, tuple(citations), language=words.language, answered_from=origin)
 
@@ -48,6 +48,6 @@ class LinkRenewal:
             channel = None
         if kept is None or channel is None:
             return renewed_sources((), words, "")
-        citations = await self._citations.renew(channel, kept.record["citations"])
-        asked = inert(shorten(kept.record["question"], QUESTION_CHARS))
+        citations = await self._citations.renew_by_id(channel, kept.record["citations"])
+        asked = escape_markers(shorten(kept.record["question"], QUESTION_CHARS))
         return renewed_sources(citations, words, words.links_renewed(question=asked))

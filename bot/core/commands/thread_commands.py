@@ -8,7 +8,7 @@ from bot.core.citations.citations import CitationService
 from bot.core.commands.link_renewal import renewed_sources
 from bot.core.conversation.explanation import explain
 from bot.core.models import Answer, Citation, Question
-from bot.core.plaintext import inert
+from bot.core.plaintext import escape_markers
 from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory
@@ -57,13 +57,13 @@ class ThreadCommands:
         of = asked.origin.name if asked.members else ""
         if not await self._subscriptions.add(question.id, shown, words.language.value, of):
             return words.nothing_to_subscribe
-        name = words.document_named(title=inert(chosen.name or chosen.title))
+        name = words.document_named(title=escape_markers(chosen.name or chosen.title))
         return words.subscribed(page=chosen.page, document=name)
 
     async def unsubscribe(self, question: Question, words: ReplyWords) -> str:
         """Remove the thread's subscriptions."""
         thread = question.thread or ""
-        return words.unsubscribed(await self._subscriptions.remove(question.asked_in.id, thread))
+        return words.unsubscribed(await self._subscriptions.remove(question.conversation_channel.id, thread))
 
     async def explain(self, question: Question, words: ReplyWords) -> str:
         """Explain why the thread's last answer came out as it did, like *Why?* below it.
@@ -79,7 +79,7 @@ class ThreadCommands:
 
     async def _last_record(self, question: Question) -> tuple[tuple[int, ...], StoredRecord | None]:
         """Return the versions that the thread's last answer cites, and its record."""
-        chat = question.asked_in.id
+        chat = question.conversation_channel.id
         last = await self._memory.last(chat, question.thread) if question.thread is not None else None
         return (last[1], await self._records.get(chat, last[0])) if last else ((), None)
 
@@ -95,7 +95,7 @@ class ThreadCommands:
         channel = next((one for one in question.asked_channels if one.id == origin), None)
         if channel is None:
             return question, ()
-        return replace(question, channel=channel), await self._citations.show_again(channel, versions, shown)
+        return replace(question, channel=channel), await self._citations.renew_links(channel, versions, shown)
 
     async def forget(self, question: Question, words: ReplyWords) -> str:
         """Erase the thread's memory, and record in the audit log who asked for it.
@@ -105,6 +105,8 @@ class ThreadCommands:
         """
         if question.thread is None:
             return words.nothing_to_forget
-        action = AuditedAction(question.asker, "forget", question.asked_in.tenant, question.thread)
-        count = await self._memory.erase(question.asked_in.id, question.thread, action)
+        action = AuditedAction(
+            question.asker, "forget", question.conversation_channel.tenant, question.thread
+        )
+        count = await self._memory.erase(question.conversation_channel.id, question.thread, action)
         return words.forgot(count) if count else words.nothing_to_forget

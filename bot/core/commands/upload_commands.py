@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.core.commands.chat_intents import ChatIntent
 from bot.core.models import LOCAL_ASKER, Question
-from bot.core.plaintext import inert, shorten
+from bot.core.plaintext import escape_markers, shorten
 from bot.core.uploads.upload_folder import on_disk
 from bot.core.uploads.upload_intake import upload_folder
 from bot.core.wording import ReplyWords
@@ -53,19 +53,19 @@ class UploadCommands:
         """
         upload = await self._named(name, question.channel.id)
         if upload is None:
-            return words.no_such_upload(name=inert(shorten(name, NAME_CHARS)))
+            return words.no_such_upload(name=escape_markers(shorten(name, NAME_CHARS)))
         if not self._may_remove(question.asker, upload):
             await self._audit.record(self._action(question, upload, is_done=False))
-            return words.upload_not_yours(file=inert(upload.name))
+            return words.upload_not_yours(file=escape_markers(upload.name))
         try:
             await on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)
         except OSError as error:
-            log.warning("upload=%d cannot be removed: %s", upload.id, type(error).__name__)
-            return words.upload_not_removed(file=inert(upload.name))
+            log.warning("could not delete upload: upload=%d: %s", upload.id, type(error).__name__)
+            return words.upload_not_removed(file=escape_markers(upload.name))
         if (document := await self._uploads.document(upload)) is not None:
             await self._folders.delete(document.folder_id, {document.id: document.file})
         await self._uploads.forget(upload, self._action(question, upload))
-        return words.upload_removed(file=inert(upload.name))
+        return words.upload_removed(file=escape_markers(upload.name))
 
     async def people(self, question: Question) -> tuple[str, ...]:
         """Return the people to ask, in the format of FOOTNOTE_ADMINS: latest uploaders, then admins.
@@ -76,7 +76,7 @@ class UploadCommands:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
         uploads = await self._uploads.of_channel(question.channel.id)
-        place = f"{question.asked_in.platform}:{question.asked_in.installation}:"
+        place = f"{question.conversation_channel.platform}:{question.conversation_channel.installation}:"
         known = (*(one.uploader for one in reversed(uploads)), *sorted(self._admins))
         return tuple(dict.fromkeys(one for one in known if one.startswith(place)))[:MAX_PEOPLE]
 
@@ -92,7 +92,9 @@ class UploadCommands:
 
     @staticmethod
     def _action(question: Question, upload: Upload, *, is_done: bool = True) -> AuditedAction:
-        return AuditedAction(question.asker, ACTION, question.asked_in.tenant, str(upload.id), is_done)
+        return AuditedAction(
+            question.asker, ACTION, question.conversation_channel.tenant, str(upload.id), is_done
+        )
 
 
 def _words(name: str) -> str:

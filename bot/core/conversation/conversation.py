@@ -18,29 +18,29 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.event_deduplication import EventDeduplicator
 from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
 from bot.core.conversation.queue_limits import (
     Pacing,
-    PostPace,
+    PostRateLimiter,
     QuestionLimits,
     QuestionOrigin,
-    QuestionRates,
-    QueueWaits,
+    QuestionRateLimiter,
+    WaitEstimator,
 )
-from bot.core.conversation.repeated_events import RepeatedEvents
-from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
+from bot.core.errors import AppUninstalled, DeliveryError, DeliveryUnclear, FileNotReady
 from bot.core.models import Answer
 from bot.core.ports import (
-    GivenAnswer,
     IncomingMessage,
+    IngestUpload,
     Messenger,
     NoteWriter,
     QuestionAnswering,
     StopRequest,
-    TakeUpload,
+    StoredAnswer,
 )
 from bot.core.understanding.direct_libraries import DirectLibraries
 from storage.chat.answer_sources import NOTE
@@ -81,7 +81,7 @@ class Conversation:
         *,
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
-        take_upload: TakeUpload | None = None,
+        take_upload: IngestUpload | None = None,
         limits: QuestionLimits | None = None,
         pacing: Pacing | None = None,
         concurrency: int = 4,
@@ -124,15 +124,15 @@ class Conversation:
         self._may_have_work = may_have_work
         self._is_any_closed = False
         self._owner = uuid4().hex
-        self._rates = QuestionRates(limits or QuestionLimits())
-        self._waits = QueueWaits(concurrency)
+        self._rates = QuestionRateLimiter(limits or QuestionLimits())
+        self._waits = WaitEstimator(concurrency)
         self._pacing = pacing or Pacing()
-        pace = PostPace(self._pacing.post_pause)
+        pace = PostRateLimiter(self._pacing.post_pause)
         self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds, pace)
         self._slots = asyncio.Semaphore(concurrency)
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: set[asyncio.Task[None]] = set()
-        self._repeated = RepeatedEvents()
+        self._repeated = EventDeduplicator()
         self._receiving = 0
         self._none_receiving, self._none_unseen = asyncio.Event(), asyncio.Event()
         self._none_receiving.set()
@@ -151,11 +151,11 @@ class Conversation:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: not stored, so the message must not be acknowledged.
         """
-        with self._received_first():
+        with self._intake_first():
             if message.is_unaddressed:  # not deduplicated: the same message may also come as a mention
                 return await self._receive(message)
             event = (message.key.platform, message.event_key)
-            return await self._repeated.keep_once(event, partial(self._receive, message))
+            return await self._repeated.store_once(event, partial(self._receive, message))
 
     async def _receive(self, message: IncomingMessage) -> bool:
         if message.is_unaddressed and not await self._inbox.has_question(message.key.tenant, message.thread):
@@ -207,19 +207,19 @@ class Conversation:
                 task.cancel()
         return bool(names)
 
-    async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
+    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return the answer to the question of a message; None if it has none, or it is not retained.
 
         Raises:
             DatabaseUnavailable: the database is unavailable.
         """
         kept = await self._inbox.answer_of(platform, message_key)
-        return GivenAnswer(kept[0], answer_from_json(kept[1])) if kept else None
+        return StoredAnswer(kept[0], answer_from_json(kept[1])) if kept else None
 
     async def run(self) -> None:
         """Process questions until ``drain`` is called."""
         self._ended.clear()
-        placing = asyncio.create_task(self._place_queued(), name="placeholders")
+        placing = asyncio.create_task(self._placeholder_loop(), name="placeholders")
         try:
             while not self._is_stopping:
                 await self._take_next()
@@ -241,7 +241,7 @@ class Conversation:
         await self._ended.wait()
 
     @contextlib.contextmanager
-    def _received_first(self) -> Iterator[None]:
+    def _intake_first(self) -> Iterator[None]:
         """Hold back other work while a message is being stored: its platform times out after 3 s."""
         self._receiving += 1
         self._none_receiving.clear()
@@ -256,41 +256,41 @@ class Conversation:
         self._wakeup.set()
         self._arrived.set()
 
-    async def _place_queued(self) -> None:
+    async def _placeholder_loop(self) -> None:
         """Post placeholders for questions that wait while all slots are taken."""
         while not self._is_stopping:
             await _wait(self._arrived, self._poll_seconds)
             self._arrived.clear()
-            if self._is_flooded or self._is_nobody_free():
-                while not self._is_stopping and await self._place_some():
+            if self._is_flooded or self._all_slots_busy():
+                while not self._is_stopping and await self._post_placeholders():
                     pass
             self._none_unseen.set()
 
-    def _is_nobody_free(self) -> bool:
+    def _all_slots_busy(self) -> bool:
         """True if all slots are taken, and none is about to claim a question."""
         since = self._claiming_since
         return self._slots.locked() and (since is None or monotonic_seconds() - since > FLOOD_SECONDS)
 
-    async def _place_some(self) -> bool:
+    async def _post_placeholders(self) -> bool:
         """Post a batch of placeholders, channels in turn; False if there are none to post."""
         while len(self._placing) > MAX_PLACED_AT_ONCE // 2:
             await asyncio.wait(self._placing, return_when=asyncio.FIRST_COMPLETED)
-        await _wait(self._none_receiving, self._pacing.placing_held_back)
+        await _wait(self._none_receiving, self._pacing.placeholder_delay)
         try:
             items = await self._placeholders.claim(self._owner, MAX_PLACED_AT_ONCE - len(self._placing))
         except Exception as error:  # whatever it is, the next claim may succeed
-            _log.warning("no placeholder can be posted: %s", raised_at(error))
+            _log.warning("claiming placeholders failed: %s", raised_at(error))
             return False
         if items:
             self._none_unseen.clear()
         for item in items:
-            task = self._start(self._place_and_release(item), item)
+            task = self._start(self._post_placeholder(item), item)
             self._placing.add(task)
             task.add_done_callback(self._placing.discard)
         return bool(items)
 
-    async def _place_and_release(self, item: InboxItem) -> None:
-        async with self._in_work(item):
+    async def _post_placeholder(self, item: InboxItem) -> None:
+        async with self._attempt(item):
             await self._placeholders.post_queued(item)
         self._wakeup.set()
 
@@ -318,7 +318,7 @@ class Conversation:
                 return
 
     async def _claim(self) -> InboxItem | None:
-        await self._first_signs_first()
+        await self._yield_to_intake()
         platforms, closed = tuple(self._messengers), self._placeholders.pace.closed_channels()
         self._is_any_closed = bool(closed)
         try:
@@ -326,13 +326,13 @@ class Conversation:
                 self._owner, self._lease_seconds, platforms, closed_channels=closed
             )
         except Exception as error:  # whatever it is, the next claim may succeed
-            _log.warning("no question can be taken up: %s", raised_at(error))
+            _log.warning("claiming a question failed: %s", raised_at(error))
             return None
 
-    async def _first_signs_first(self) -> None:
+    async def _yield_to_intake(self) -> None:
         """Wait, up to a limit, while messages are stored and placeholders posted: those are more urgent."""
-        until = asyncio.get_running_loop().time() + self._pacing.held_back
-        is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, self._pacing.held_back))
+        until = asyncio.get_running_loop().time() + self._pacing.answer_delay
+        is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, self._pacing.answer_delay))
         if not is_calm and self._receiving > 1:  # a single one is no flood: the database is slow
             self._is_flooded = True
             self._arrived.set()
@@ -341,30 +341,30 @@ class Conversation:
         self._is_flooded = False
 
     async def _process(self, item: InboxItem) -> None:
-        with self._waits.in_work():
-            async with self._in_work(item):
+        with self._waits.in_progress():
+            async with self._attempt(item):
                 await self._reply(item)
 
     @contextlib.asynccontextmanager
-    async def _in_work(self, item: InboxItem) -> AsyncIterator[None]:
+    async def _attempt(self, item: InboxItem) -> AsyncIterator[None]:
         """Run one attempt at a question; on exit it is done, scheduled for retry, failed or released."""
         try:
             async with self._lease_kept(item):
                 yield
         except LeaseLost:
-            _log.warning("question=%d was taken over by another worker", item.id)
+            _log.warning("lease lost to another worker: question=%d", item.id)
         except asyncio.CancelledError:
             with contextlib.suppress(LeaseLost, DatabaseUnavailable):
                 await self._inbox.release(item)
             raise
         except Exception as error:  # one question's error must not end the loop that serves all of them
-            await self._put_off(item, error)
+            await self._retry_later(item, error)
 
     async def _reply(self, item: InboxItem) -> None:
         messenger, note = self._messengers[item.platform], item.address.get(NOTE)
         if note and not item.answer:
             if not await self._replies.is_due(item, note):
-                await self._inbox.fail(item, "the page is followed no more, or did not change")
+                await self._inbox.fail(item, "subscription ended, or page unchanged")
                 return
         message = item.message or await self._placeholders.place(item)
         answer = await self._answer(item, messenger, message)
@@ -399,12 +399,14 @@ class Conversation:
         async with delivery_deadline(self._lease_seconds):
             await messenger.show(item.address, message, text)
 
-    async def _put_off(self, item: InboxItem, error: Exception) -> None:
+    async def _retry_later(self, item: InboxItem, error: Exception) -> None:
         """Schedule a retry, or fail the question.
 
         Errors of engines and platforms do not count as attempts.
         """
-        _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, raised_at(error))
+        _log.warning(
+            "question will be retried: question=%d channel=%d: %s", item.id, item.channel_id, raised_at(error)
+        )
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             if self._is_undeliverable(item, error):
@@ -413,14 +415,14 @@ class Conversation:
                 unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
                 await self._inbox.retry_later(item, reason, at_least=error.retry_after or unclear)
             else:
-                is_own_fault = not isinstance(error, InfrastructureError | FileBeingRead)
+                is_own_fault = not isinstance(error, InfrastructureError | FileNotReady)
                 await self._inbox.retry_later(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
         """True if even an error message cannot be delivered, or the retries took too long."""
         if isinstance(error, DeliveryError):
             is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
-            return is_late or isinstance(error, WorkspaceLeft)
+            return is_late or isinstance(error, AppUninstalled)
         return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
 
     @contextlib.asynccontextmanager
@@ -443,7 +445,7 @@ class Conversation:
                 work.cancel()
                 return
             except Exception as error:  # the next renewal may succeed, and the lease is not lost yet
-                _log.warning("question=%d lease not renewed: %s", item.id, raised_at(error))
+                _log.warning("lease renewal failed: question=%d: %s", item.id, raised_at(error))
 
 
 def _task_name(question: int) -> str:

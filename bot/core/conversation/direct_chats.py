@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class MembershipLookup(Protocol):
     """Channel memberships, read from the platform at the time of the call."""
 
-    async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
+    async def channels_of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
         """Return the channels of the person who asked at this address, with their display names.
 
         Raises:
@@ -86,16 +86,16 @@ class DirectChats:
             storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         memberships = self._memberships.get(item.platform) if self._ask_channels else None
-        library = await self._libraries.of(item.platform, chat.channel.installation)
+        library = await self._libraries.library_for(item.platform, chat.channel.installation)
         if memberships is None:
             history = await self._recall(item, library)
             question = replace(chat, history=history)
             return replace(question, channel=library, chat=chat.channel) if library else question
         words = reply_words(language_of(item.text) or Language.ENGLISH)
         try:
-            names = await memberships.of_asker(item.address)
+            names = await memberships.channels_of_asker(item.address)
         except MembershipsUnknown as error:
-            log.warning("question=%d asks nothing: %s", item.id, error)
+            log.warning("memberships unavailable, nothing searched: question=%d: %s", item.id, error)
             return Answer(AnswerState.FAILED, words.memberships_unknown, language=words.language)
         known = await self._channels.with_documents(names.keys(), MAX_MEMBER_CHANNELS)
         own = sorted((_named(one, names[one.tenant]) for one in known), key=lambda one: one.name)
@@ -121,7 +121,7 @@ class DirectChats:
         try:
             may_read = await self.may_read(item, tenants)
         except MembershipsUnknown as error:
-            log.warning("question=%d is not answered: %s", item.id, error)
+            log.warning("memberships unavailable, answer withheld: question=%d: %s", item.id, error)
             return Answer(AnswerState.FAILED, words.memberships_unknown, language=words.language)
         return None if may_read else Answer(AnswerState.CHAT, words.left_channel, language=words.language)
 

@@ -31,7 +31,7 @@ def explain(record: Json, words: ReplyWords) -> str:
 
 def _lines(record: Json, words: ReplyWords) -> Iterator[str]:
     yield words.why_asked(question=record["searched"])
-    searches = record["looks"]
+    searches = record["searches"]
     if not searches:
         return
     search = searches[-1]
@@ -53,6 +53,6 @@ def _passage(one: Json, words: ReplyWords) -> str:
     label = words.source_label(one["page"], name) if one["page"] else one["file"]
     near = words.why_near if one["score"] >= NEAR else words.why_less_near
     near = near if one["score"] >= LESS_NEAR else words.why_far
-    repeats, read = one["fate"].startswith("repeats"), one["fate"] == "read"
-    fate = words.why_repeated if repeats else words.why_read if read else words.why_behind
-    return f"• {label}: {near}, {fate}"
+    repeats, read = one["outcome"].startswith("repeats"), one["outcome"] == "read"
+    outcome = words.why_repeated if repeats else words.why_read if read else words.why_behind
+    return f"• {label}: {near}, {outcome}"

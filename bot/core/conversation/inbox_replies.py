@@ -9,7 +9,7 @@ from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.memory import turn_of
 from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, NoteWriter, QuestionAnswering, TakeUpload
+from bot.core.ports import AnswerListener, IngestUpload, NoteWriter, QuestionAnswering
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat.answer_sources import NOTE
@@ -39,7 +39,7 @@ class InboxReplies:
         direct: DirectChats,
         *,
         notes: NoteWriter | None = None,
-        take_upload: TakeUpload | None = None,
+        take_upload: IngestUpload | None = None,
     ) -> None:
         """Create the service; the arguments are those of ``Conversation``."""
         self._channels = channels

@@ -65,6 +65,6 @@ class _LiveText:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._is_over.wait(), self._pace)
         except Exception as error:  # best effort: whatever it is, it must not fail a complete answer
-            log.info("the answer is not shown while it is written: %s", raised_at(error))
+            log.info("live updates stopped: %s", raised_at(error))
             if isinstance(error, DeliveryUnclear):
                 await asyncio.sleep(UNCONFIRMED_SECONDS)

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from bot.core.models import Answer, AnswerState, Question
-from bot.core.plaintext import mend, shorten
-from bot.core.ports import AnswerListener, Expiring, QuestionAnswering
+from bot.core.plaintext import replace_invalid_chars, shorten
+from bot.core.ports import AnswerListener, ExpiringStore, QuestionAnswering
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import NewTurn
 from storage.errors import DatabaseUnavailable
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 # No follow-up refers to a greeting or a failure.
 REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES, AnswerState.NOT_FOUND}
 # Stored characters of a question and of an answer.
-QUESTION, ANSWER = 500, 800
+MAX_QUESTION_CHARS, MAX_ANSWER_CHARS = 500, 800
 
 
 @contextlib.asynccontextmanager
-async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
+async def running_retention(memory: ExpiringStore, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
     """Delete expired entries immediately, and again every ``every`` seconds, until the context ends."""
 
     async def forget() -> None:
@@ -37,11 +37,11 @@ async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIt
             try:
                 erased = await memory.delete_expired()
             except DatabaseUnavailable as error:
-                log.warning("what is old enough to be forgotten stays for now: %s", error)
+                log.warning("retention run failed, retrying: %s", error)
                 erased = 0
             await asyncio.sleep(PAUSE_SECONDS if erased else every)
 
-    running = asyncio.create_task(forget(), name="forgetting")
+    running = asyncio.create_task(forget(), name="retention")
     try:
         yield
     finally:
@@ -73,7 +73,7 @@ async def answer_in_thread(
         try:
             await memory.store(turn)
         except DatabaseUnavailable:
-            log.warning("question=%s is not remembered by its thread", question.id)
+            log.warning("turn not stored: question=%s", question.id)
     return answer
 
 
@@ -83,11 +83,11 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
         return None
     return NewTurn(
         key=question.id,
-        channel_id=question.asked_in.id,
+        channel_id=question.conversation_channel.id,
         thread=thread,
-        question=shorten(mend(question.text), QUESTION),
-        standalone=shorten(mend(answer.standalone or question.text), QUESTION),
-        answer=shorten(mend(answer.text), ANSWER),
+        question=shorten(replace_invalid_chars(question.text), MAX_QUESTION_CHARS),
+        standalone=shorten(replace_invalid_chars(answer.standalone or question.text), MAX_QUESTION_CHARS),
+        answer=shorten(replace_invalid_chars(answer.text), MAX_ANSWER_CHARS),
         versions=cited_versions(answer),
         asked_at=question.asked_at,
     )

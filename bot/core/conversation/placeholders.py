@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from bot.core.conversation.inbox_replies import language_of_item
-from bot.core.conversation.queue_limits import PostPace, QueueWaits
+from bot.core.conversation.queue_limits import PostRateLimiter, WaitEstimator
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.ports import Messenger
 from storage.chat.inbox import Inbox
@@ -32,7 +32,7 @@ async def delivery_deadline(lease_seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(lease_seconds / 2):
             yield
     except TimeoutError as error:
-        raise DeliveryUnclear("the platform did not answer in time") from error
+        raise DeliveryUnclear("platform timed out") from error
 
 
 class Placeholders:
@@ -42,9 +42,9 @@ class Placeholders:
         self,
         inbox: Inbox,
         messengers: Mapping[Platform, Messenger],
-        waits: QueueWaits,
+        waits: WaitEstimator,
         lease_seconds: float,
-        pace: PostPace,
+        pace: PostRateLimiter,
     ) -> None:
         """Create the service; the arguments are those of ``Conversation``.
 
@@ -125,4 +125,4 @@ class Placeholders:
         try:
             await self._inbox.mark_placed(item, message, is_released=is_released)
         except MessageTaken as error:
-            raise DeliveryUnclear("another question has that message") from error
+            raise DeliveryUnclear("message belongs to another question") from error

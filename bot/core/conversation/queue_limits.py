@@ -42,9 +42,9 @@ class Pacing:
     """Delays in seconds by which work yields to incoming messages, and posts to a rate limit."""
 
     # Longest delay of an answer while messages are being stored and placeholders posted.
-    held_back: float = 1.0
+    answer_delay: float = 1.0
     # Longest delay of the next placeholders while messages are being stored.
-    placing_held_back: float = 0.1
+    placeholder_delay: float = 0.1
     # Between two posts in a rate-limited channel: Slack accepts one a second.
     post_pause: float = 1.0
 
@@ -62,7 +62,7 @@ class QuestionOrigin(NamedTuple):
         return cls(str(message.address.get("asker") or ""), message.key.tenant, message.key.installation)
 
 
-class QuestionRates:
+class QuestionRateLimiter:
     """Rate limiter: over a limit, questions in a chat lose priority, and the console refuses them."""
 
     def __init__(self, limits: QuestionLimits) -> None:
@@ -97,7 +97,7 @@ class QuestionRates:
         return len(moments) if moments else 0
 
 
-class PostPace:
+class PostRateLimiter:
     """Paces posts per channel: without a pause, until the platform rate-limits the channel.
 
     From then on that channel gets one post per ``pause`` seconds, until a minute has passed without a
@@ -133,23 +133,23 @@ class PostPace:
         return True
 
 
-class QueueWaits:
+class WaitEstimator:
     """Estimates how long queued questions wait, and words it."""
 
     def __init__(self, concurrency: int) -> None:
         """Create an estimator; ``concurrency``: questions answered at the same time."""
         self._concurrency = concurrency
         self._answer_seconds = FIRST_ANSWER_SECONDS
-        self._in_work = 0
+        self._in_progress = 0
 
     @contextlib.contextmanager
-    def in_work(self) -> Iterator[None]:
+    def in_progress(self) -> Iterator[None]:
         """Count a question as in progress while the block runs."""
-        self._in_work += 1
+        self._in_progress += 1
         try:
             yield
         finally:
-            self._in_work -= 1
+            self._in_progress -= 1
 
     def answered(self, seconds: float) -> None:
         """Add an answer's time to the exponential moving average, with a weight of 1/10."""
@@ -158,7 +158,7 @@ class QueueWaits:
     def sentence(self, item: InboxItem, language: Language) -> str:
         """Return the placeholder text of a queued question."""
         words = reply_words(language)
-        if not item.ahead and not self._in_work:  # nothing comes first: only the claim was slow
+        if not item.ahead and not self._in_progress:  # nothing comes first: only the claim was slow
             return words.searching
         seconds = item.ahead * self._answer_seconds / self._concurrency
         if not item.ahead or (seconds < SHORT_WAIT_SECONDS and not item.is_late):

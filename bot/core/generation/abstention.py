@@ -88,5 +88,5 @@ def _sentences(
         said.append(words.still_reading(waiting))
     if unread:
         said = said or [words.not_found]
-        said.append(words.unread(unread))
+        said.append(words.unreadable_files(unread))
     return said

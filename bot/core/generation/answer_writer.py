@@ -24,7 +24,7 @@ from bot.core.generation.document_comparison import (
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Outcome, Verdict
 from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, draft_of
-from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
+from bot.core.generation.sentence_verifier import NOT_SUPPORTED, SentenceVerifier
 from bot.core.models import (
     AnalyzedQuestion,
     AnswerState,
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 # Maximum length of an unanswered part that is repeated in the reply.
 MAX_POINT_CHARS = 120
-BROKEN_OFF = "the reply broke off"
+BROKEN_OFF = "the reply was truncated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +164,14 @@ class AnswerWriter:
             written, note = await _ask(model, task, answer_draft)
             if written:
                 return written
-        return _search(task, answer_draft, note)
+        return _fall_back_to_passages(task, answer_draft, note)
 
 
 async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tuple[WrittenAnswer | None, str]:
     """Ask one model; return (its answer, ''), or (None, the reason why there is none)."""
     words = answer_draft.words
     try:
-        verified = await answer_draft.fill(model, task.question)
+        verified = await answer_draft.add_from_model(model, task.question)
     except ModelError as error:
         log.warning("model failed: %s", type(error).__name__)
         if answer_draft.claims:
@@ -180,17 +180,17 @@ async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tup
         return None, words.model_unusable if is_unusable else words.model_failed
     if answer_draft.claims:
         return answer_draft.finished(verified, task.differing(answer_draft.claims)), ""
-    if not verified.faults or NOT_BORNE_OUT in verified.faults:
-        return answer_draft.plain_no(), ""
+    if not verified.faults or NOT_SUPPORTED in verified.faults:
+        return answer_draft.not_found(), ""
     return None, words.model_unverified
 
 
-def _search(task: WritingTask, answer_draft: _Draft, note: str) -> WrittenAnswer:
+def _fall_back_to_passages(task: WritingTask, answer_draft: _Draft, note: str) -> WrittenAnswer:
     """Return passages or a not-found reply; after sentences of a model that broke off only passages."""
     chosen = task.quotes.chosen(task.question)
     is_no = task.verdict.outcome is Outcome.NOT_FOUND or not chosen
     if is_no and not answer_draft.claims:
-        return answer_draft.plain_no(note)
+        return answer_draft.not_found(note)
     quotes = task.quotes.draft(task.question, chosen)
     if chosen and (comparison := task.comparison(chosen, quotes)):
         return answer_draft.with_comparison(comparison, note)
@@ -202,7 +202,7 @@ def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
     return {item.passage.publication.document_id for item in evidence if item.number in cited}
 
 
-def lead_with_fact(claim: VerifiedClaim, question: AnalyzedQuestion) -> VerifiedClaim:
+def put_fact_page_first(claim: VerifiedClaim, question: AnalyzedQuestion) -> VerifiedClaim:
     """Cite the page that contains the requested fact first, if a quote crosses a page break."""
     asked, required, said = QuestionTerms(question), RequiredAnswer(question.text), set(analyze(claim.text))
 
@@ -245,7 +245,7 @@ class _Draft:
         """Texts of the sentences, without [n] markers."""
         return [claim.text for claim in self.claims]
 
-    async def fill(self, model: Generator, question: AnalyzedQuestion) -> VerifiedDraft:
+    async def add_from_model(self, model: Generator, question: AnalyzedQuestion) -> VerifiedDraft:
         """Have a model add sentences, one by one if there is a listener; return its verified draft.
 
         Raises:
@@ -257,11 +257,11 @@ class _Draft:
             try:
                 async with self._deadline.limit():
                     draft = await model.draft(
-                        question, self.evidence, stands=self.sentences, on_claim=on_claim
+                        question, self.evidence, verified_sentences=self.sentences, on_claim=on_claim
                     )
                     verified = await self._verify(draft)
             except TimeoutError as error:
-                raise ModelUnavailable("the answer was due before the model had written it") from error
+                raise ModelUnavailable("the model missed the answer's deadline") from error
         except ModelError as error:
             self.attempts.append(Attempt(None, VerifiedDraft(tuple(self._streamed)), error))
             raise
@@ -275,7 +275,7 @@ class _Draft:
 
     def _on_claim(self, claim: Claim) -> None:
         """Show a sentence of a draft that is still streaming, if it and all before it are verified."""
-        shown = None if self._is_waiting else self._verifier.show_at_once(claim)
+        shown = None if self._is_waiting else self._verifier.verify_streamed(claim)
         self._streamed.append(JudgedClaim(claim, locate_all(claim, self.evidence), shown or BROKEN_OFF))
         self._is_waiting = shown is None
         known = len(self.claims)
@@ -287,7 +287,7 @@ class _Draft:
         """Append sentences that the answer does not contain yet."""
         for claim in claims:
             if claim.text not in self.sentences:
-                self.claims.append(lead_with_fact(claim, self._task.question))
+                self.claims.append(put_fact_page_first(claim, self._task.question))
 
     def finished(self, verified: VerifiedDraft, differing: Comparison | None) -> WrittenAnswer:
         """Return the answer, the unanswered part of the question, and quotes that give other values."""
@@ -311,7 +311,7 @@ class _Draft:
         is_of_question = len(point) <= MAX_POINT_CHARS and asked >= named
         return self.words.missing_point(point=point) if is_of_question else self.words.missing_part
 
-    def plain_no(self, note: str = "") -> WrittenAnswer:
+    def not_found(self, note: str = "") -> WrittenAnswer:
         """Return a not-found reply; ``note`` says why no model decided it."""
         return WrittenAnswer(AnswerState.NOT_FOUND, note, attempts=tuple(self.attempts))
 
@@ -333,7 +333,7 @@ class _Draft:
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
         judged = verify(quotes, self.evidence)
         self.attempts.append(Attempt(quotes, judged))
-        return [lead_with_fact(claim, self._task.question) for claim in judged.claims]
+        return [put_fact_page_first(claim, self._task.question) for claim in judged.claims]
 
     def _with_quotes(
         self, quotes: Sequence[VerifiedClaim], note: str, *, is_dated: bool = False

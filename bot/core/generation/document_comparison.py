@@ -18,7 +18,7 @@ from bot.core.generation.quote_selection import QuoteCandidate, without_labels
 from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.ranking import day_of
+from bot.core.retrieval.ranking import document_date
 from bot.core.understanding.answer_types import asks_across_documents
 from bot.core.verification.claims import VerifiedClaim
 from bot.core.wording import ReplyWords
@@ -132,7 +132,7 @@ def _marked(claim: VerifiedClaim, ranked: Sequence[QuoteCandidate]) -> Iterator[
 
 def dated(publication: LivePublication, words: ReplyWords) -> str:
     """Return the effective or update date of a document as text; '' if it states none."""
-    day = day_of(publication)
+    day = document_date(publication)
     if day is None:
         return ""
     said = words.effective if "effective" in publication.metadata else words.updated

@@ -38,14 +38,14 @@ from bot.core.verification.number_lexicon import MONTHS
 from storage.text.analyzer import analyze, fold
 
 # Parts whose facts are compared: those that cover most words of a sentence.
-LIKELIEST = 24
+MAX_FACT_CANDIDATES = 24
 
 # Maximum number of sentences, items or rows marked for one sentence.
 MAX_MARKS = 3
 
 # Bonus for a part that the model quoted, where a word in every part weighs 0.1; and the share of its weight
 # that a word counts if it is only in headings or title.
-HINT, CONTEXT = 0.5, 0.5
+HINT_BONUS, CONTEXT_WEIGHT = 0.5, 0.5
 
 # Minimum share of the weight of a sentence's question words that the marked passages cover.
 ABOUT = 0.5
@@ -62,11 +62,11 @@ MIN_NAME_CHARS = 3
 # Placeholder for a sentence in the prompts, which small models copy.
 PLACEHOLDER = "a sentence"
 
-EMPTY = "it says nothing."
-ASKS = "it asks something."
-REPEATS = "it only repeats the question."
-UNRELATED = "its quotes are about something else."
-DENIED = "its quotes do not say no."
+EMPTY = "the sentence is empty."
+ASKS = "the sentence is a question."
+REPEATS = "the sentence only repeats the question."
+UNRELATED = "the quotes are off topic."
+DENIED = "the quotes do not support a no."
 
 # Framing words: "According to the passage".
 _REPORTED = frozenset(
@@ -112,7 +112,7 @@ class _Word:
         return is_inflected and any(have_same_beginning(whole, term) for term in held)
 
 
-def find_formal_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
+def find_form_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
     """Return the fault of a sentence that states nothing: it is empty, a question, or an abstention."""
     if not any(map(str.isalnum, text)) or text.rstrip(".").casefold() == PLACEHOLDER:
         return EMPTY
@@ -167,7 +167,7 @@ class Entailment:
         missing = [word.text for word in new if not word.is_in(held, is_inflected=is_inflected)]
         missing += unsupported(sentence.text, [text for one in marks for text in one.sources()])
         if missing:
-            return f"{', '.join(missing)} does not stand in the words that it quotes."
+            return f"not in the quotes: {', '.join(missing)}"
         if not marks:
             return UNFOUND
         says_new = bool(new or sentence.facts)
@@ -224,7 +224,7 @@ class Entailment:
             if turned := find_contradiction(said, quotes):
                 return turned
         says_why = sentence.facts or any(not word.is_in(self._asked) for word in sentence.words)
-        if turned := _turned_companion(sentence.text, " ".join(one.part.text for one in marks)):
+        if turned := _contradicts_with_or_without(sentence.text, " ".join(one.part.text for one in marks)):
             return turned
         is_denied = any(denies(one.part.text) for one in marks) or any(map(is_excluded, quotes))
         if sentence.answer == "no" and not (says_why or is_denied):
@@ -242,10 +242,10 @@ class Entailment:
         marks: list[Mark] = []
         while parts and len(marks) < MAX_MARKS:
             scored = [(_gain(one, words, weights), one) for one in parts]
-            scored = scored if marks else sorted(scored, key=lambda pair: -pair[0])[:LIKELIEST]
+            scored = scored if marks else sorted(scored, key=lambda pair: -pair[0])[:MAX_FACT_CANDIDATES]
             best_gain, best = max(
                 ((gain + _facts_held(sentence.text, facts, one) * _most(parts), one) for gain, one in scored),
-                key=lambda pair: pair[0] + HINT * pair[1].is_hinted * bool(pair[0]),
+                key=lambda pair: pair[0] + HINT_BONUS * pair[1].is_hinted * bool(pair[0]),
             )
             if best_gain <= 0:
                 break
@@ -281,11 +281,11 @@ class Entailment:
         marks = [one for one in find_marks(self._evidence, located) if one.is_hinted][:MAX_MARKS]
         sources = [text for one in marks for text in one.sources()]
         if missing := unsupported(sentence.text, sources):
-            return f"{', '.join(missing)} does not stand in the words that it quotes."
+            return f"not in the quotes: {', '.join(missing)}"
         held = frozenset(analyze(" ".join(sources)))
         names = [_Word(name, tuple(analyze(name))) for name in _names(sentence.text)]
         if missing := [name.text for name in names if not name.is_in(held) and not name.is_in(self._asked)]:
-            return f"{', '.join(missing)} does not stand in the words that it quotes."
+            return f"not in the quotes: {', '.join(missing)}"
         has_facts = sentence.facts or any(name.is_in(held) for name in names)
         asked = sum(word.is_in(self._asked, is_inflected=True) for word in sentence.words)
         if not has_facts and asked < TRANSLATED_SHARE * len(sentence.words):
@@ -321,7 +321,7 @@ def _content_words(text: str) -> list[_Word]:
     return list(found.values())
 
 
-def _turned_companion(sentence: str, marked: str) -> str | None:
+def _contradicts_with_or_without(sentence: str, marked: str) -> str | None:
     """Return ``ASSERTS`` or ``DENIES`` if one text says "with waivers", the other "without waivers"."""
     (said, missing), (held, lacking) = (
         [
@@ -365,7 +365,8 @@ def _weights(words: Iterable[_Word], parts: Sequence[Mark]) -> Mapping[str, floa
 
 def _gain(mark: Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> float:
     return math.fsum(
-        weights[word.text] * (1.0 if word.is_in(mark.part.terms) else CONTEXT * word.is_in(mark.context))
+        weights[word.text]
+        * (1.0 if word.is_in(mark.part.terms) else CONTEXT_WEIGHT * word.is_in(mark.context))
         for word in words
     )
 

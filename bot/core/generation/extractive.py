@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
-from bot.core.generation.quote_selection import TEXTS_KEPT, QuoteCandidate, RankedQuotes, terms_of
+from bot.core.generation.quote_selection import TERMS_CACHE_SIZE, QuoteCandidate, RankedQuotes, terms_of
 from bot.core.models import AnalyzedQuestion, Evidence
 from bot.core.retrieval.reranking import SentenceVectors
 from bot.core.understanding.answer_types import RequiredAnswer
@@ -62,7 +62,7 @@ class ExtractiveAnswerer:
         kept: SentenceVectorStore | None = None,
         scale: CosineCalibration | None = None,
         *,
-        most_made: int = 12,
+        max_embedded: int = 12,
     ) -> None:
         """Set the embedder; embeds nothing yet.
 
@@ -70,11 +70,11 @@ class ExtractiveAnswerer:
             embedder: the one of the channel's passages.
             kept: stored sentence vectors, which need not be computed.
             scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.
-            most_made: maximum vectors computed per question, those of the likeliest candidates by words.
+            max_embedded: maximum vectors computed per question, those of the likeliest candidates by words.
         """
         self._sentence_vectors = SentenceVectors(embedder, kept)
         self._scale = scale or CosineCalibration()
-        self._most_made = most_made
+        self._max_embedded = max_embedded
 
     async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
         """Return the quotable parts of the evidence, best first.
@@ -94,7 +94,9 @@ class ExtractiveAnswerer:
         await self._scale.calibrate()
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
-        vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
+        vectors, embedded = await self._sentence_vectors.lookup_or_embed(
+            units, max_embedded=self._max_embedded
+        )
         cosines = [
             None if vector is None else self._scale.rescale(float(vector @ asked)) for vector in vectors
         ]
@@ -123,7 +125,7 @@ class _WordScores:
     def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
         self._evidence = evidence
         self._asked, self._language = QuestionTerms(question), question.language
-        self._wordings = [self._asked, *map(QuestionTerms, question.wordings)]
+        self._paraphrases = [self._asked, *map(QuestionTerms, question.paraphrases)]
         self._required = RequiredAnswer(question.text)
         self._codes = {bare_code(code) for code in code_words(question.text)}
         self._wants_latest = _LATEST.search(question.text) is not None
@@ -165,13 +167,13 @@ class _WordScores:
                 - CONTRADICTED * self._asked.contradicts(unit.text)
                 + LATEST * bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
             )
-            is_about = is_foreign or any(one.coverage(above | said) for one in self._wordings)
+            is_about = is_foreign or any(one.coverage(above | said) for one in self._paraphrases)
             yield QuoteCandidate(
                 item, unit, coverage, is_about, score, is_unasked=labels == 0 and coverage < MIN_SAID
             )
 
 
-@lru_cache(maxsize=TEXTS_KEPT)
+@lru_cache(maxsize=TERMS_CACHE_SIZE)
 def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
     """Split a passage into quotable units, each with its terms and those of its lead-in or its row's names.
 

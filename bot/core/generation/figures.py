@@ -101,7 +101,7 @@ class FigureSelector:
         text = f"{words.figures_lead(len(matches))}\n{text}"
         return WrittenAnswer(AnswerState.PASSAGES, text, cited, figures=tuple(matches))
 
-    async def beside(
+    async def figures_for_answer(
         self, retrieval: Retrieval, cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]
     ) -> tuple[ChosenFigure, ...]:
         """Return the figures to show with a text answer, at most ``MAX_FIGURES_SHOWN``.
@@ -126,7 +126,7 @@ class FigureSelector:
                 ChosenFigure(one.publication, figure, one.number),
             )
             for one, figure in await self._read(found)
-            if spoken_of_by(one.publication, figure, cited) is not None
+            if referring_quote(one.publication, figure, cited) is not None
         ]
         return tuple(_best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN))
 
@@ -165,7 +165,7 @@ def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[Chose
     return [one for _, one in sorted(ranked, key=lambda one: -one[0])[:most]]
 
 
-def spoken_of_by(
+def referring_quote(
     publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]
 ) -> int | None:
     """Return the index of the cited quote that refers to a figure; None if none does.
@@ -182,7 +182,7 @@ def spoken_of_by(
 
 def number_of(publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> int:
     """Return the [n] for a figure: of the quote that refers to it, else of one inside it; 0: neither."""
-    place = spoken_of_by(publication, figure, cited)
+    place = referring_quote(publication, figure, cited)
     inside = (
         number
         for number, quote in enumerate(cited, start=1)

@@ -51,7 +51,7 @@ REPLY_SCHEMA: dict[str, Any] = {
 }
 
 # Errors raised by parsing JSON that is malformed or not what was requested.
-MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+PARSE_ERRORS = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
 # Start of a reply whose sentences can be streamed; any other reply is parsed at its end.
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
@@ -130,16 +130,20 @@ def instructions(reply_format: ReplyFormat, fence: str) -> str:
     return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
 
 
-def request(
+def user_message(
     question: AnalyzedQuestion,
     evidence: Sequence[Evidence],
     fence: str,
-    stands: Sequence[str] = (),
+    verified_sentences: Sequence[str] = (),
 ) -> str:
     """Return the user message: passages, question, verified sentences, and the language of the reply."""
     parts = [format_passages(evidence, fence), format_question(question)]
-    if stands:
-        parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
+    if verified_sentences:
+        parts.append(
+            _list(
+                "These sentences stand. Do not repeat them, write only what is missing:", verified_sentences
+            )
+        )
     return "\n\n".join((*parts, _language(question)))
 
 
@@ -172,8 +176,8 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
                 is_sufficient=bool(value["sufficient"]),
                 missing=str(value.get("missing") or ""),
             )
-        except MISSHAPEN as error:
-            raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
+        except PARSE_ERRORS as error:
+            raise ReplyMisformatted("the reply does not match the JSON schema") from error
     claims = read_marked_claims(reply)
     if not claims and not _NOT_FOUND.search(reply):
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
@@ -193,7 +197,7 @@ def _prompt(name: str) -> str:
 def json_of(reply: str) -> Any:
     """Parse a reply that is JSON, or JSON in a Markdown code fence.
 
-    Raises one of ``MISSHAPEN`` if it is neither.
+    Raises one of ``PARSE_ERRORS`` if it is neither.
     """
     fenced = _FENCED.fullmatch(reply)
     return json.loads(fenced[1] if fenced else reply)
@@ -202,7 +206,7 @@ def json_of(reply: str) -> Any:
 def read_claim(item: dict[str, Any]) -> Claim:
     """Parse one sentence of a JSON reply.
 
-    Raises one of ``MISSHAPEN`` if it is malformed.
+    Raises one of ``PARSE_ERRORS`` if it is malformed.
     """
     quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
     return Claim(str(item["text"]), quotes)
@@ -248,7 +252,7 @@ def _complete_json(text: str) -> list[Claim]:
         try:
             item, at = _DECODER.raw_decode(text, _BETWEEN.match(text, at).end())  # type: ignore[union-attr]
             claims.append(read_claim(item))
-        except MISSHAPEN:
+        except PARSE_ERRORS:
             break
     return claims
 

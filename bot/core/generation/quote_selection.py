@@ -12,7 +12,7 @@ from uuid import UUID
 
 from bot.core.generation.step_lists import asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.retrieval.ranking import day_of
+from bot.core.retrieval.ranking import document_date
 from bot.core.understanding.answer_types import spans_documents, wants_table, wants_whole_list
 from bot.core.understanding.question_terms import lookup_terms
 from bot.core.verification.claims import page_at, reduce_text
@@ -31,7 +31,7 @@ MAX_FURTHER_CHARS = 250
 MAX_TABLE_ROWS = 12
 
 # Number of top candidates of which the first in or next to a table determines the requested table.
-PARTS_BESIDE_TABLE = 6
+MAX_TABLE_CANDIDATES = 6
 
 # Maximum documents quoted for a question that spans several.
 MAX_DOCUMENTS = 7
@@ -49,7 +49,7 @@ TWIN_SHARE = 0.5
 FRAGMENT_WORDS, MIN_WORDS = 5, 3
 
 # Cache size: up to ten megabytes, enough for the passages of the most recent questions.
-TEXTS_KEPT = 256
+TERMS_CACHE_SIZE = 256
 
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # rule below a table's header row
 # Words; in scripts without spaces (Thai, Khmer, Chinese, Japanese) each character counts as one.
@@ -161,7 +161,7 @@ class RankedQuotes:
 
     def _table(self) -> QuoteCandidate | None:
         """Return the whole table that the top candidates are in or next to; None if there is none."""
-        for one in self.candidates[:PARTS_BESIDE_TABLE]:
+        for one in self.candidates[:MAX_TABLE_CANDIDATES]:
             text = one.item.passage.text
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
                 return replace(one, unit=Quotable(*span, text[slice(*span)], is_row=True))
@@ -207,11 +207,11 @@ def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """Reorder the quotes: among documents that say the same, the newest comes first."""
     ordered: list[QuoteCandidate] = []
     for one in chosen:
-        day = day_of(one.item.passage.publication) or date.min
+        day = document_date(one.item.passage.publication) or date.min
         older = (
             at
             for at, earlier in enumerate(ordered)
-            if is_twin(one, [earlier]) and day > (day_of(earlier.item.passage.publication) or date.min)
+            if is_twin(one, [earlier]) and day > (document_date(earlier.item.passage.publication) or date.min)
         )
         ordered.insert(next(older, len(ordered)), one)
     return ordered
@@ -314,7 +314,7 @@ def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -
     return any(mine in theirs or theirs in mine for theirs in others)
 
 
-@lru_cache(maxsize=TEXTS_KEPT)
+@lru_cache(maxsize=TERMS_CACHE_SIZE)
 def terms_of(texts: tuple[str, ...]) -> frozenset[str]:
     """Return the analyzer's terms of some texts."""
     return frozenset(analyze(" ".join(texts)))

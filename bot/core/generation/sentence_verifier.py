@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError
-from bot.core.generation.entailment import UNRELATED, Entailment, find_formal_fault, unknown_names
+from bot.core.generation.entailment import UNRELATED, Entailment, find_form_fault, unknown_names
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
 from bot.core.understanding.question_terms import QuestionTerms, language_of
@@ -19,13 +19,13 @@ from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
     VerifiedDraft,
-    distinct,
     locate_all,
     plain_sentence,
     reduce_text,
+    unique_quotes,
 )
 from bot.core.verification.contradiction import ASSERTS, find_contradiction, split_answer
-from bot.core.verification.facts import asks_for_more, unsupported
+from bot.core.verification.facts import makes_unsupported_request, unsupported
 from bot.core.verification.marks import Mark, quoted_marks
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ MAX_QUOTES = 8
 # Minimum share of the question's words in the marks of a bare yes or no.
 MIN_ASKED_SHARE = 0.5
 
-REQUESTS = "it asks the reader for something that no quote asks for"
-NOT_BORNE_OUT = "its quotes do not bear it out"
+REQUESTS = "unsupported request to the reader"
+NOT_SUPPORTED = "not supported by its quotes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class SentenceVerifier:
         self._asked = QuestionTerms(question)
         self._judge = judge
 
-    def show_at_once(self, claim: Claim) -> VerifiedClaim | None:
+    def verify_streamed(self, claim: Claim) -> VerifiedClaim | None:
         """Return a sentence that needs no judge, while the rest is streaming; None: it has to wait."""
-        checked = self._check(claim, distinct(locate_all(claim, self._evidence)))
+        checked = self._check(claim, unique_quotes(locate_all(claim, self._evidence)))
         if isinstance(checked, _Checked):
             return checked.verified() if checked.is_quote else None
         return checked if isinstance(checked, VerifiedClaim) else None
@@ -81,10 +81,11 @@ class SentenceVerifier:
         """Verify all sentences of a draft; ``missing`` includes what the judge finds unanswered."""
         places = [locate_all(claim, self._evidence) for claim in draft.claims]
         checked = [
-            self._check(claim, distinct(found)) for claim, found in zip(draft.claims, places, strict=True)
+            self._check(claim, unique_quotes(found))
+            for claim, found in zip(draft.claims, places, strict=True)
         ]
         judgement = await self._judge_all([one for one in checked if isinstance(one, _Checked)])
-        verdicts = iter(judgement.is_borne_out) if judgement else None
+        verdicts = iter(judgement.is_supported) if judgement else None
         judged = (
             JudgedClaim(claim, found, self._decided(claim, one, verdicts))
             for claim, found, one in zip(draft.claims, places, checked, strict=True)
@@ -101,7 +102,7 @@ class SentenceVerifier:
         try:
             return await self._judge.judge(self._question, [one.quoted() for one in sentences])
         except ModelError as error:
-            log.warning("sentences not judged, their words decide: %s", type(error).__name__)
+            log.warning("sentence judge failed, falling back to lexical entailment: %s", type(error).__name__)
             return None
 
     def _decided(
@@ -109,16 +110,16 @@ class SentenceVerifier:
     ) -> VerifiedClaim | str:
         if not isinstance(one, _Checked):
             return one
-        is_borne_out = next(verdicts) if verdicts else None
-        if one.is_quote or is_borne_out:
+        is_supported = next(verdicts) if verdicts else None
+        if one.is_quote or is_supported:
             return one.verified()
-        return NOT_BORNE_OUT if verdicts else self._entailment.check(claim, one.located)
+        return NOT_SUPPORTED if verdicts else self._entailment.check(claim, one.located)
 
     def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Checked | str:
         if self._judge is None:
             return self._entailment.check(claim, located)
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
-        if fault := find_formal_fault(text, located) or self._find_false_fact(text, marks):
+        if fault := find_form_fault(text, located) or self._find_false_fact(text, marks):
             return fault
         if not split_answer(text)[1].strip(" .,!") and not self._is_answered_by(marks):
             return UNRELATED
@@ -144,8 +145,8 @@ class SentenceVerifier:
         asked = f"{self._question.typed}\n{self._question.text}"
         missing = [*unsupported(text, [*sources, asked]), *unknown_names(text, "\n".join([*sources, asked]))]
         if missing:
-            return f"{', '.join(missing)} not in its quotes"
-        if asks_for_more(text, "\n".join(sources), asked):
+            return f"not in the quotes: {', '.join(missing)}"
+        if makes_unsupported_request(text, "\n".join(sources), asked):
             return REQUESTS
         turned = find_contradiction(text, [quote for one in marks for quote in one.located()])
         # A "no" may omit the negation of its quotes.

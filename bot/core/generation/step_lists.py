@@ -59,13 +59,13 @@ class StepList:
     # Step numbers before the first one quoted.
     left_out: tuple[str, ...] = ()
 
-    def introduced(self, item: Evidence, start: int) -> StepList:
+    def with_introduction(self, item: Evidence, start: int) -> StepList:
         """Return the list extended by the sentence that introduces it, which begins at ``start``."""
         first, begin, end = self.parts[0]
         is_before = first is item and start < begin
         return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
-    def guarded(self) -> StepList:
+    def with_warning_box(self) -> StepList:
         """Return the list extended by the warning box before its first step."""
         item, begin, end = self.parts[0]
         boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_callout(one[0])]
@@ -156,7 +156,7 @@ def asked_list(
     following = quote.end + len(rest) - len(rest.lstrip())
     steps = whole_steps(item, following if quote.text.endswith(":") else quote.end - 1, evidence)
     if steps:
-        return steps.introduced(item, quote.lead[0] if quote.lead else quote.start).guarded()
+        return steps.with_introduction(item, quote.lead[0] if quote.lead else quote.start).with_warning_box()
     return _guarded_by(item, quote, evidence) if is_procedure else _whole_bullets(item, quote)
 
 
@@ -164,7 +164,7 @@ def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -
     """Return the list after the warning box that contains a quote."""
     first = _STEP.search(item.passage.text, quote.end)
     steps = whole_steps(item, first.start(1), evidence) if first else None
-    guarded = steps.guarded() if steps else None
+    guarded = steps.with_warning_box() if steps else None
     return guarded if guarded and guarded.parts[0][1] <= quote.start else None
 
 

@@ -23,7 +23,7 @@ from bot.core.generation.quote_selection import (
     without_labels,
 )
 from bot.core.models import AnalyzedQuestion
-from bot.core.retrieval.ranking import day_of
+from bot.core.retrieval.ranking import document_date
 from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps
 from bot.core.understanding.question_terms import FUNCTION_TERMS, QuestionTerms, exact_words
 from bot.core.verification.dates import Mention, find_dates, find_frequencies
@@ -87,7 +87,9 @@ class ValueDifferences:
         if not any(_differ(values, held) for _, held in given):
             return ()
         quotes = [first, *(one for one, _ in given)][:MAX_DIFFERING]
-        return sorted(quotes, key=lambda one: day_of(one.item.passage.publication) or date.min, reverse=True)
+        return sorted(
+            quotes, key=lambda one: document_date(one.item.passage.publication) or date.min, reverse=True
+        )
 
     def _on_other_pages(
         self, first: QuoteCandidate, values: _Values, ranked: Sequence[QuoteCandidate]
@@ -109,7 +111,7 @@ class ValueDifferences:
     def _is_alike(self, first: QuoteCandidate, other: QuoteCandidate) -> bool:
         """True if both documents are dated and the other covers the same question terms, in any wording."""
         publications = [one.item.passage.publication for one in (first, other)]
-        is_dated = first.document != other.document and all(map(day_of, publications))
+        is_dated = first.document != other.document and all(map(document_date, publications))
         said = [self._asked_under(one) for one in (first, other)]
         return is_dated and bool(said[0]) and said[0] <= said[1]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.core.citations.citations import DocumentNames
-from bot.core.citations.relocation import FoundBy, PassageLocator, Place, moved
+from bot.core.citations.relocation import FoundBy, PassageLocator, Place, relocate
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.answer_json import answer_from_json
 from bot.core.errors import ChannelClosed, DeliveryError
@@ -167,7 +167,7 @@ class AnswerReviser:
         places = [await self._place(*pair, live) for pair in zip(shown, cited, strict=True)]
         channel = await self._channels.get(state.channel_id)
         records = await self._citations.add(
-            channel.id, [moved(one, live.version_id, at) for one, at in zip(shown, places, strict=True)]
+            channel.id, [relocate(one, live.version_id, at) for one, at in zip(shown, places, strict=True)]
         )
         names = await DocumentNames(self._catalog).names(channel.id, [live])
         page = CitedPage(

@@ -232,7 +232,7 @@ class Notifier:
         announcer = self._announcers.get(target.platform)
         if announcer is None:
             return None
-        place = announcer.announcing_place(target, await self._notices.last_address(target.id))
+        place = announcer.announcement_address(target, await self._notices.last_address(target.id))
         below = await self._uploads.address(upload) if self._uploads and upload is not None else None
         return place | {"below": below} if place and below else place
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.core.citations.citations import DocumentNames
-from bot.core.citations.relocation import FoundBy, PassageLocator, moved
+from bot.core.citations.relocation import FoundBy, PassageLocator, relocate
 from bot.core.citations.signed_links import Links
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Citation, Language
 from bot.core.plaintext import shorten
@@ -73,7 +73,7 @@ class PageNotes:
         place = await self._locator.locate(before, live.reading_id, own=old.reading_id)
         channel = await self._channels.get(live.channel_id)
         origin = await self._citations.newest_of(channel.id, before)
-        after = moved(replace(before, origin=origin), live.version_id, place)
+        after = relocate(replace(before, origin=origin), live.version_id, place)
         (record,) = await self._citations.add(channel.id, [after])
         name = (await DocumentNames(self._catalog).names(channel.id, [live]))[live.version_id]
         lead = words.page_lost if place.found_by is FoundBy.NOTHING else words.page_moved

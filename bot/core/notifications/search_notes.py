@@ -31,7 +31,7 @@ class SearchNotes:
         """
         words, notes = reply_words(question.language), []
         if files := self._partly_read(retrieval):
-            notes.append(words.partly(files))
+            notes.append(words.partly_searchable(files))
         if await self._is_first(question):
             notes.append(words.first_search)
         return notes
@@ -42,7 +42,7 @@ class SearchNotes:
         return list(dict.fromkeys(files)) if self._stops_at is Rung.FULL else []
 
     async def _is_first(self, question: Question) -> bool:
-        channel = question.asked_in.id
+        channel = question.conversation_channel.id
         if self._records is None or question.is_trial or channel in self._known:
             return False
         self._known.add(channel)

@@ -120,7 +120,7 @@ class WelcomeBuilder:
         words, lead = reply_words(Language.ENGLISH), notification_wording.WELCOME_LEAD
         asked = target
         if target.is_direct:  # a direct chat searches the library, if there is one
-            library = await self._libraries.of(target.platform, target.installation)
+            library = await self._libraries.library_for(target.platform, target.installation)
             asked = library or target
             lead = notification_wording.welcome_direct(has_library=library is not None)
         documents = await self._catalog.active_documents(asked.id)
@@ -179,7 +179,7 @@ class ChannelOverviews:
         Raises:
             storage.errors.InfrastructureError: the database cannot be reached.
         """
-        library = await self._libraries.of(platform, installation)
+        library = await self._libraries.library_for(platform, installation)
         return await _offered(self._notices, library) if library else ()
 
     async def _overview(self, channel: Channel) -> ChannelOverview | None:

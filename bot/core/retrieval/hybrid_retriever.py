@@ -21,7 +21,14 @@ from typing import Protocol
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Rejected, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.ranking import USUAL, Ranking, cut, fuse, rank_order, with_duplicates
+from bot.core.retrieval.ranking import (
+    DEFAULT_RANKING,
+    Ranking,
+    fuse,
+    mark_near_duplicates,
+    rank_order,
+    truncate_keeping_exact,
+)
 from bot.core.understanding.answer_types import figure_question
 from bot.core.understanding.question_terms import (
     FUNCTION_TERMS,
@@ -54,7 +61,7 @@ _Key = tuple[str, int]
 EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
 
 # A code, number or name in more chunks is not rare enough to be kept at any rank.
-EXACT_HOLDERS = 6
+MAX_EXACT_CHUNKS = 6
 
 
 def chunks_of(found: SearchHits, limit: int) -> SearchHits:
@@ -67,7 +74,7 @@ def chunks_of(found: SearchHits, limit: int) -> SearchHits:
     return SearchHits(words, vectors, publications, frozenset(shown & set(found.words_only)), found.not_live)
 
 
-def is_short(found: SearchHits, asked: int, limit: int) -> bool:
+def lacks_chunks(found: SearchHits, asked: int, limit: int) -> bool:
     """True if figures crowded chunks out of a leg.
 
     Args:
@@ -106,7 +113,7 @@ class HybridRetriever:
         self,
         search: LiveIndex,
         embedder: QueryEmbedder,
-        ranking: Ranking = USUAL,
+        ranking: Ranking = DEFAULT_RANKING,
         *,
         candidates: int = 24,
     ) -> None:
@@ -144,15 +151,15 @@ class HybridRetriever:
             language=question.language,
             unknown=_unknown(question, holding) if chunks else (),
         )
-        rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
-        ranked = self._ranking.order(
+        rare = rare_words(analyzed, rarity=inverse_frequency(chunks, MAX_EXACT_CHUNKS))
+        ranked = self._ranking.rank(
             analyzed,
             rare,
             fuse(found, self._ranking.words_weight),
             set(found.publications.values()),
             question.asked_at.date(),
         )
-        passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
+        passages = tuple(truncate_keeping_exact(ranked.passages, self._candidates, holds_exactly(rare)))
         chosen = set(map(id, passages))  # by identity, because comparing contents is slow
         below = [Rejected(one) for one in ranked.passages if id(one) not in chosen]
         return Retrieval(
@@ -181,7 +188,7 @@ class HybridRetriever:
         wanted = 2 * self._candidates
         asked = wanted + EXTRA_FIGURES
         found = await find(scope, limit=asked)
-        while is_short(found, asked, wanted) and asked < MAX_HITS_ASKED:
+        while lacks_chunks(found, asked, wanted) and asked < MAX_HITS_ASKED:
             asked *= 2
             found = await find(scope, limit=asked)
         chunks, figures = chunks_of(found, wanted), figures_of(found)
@@ -194,7 +201,7 @@ def _unknown(question: Question, holding: Mapping[str, int]) -> tuple[str, ...]:
     """Return the words that no chunk contains; usually none, so that the question is not even tokenised."""
     if all(holding.values()):
         return ()
-    explained = {term for synonym in question.synonyms for term in synonym.asked}
+    explained = {term for synonym in question.synonyms for term in synonym.terms}
     return unknown_words(question.text, holding, explained)
 
 
@@ -206,7 +213,7 @@ def inverse_frequency(chunks: int, holding: int) -> float:
 class MultiQuery(Protocol):
     """Rewords a question."""
 
-    async def wordings(self, question: str) -> Sequence[str]:
+    async def paraphrases(self, question: str) -> Sequence[str]:
         """Return further wordings with the same meaning, within the model's deadline.
 
         Raises:
@@ -219,7 +226,7 @@ class MultiQueryMode(StrEnum):
 
     NEVER = "never"
     # Only after a search that found too little.
-    MISSED = "missed"
+    ON_MISS = "missed"
     ALWAYS = "always"
 
 
@@ -232,7 +239,7 @@ class QueryExpansionRetriever:
         glossaries: GlossaryFile,
         multi_query: MultiQuery | None = None,
         *,
-        rewords: MultiQueryMode = MultiQueryMode.NEVER,
+        mode: MultiQueryMode = MultiQueryMode.NEVER,
         speller: SpellingCorrector | None = None,
     ) -> None:
         """``speller``: corrects words that the first search does not find; None: they stay as typed."""
@@ -240,7 +247,7 @@ class QueryExpansionRetriever:
         self._speller = speller
         self._glossaries = glossaries
         self._multi_query = multi_query
-        self._rewords = rewords
+        self._mode = mode
 
     async def retrieve(self, question: Question) -> Retrieval:
         """Return the candidates of the question and of all its wordings, best first.
@@ -278,7 +285,7 @@ class QueryExpansionRetriever:
         """Search for the question, with glossary synonyms, and for its rewordings; merge the results."""
         entries = await self._glossaries.entries(question.channel)
         first = content_words(question.text) if question.is_wide else question.text
-        texts = [first, *await self._further(question)]
+        texts = [first, *await self._rewordings(question)]
         asked = [
             replace(
                 question,
@@ -290,17 +297,17 @@ class QueryExpansionRetriever:
         found = await gather_or_cancel(*(self._retriever.retrieve(one) for one in asked))
         return _merged(question.text, found)
 
-    async def _further(self, question: Question) -> Sequence[str]:
+    async def _rewordings(self, question: Question) -> Sequence[str]:
         """Return a model's rewordings; none if it fails, because the question itself is enough."""
-        is_due = self._rewords is MultiQueryMode.ALWAYS or (
-            self._rewords is MultiQueryMode.MISSED and question.is_wide
+        is_due = self._mode is MultiQueryMode.ALWAYS or (
+            self._mode is MultiQueryMode.ON_MISS and question.is_wide
         )
         if self._multi_query is None or not is_due:
             return ()
         try:
-            return await self._multi_query.wordings(question.text)
+            return await self._multi_query.paraphrases(question.text)
         except ModelError as error:
-            log.warning("question=%s is searched for in its own words: %s", question.id, type(error).__name__)
+            log.warning("question=%s query expansion failed: %s", question.id, type(error).__name__)
             return ()
 
 
@@ -312,14 +319,14 @@ def content_words(text: str) -> str:
 
 def _merged(text: str, found: Sequence[Retrieval]) -> Retrieval:
     first = found[0]
-    question = replace(first.question, text=text, wordings=tuple(one.question for one in found[1:]))
+    question = replace(first.question, text=text, paraphrases=tuple(one.question for one in found[1:]))
     if len(found) == 1:
         return replace(first, question=question)
     best: dict[_Key, Passage] = {}
     for passage in (passage for one in found for passage in one.passages):
         key = _key(passage)
         best[key] = _best_of(best[key], passage) if key in best else passage
-    deduplicated = list(with_duplicates(sorted(best.values(), key=rank_order)))
+    deduplicated = list(mark_near_duplicates(sorted(best.values(), key=rank_order)))
     below = {_key(one.passage): one for retrieval in found for one in retrieval.rejected}
     rejected = [one for key, one in below.items() if key not in best]
     return Retrieval(

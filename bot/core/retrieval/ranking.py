@@ -42,16 +42,16 @@ from storage.text.analyzer import TermSet, fold
 
 # Minimum share of the best score for a document's best passage to take part in diversification, unless the
 # question names the document.
-MIN_SCORE = 0.4
+MIN_DIVERSIFIED_SHARE = 0.4
 
 # Maximum number of documents that take part.
-MAX_PER_DOCUMENT = 8
+MAX_DIVERSIFIED_DOCUMENTS = 8
 
 # Minimum spread of scores before they are scaled to 1 and 0. Of seven documents on one subject in slightly
 # different words, two of them new, one of the new ones is in the top three in 165 of 168 cases (151 without).
 MIN_BM25_SPREAD, MIN_COSINE_SPREAD = 6.0, 0.25
 
-SIMILARITY = 0.9
+MIN_DUPLICATE_JACCARD = 0.9
 _SHINGLE = 5
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -130,7 +130,9 @@ def _scaled(
     return dict.fromkeys(keys, rest) | dict(zip(leg, scaled, strict=True))
 
 
-def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], bool]) -> list[Passage]:
+def truncate_keeping_exact(
+    passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], bool]
+) -> list[Passage]:
     """Return the first ``limit`` passages; exact hits further down replace the last inexact ones."""
     kept = list(passages[:limit])
     late = [passage for passage in passages[limit:] if is_exact(passage)]
@@ -139,7 +141,7 @@ def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], b
     return [passage for passage in kept if passage not in given_up] + late[: len(given_up)]
 
 
-def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
+def superseded_editions(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
     """Return the publications that a newer edition among them supersedes.
 
     Editions have the same SOP id and organisation. Dates decide, the effective date before that of the last
@@ -162,7 +164,7 @@ def _is_newer(other: LivePublication, one: LivePublication, today: date) -> bool
     is_coming, is_other_coming = _is_coming(one, today), _is_coming(other, today)
     if is_coming != is_other_coming:
         return is_coming
-    days = day_of(one), day_of(other)
+    days = document_date(one), document_date(other)
     if days[0] and days[1]:
         return days[1] > days[0]
     versions = _version(one), _version(other)
@@ -174,7 +176,7 @@ def _is_coming(one: LivePublication, today: date) -> bool:
     return effective is not None and effective.day is not None and effective.day > today.isoformat()
 
 
-def day_of(one: LivePublication) -> date | None:
+def document_date(one: LivePublication) -> date | None:
     """Return the effective date, else that of the last update; None if neither is clearly stated."""
     fields = (one.metadata.get(name) for name in DATE_FIELDS)
     return next((date.fromisoformat(field.day) for field in fields if field and field.day), None)
@@ -255,7 +257,7 @@ class Ranking:
     outdated_share: float = 0.8
     recency: Recency = field(default_factory=Recency)
 
-    def order(
+    def rank(
         self,
         question: AnalyzedQuestion,
         rare: Sequence[str],
@@ -275,14 +277,14 @@ class Ranking:
         named = named_documents(question.terms, publications)
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
-        weighed = self._weighed(question, passages, shares, outdated(publications, today), today)
-        deduplicated = list(with_duplicates(weighed))
+        scored = self._score(question, passages, shares, superseded_editions(publications, today), today)
+        deduplicated = list(mark_near_duplicates(scored))
         ranked = [passage for passage, earlier in deduplicated if earlier is None]
         if spans_documents(question.text):
             ranked = diversify(ranked, {one.document_id for one in publications if shares[one.id]})
         return Ranked(ranked, tuple(Rejected(*one) for one in deduplicated if one[1]))
 
-    def _weighed(
+    def _score(
         self,
         question: AnalyzedQuestion,
         passages: Sequence[Passage],
@@ -340,8 +342,8 @@ def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list
         queues.setdefault(passage.publication.document_id, []).append(passage)
     chosen = [id_ for id_ in queues if id_ in named]
     if len(chosen) < 2:
-        least = MIN_SCORE * passages[0].score if passages else 0.0
-        chosen = [id_ for id_, queue in queues.items() if queue[0].score >= least][:MAX_PER_DOCUMENT]
+        least = MIN_DIVERSIFIED_SHARE * passages[0].score if passages else 0.0
+        chosen = [id_ for id_, queue in queues.items() if queue[0].score >= least][:MAX_DIVERSIFIED_DOCUMENTS]
     turns = chain.from_iterable(zip_longest(*(queues[id_] for id_ in chosen)))
     others = (passage for passage in passages if passage.publication.document_id not in chosen)
     return [*filter(None, turns), *others]
@@ -368,30 +370,30 @@ class _TextFingerprint:
         last = max(len(self.words) - _SHINGLE, 0)
         return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
 
-    def is_like(self, other: _TextFingerprint) -> bool:
+    def is_near_duplicate(self, other: _TextFingerprint) -> bool:
         """True if the texts have the same numbers and nearly the same words."""
         if self.numbers != other.numbers:
             return False
         if self.words == other.words:
             return True
         shorter, longer = sorted((len(self.words), len(other.words)))
-        if shorter < SIMILARITY * longer:
+        if shorter < MIN_DUPLICATE_JACCARD * longer:
             return False
         shared = len(self.shingles & other.shingles)
-        return shared >= SIMILARITY * (len(self.shingles) + len(other.shingles) - shared)
+        return shared >= MIN_DUPLICATE_JACCARD * (len(self.shingles) + len(other.shingles) - shared)
 
 
-def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
+def mark_near_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
     """Yield each passage with the earlier, kept one that it nearly repeats; None if there is none."""
     by_digits: dict[bytes, list[tuple[_TextFingerprint, Passage]]] = {}
     for passage in passages:
         print_ = _TextFingerprint(passage)
         kept = by_digits.setdefault(print_.digits, [])
-        like = next((earlier for other, earlier in kept if print_.is_like(other)), None)
+        like = next((earlier for other, earlier in kept if print_.is_near_duplicate(other)), None)
         if like is None:
             kept.append((print_, passage))
         yield passage, like
 
 
 # Default weights of the settings.
-USUAL = Ranking()
+DEFAULT_RANKING = Ranking()

@@ -56,18 +56,20 @@ class SentenceVectors:
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
-        """Return (L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
+    async def lookup_or_embed(
+        self, units: Sequence[VectorUnit], *, max_embedded: int
+    ) -> tuple[list[Vectors | None], int]:
+        """Return (L2-normalised vector of each unit, None beyond ``max_embedded`` new ones; tokens embedded).
 
         Raises:
             storage.errors.InfrastructureError: readings are unavailable, or the embedder is too slow.
         """
         found: list[Vectors | None] = [None] * len(units)
         if self._kept is not None:
-            places = list(dict.fromkeys(chunk_place(one) for one, _ in units if not one.publication.web))
+            places = list(dict.fromkeys(chunk_key(one) for one, _ in units if not one.publication.web))
             kept = dict(zip(places, await self._kept.vectors(places), strict=True))
-            found = [kept.get(chunk_place(one), {}).get((unit.start, unit.end)) for one, unit in units]
-        missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
+            found = [kept.get(chunk_key(one), {}).get((unit.start, unit.end)) for one, unit in units]
+        missing = [place for place, vector in enumerate(found) if vector is None][:max_embedded]
         texts = [units[place][1].text for place in missing]
         made = await self._embedder.aembed(texts) if texts else ()
         for place, vector in zip(missing, made, strict=True):
@@ -92,9 +94,9 @@ class SentenceReranker:
             return [0.0] * len(passages)
         asked = np.asarray(question.vector, dtype=np.float32)
         try:
-            kept = await self._kept.vectors(list(map(chunk_place, passages)))
+            kept = await self._kept.vectors(list(map(chunk_key, passages)))
         except InfrastructureError as error:
-            raise RerankerError(f"no vectors of sentences: {type(error).__name__}") from error
+            raise RerankerError(f"sentence vectors unavailable: {type(error).__name__}") from error
         nearest = _nearest(asked, kept)
         usual = mean(nearest.values()) if nearest else 0.0
         return [nearest.get(place, usual) for place in range(len(passages))]
@@ -110,7 +112,7 @@ def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) 
     return dict(zip(known, np.maximum.reduceat(cosines, starts).tolist(), strict=True))
 
 
-def chunk_place(passage: Passage) -> tuple[UUID, int, str]:
+def chunk_key(passage: Passage) -> tuple[UUID, int, str]:
     """Return the lookup key for the vectors of a passage's parts: its reading, ordinal and text."""
     return passage.publication.reading_id, passage.ordinal, passage.text
 
@@ -130,9 +132,9 @@ class RerankingRetriever:
     """A retriever whose candidates are reordered by a reranker."""
 
     def __init__(
-        self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, most: int
+        self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, max_candidates: int
     ) -> None:
-        """Set the reranker, which scores the first ``most`` candidates within ``seconds``.
+        """Set the reranker, which scores the first ``max_candidates`` candidates within ``seconds``.
 
         ``weight``: its share (0-1) of the final score; the rest is the search's.
         """
@@ -140,7 +142,7 @@ class RerankingRetriever:
         self._reranker = reranker
         self._weight = weight
         self._seconds = seconds
-        self._most = most
+        self._max_candidates = max_candidates
         self._min_spread = MIN_COSINE_SPREAD if isinstance(reranker, SentenceReranker) else 0.0
 
     async def retrieve(self, question: Question) -> Retrieval:
@@ -153,9 +155,9 @@ class RerankingRetriever:
         if len(retrieval.passages) < 2:
             return retrieval
         try:
-            scores = await self._judged(retrieval.question, retrieval.passages[: self._most])
+            scores = await self._judged(retrieval.question, retrieval.passages[: self._max_candidates])
         except RerankerError as error:
-            log.warning("question=%s keeps the order of the search: %s", question.id, error)
+            log.warning("question=%s reranking failed, keeping the search order: %s", question.id, error)
             return retrieval
         ordered = self._ordered(retrieval.passages, scores)
         if spans_documents(question.text):
@@ -167,9 +169,9 @@ class RerankingRetriever:
             async with asyncio.timeout(self._seconds):
                 scores = await self._reranker.relevance(question, passages)
         except TimeoutError as error:
-            raise RerankerError(f"the reranker took over {self._seconds:g} s") from error
+            raise RerankerError(f"reranker timed out after {self._seconds:g} s") from error
         if len(scores) != len(passages) or not all(map(math.isfinite, scores)):
-            raise RerankerError("the reranker gave no number for each passage")
+            raise RerankerError("reranker did not return one finite score per passage")
         return scores
 
     def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
@@ -200,7 +202,7 @@ def reranker_text(passage: Passage) -> str:
     return f"{head}\n{passage.text}" if head else passage.text
 
 
-class Expansion:
+class ContextExpansion:
     """Context expansion: adds the text around the passages of one question, within a token budget."""
 
     def __init__(self, evidence: Sequence[Evidence], chunks: SelfHealingReadings, tokens: int) -> None:
@@ -292,9 +294,9 @@ def _share_a_table(text: str, other: str, step: int) -> bool:
 
 
 async def gather_evidence(
-    passages: Sequence[Passage], chunks: SelfHealingReadings, *, most: int, tokens: int
+    passages: Sequence[Passage], chunks: SelfHealingReadings, *, max_passages: int, tokens: int
 ) -> list[Evidence]:
-    """Return the first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
+    """Return the first ``max_passages`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
 
     The best passage is always among them.
 
@@ -302,7 +304,7 @@ async def gather_evidence(
         storage.errors.InfrastructureError: readings are unavailable.
     """
     chosen: list[Passage] = []
-    for passage in passages[:most]:
+    for passage in passages[:max_passages]:
         tokens -= count_tokens(passage.text)
         if chosen and tokens < 0:
             break

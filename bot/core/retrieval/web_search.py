@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from bot.core.models import AnalyzedQuestion, OpenedWeb, Passage, Question, Retrieval
-from bot.core.retrieval.ranking import USUAL, Ranking, fuse, rank_order
+from bot.core.retrieval.ranking import DEFAULT_RANKING, Ranking, fuse, rank_order
 from bot.core.understanding.question_terms import searched_terms
 from storage.models import Channel
 from storage.task_group import gather_or_cancel
@@ -29,7 +29,7 @@ FetchPages = Callable[[WebDomain], asyncio.Task[None]]
 # Chunks of the opened domains that are ranked.
 CANDIDATES = 24
 # Differences in cosine, or in coverage of the question, below which similarity counts as equal.
-SAME = 0.01
+EQUAL_SIMILARITY = 0.01
 # Maximum passages of web pages in addition to those of documents.
 MAX_PASSAGES = 3
 
@@ -59,7 +59,7 @@ class WebSearch:
         store: WebPageStore,
         index: WebPageIndex,
         *,
-        ranking: Ranking = USUAL,
+        ranking: Ranking = DEFAULT_RANKING,
         policy: WebPolicy = WebPolicy(),
         fetch: FetchPages | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class WebSearch:
         is_kept_to_documents = question.documents is not None and not question.is_exclusion
         if question.is_trial or is_kept_to_documents:
             return retrieval
-        said = [(one.asked, one.said) for one in retrieval.question.synonyms]
+        said = [(one.terms, one.equivalents) for one in retrieval.question.synonyms]
         for look in (self.sources.known, self.sources.current):  # read the file only if a domain opens
             sources = await look()
             domains, policy = sources.domains_for(question.channel), self.policy
@@ -90,9 +90,9 @@ class WebSearch:
             if not opened:
                 return retrieval
         is_web_first = sources.is_web_first(question.channel)
-        return await self.beside(question, retrieval, opened, is_web_first=is_web_first)
+        return await self.merge(question, retrieval, opened, is_web_first=is_web_first)
 
-    async def beside(
+    async def merge(
         self, question: Question, documents: Retrieval, opened: Sequence[OpenedDomain], *, is_web_first: bool
     ) -> Retrieval:
         """Return the candidates of the documents, merged with the best passages of the opened domains.
@@ -111,7 +111,7 @@ class WebSearch:
         ordered = sorted((*documents.passages, *web), key=lambda one: _place(one, is_web_first=is_web_first))
         return replace(
             documents,
-            question=_less_unknown(documents.question, web),
+            question=_without_known_words(documents.question, web),
             passages=tuple(ordered),
             web=tuple(map(_traced, opened, looked_into)),
         )
@@ -143,7 +143,7 @@ class WebSearch:
         """Return the best passages of these pages, ranked among themselves."""
         terms = searched_terms(asked.terms, asked.synonyms)
         found = await self._index.find(question.channel.id, pages, terms, asked.vector, CANDIDATES)
-        ranked = self._ranking.order(
+        ranked = self._ranking.rank(
             asked,
             (),
             fuse(found, self._ranking.words_weight),
@@ -158,8 +158,8 @@ class WebSearch:
         With ``is_web_first``, above those that are not more similar.
         """
         gaps = list(_gaps(passage, documents.passages))
-        equals = [score for gap, score in gaps if abs(gap) < SAME]
-        nearer = [score for gap, score in gaps if gap >= SAME]
+        equals = [score for gap, score in gaps if abs(gap) < EQUAL_SIMILARITY]
+        nearer = [score for gap, score in gaps if gap >= EQUAL_SIMILARITY]
         if is_web_first:
             score = max([min(passage.score, max(nearer, default=1.0)), *equals])
         else:
@@ -187,7 +187,7 @@ def _place(passage: Passage, *, is_web_first: bool) -> tuple[float, bool, str, i
     return negated, (passage.publication.web is None) == is_web_first, file, ordinal
 
 
-def _less_unknown(question: AnalyzedQuestion, web: Sequence[Passage]) -> AnalyzedQuestion:
+def _without_known_words(question: AnalyzedQuestion, web: Sequence[Passage]) -> AnalyzedQuestion:
     """Return the question without the unknown words that a page contains."""
     unknown = [
         word

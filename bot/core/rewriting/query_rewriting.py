@@ -18,15 +18,15 @@ from bot.core.plaintext import shorten
 from bot.core.ports import Generator
 from bot.core.rewriting.rule_rewriter import (
     add_subject,
-    is_no_question_alone,
+    is_incomplete,
     last_question,
-    may_lean_on_thread,
-    name_sibling,
+    match_contrast_opener,
+    may_depend_on_thread,
     names_of,
     new_noun,
-    opens_contrast,
     replace_noun,
     replaceable_spans,
+    rewrite_for_sibling,
     span_of_same_head,
 )
 from bot.core.understanding.channel_documents import ChannelView
@@ -60,7 +60,7 @@ _SPELLED = frozenset(
 )
 
 
-class FollowUps:
+class FollowUpRewriter:
     """Rewrites the follow-up questions of all channels: by a model if there is one, else by rules."""
 
     def __init__(
@@ -83,7 +83,7 @@ class FollowUps:
         self._notices = notices
         self._scale = scale or CosineCalibration()
 
-    async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
+    async def queries(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
         """Return the questions to search for: as typed and, if it may depend on its thread, as standalone.
 
         A follow-up that only names something else, or little more than a pronoun, is not searched for as
@@ -92,17 +92,17 @@ class FollowUps:
         Raises:
             storage.errors.InfrastructureError: the channel's documents are unavailable.
         """
-        if not question.history or not may_lean_on_thread(question.text):
+        if not question.history or not may_depend_on_thread(question.text):
             return (question,)
         if await self._is_suggested(question):
             return (question,)
         text = await self._by_model(question)
         if text is None:
             exchanged = await self._about_another(question, view)
-            if exchanged and opens_contrast(question.text):
+            if exchanged and match_contrast_opener(question.text):
                 return (replace(question, text=exchanged),)
             text = exchanged or add_subject(question.text, question.history[-1])
-        if is_no_question_alone(question.text):
+        if is_incomplete(question.text):
             return (replace(question, text=text),)
         return (question,) if text == question.text else (question, replace(question, text=text))
 
@@ -116,17 +116,17 @@ class FollowUps:
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
         """Return the last question about another document or noun; None if the follow-up says more."""
         last = question.history[-1]
-        documents = await view.documents() if opens_contrast(question.text) else []
-        if sibling := name_sibling(question.text, last, names_of(documents)):
+        documents = await view.documents() if match_contrast_opener(question.text) else []
+        if sibling := rewrite_for_sibling(question.text, last, names_of(documents)):
             return sibling
         noun, base = new_noun(question.text), last_question(last)
         if noun is None or set(analyze(noun)) <= set(analyze(base)):
             return None
         if span := span_of_same_head(base, noun):
             return replace_noun(base, span, noun)
-        return await self._exchanged(base, noun) if question.language is Language.ENGLISH else None
+        return await self._replace_similar_noun(base, noun) if question.language is Language.ENGLISH else None
 
-    async def _exchanged(self, base: str, noun: str) -> str | None:
+    async def _replace_similar_noun(self, base: str, noun: str) -> str | None:
         """Return the last question with ``noun`` for its most similar noun; None if none is similar."""
         spans = replaceable_spans(base, len(noun.split()))
         if not spans:
@@ -135,7 +135,7 @@ class FollowUps:
             await self._scale.calibrate()
             vectors = await self._embedder.aembed([noun, *(base[start:end] for start, end in spans)])
         except EmbedderUnavailable as error:
-            log.warning("a follow-up gets its subject behind it: %s", error)
+            log.warning("embedder unavailable, appending the subject to the follow-up: %s", error)
             return None
         likeness = vectors[1:] @ vectors[0]
         nearest = int(likeness.argmax())
@@ -150,10 +150,10 @@ class FollowUps:
         try:
             text = await self._rewriter.rewrite(question.text, question.history)
         except ModelError as error:
-            log.warning("question %s is worded by rules: %s", question.id, error)
+            log.warning("question=%s rewriting by model failed, using rules: %s", question.id, error)
             return None
         is_echo = analyze(text) == analyze(question.text)
-        return None if is_echo and opens_contrast(question.text) else text
+        return None if is_echo and match_contrast_opener(question.text) else text
 
 
 class ModelRewriter:
@@ -188,9 +188,9 @@ def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
     lines = [line for line in map(str.strip, reply.splitlines()) if line]
     text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
     if not text or len(text) > max(MAX_QUESTION_CHARS, 2 * len(question)):
-        raise ModelReplyUnusable("the rewriting is no single question")
+        raise ModelReplyUnusable("the rewriting is not a single question")
     if not is_faithful(text, question, history):
-        raise ModelReplyUnusable("the rewriting says what the thread does not")
+        raise ModelReplyUnusable("the rewriting adds facts that are not in the thread")
     return text
 
 

@@ -42,7 +42,7 @@ class QuestionTranslator:
         try:
             text = await self._translate(question.text, language)
         except ModelError as error:
-            log.warning("question %s is not translated: %s", question.id, type(error).__name__)
+            log.warning("question=%s translation failed: %s", question.id, type(error).__name__)
             return None
         is_faithful = text and len(text) <= MAX_CHARS and not unsupported(text, [question.text])
         return replace(question, text=text) if is_faithful else None

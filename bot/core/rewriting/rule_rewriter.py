@@ -41,7 +41,7 @@ _PRONOUNS = frozenset(
 NAMING_WORDS = 3
 # A question with fewer content words is incomplete, unless one is a name or a code; one that has exactly
 # these and no other words ("part-time employees?") may be.
-ENOUGH_WORDS = 2
+MIN_CONTENT_WORDS = 2
 
 # A noun of one word has no head to share.
 MIN_HEADED_WORDS = 2
@@ -59,27 +59,29 @@ ASKING_WORD = re.compile(
 _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 
-def opens_contrast(text: str) -> re.Match[str] | None:
+def match_contrast_opener(text: str) -> re.Match[str] | None:
     """Return the opener of a follow-up that says only what differs from the previous question."""
     return _CONTRAST.match(fold(text))
 
 
-def may_lean_on_thread(text: str) -> bool:
+def may_depend_on_thread(text: str) -> bool:
     """True if a question may need its thread to be understood."""
-    if opens_contrast(text):
+    if match_contrast_opener(text):
         return True
     words = _words_of(text)
     if any(len(_naming(words[:place])) < NAMING_WORDS for place in _pronouns(words)):
         return True
     naming = _naming(words)
     is_named = any(len(word) > 1 for word in exact_words(text))
-    return (len(naming) < ENOUGH_WORDS or len(naming) == len(words) == ENOUGH_WORDS) and not is_named
+    return (
+        len(naming) < MIN_CONTENT_WORDS or len(naming) == len(words) == MIN_CONTENT_WORDS
+    ) and not is_named
 
 
-def is_no_question_alone(text: str) -> bool:
+def is_incomplete(text: str) -> bool:
     """True if a question says little more than a pronoun: "who approves it?"."""
     words = _words_of(text)
-    return bool(_pronouns(words)) and len(_naming(words)) < ENOUGH_WORDS
+    return bool(_pronouns(words)) and len(_naming(words)) < MIN_CONTENT_WORDS
 
 
 def _pronouns(words: Sequence[str]) -> list[int]:
@@ -140,7 +142,7 @@ def span_of_same_head(text: str, noun: str) -> tuple[int, int] | None:
 
 def new_noun(text: str) -> str | None:
     """Return the noun that a follow-up consists of, as in "and for contractors?"; None if it asks more."""
-    contrast = opens_contrast(text)
+    contrast = match_contrast_opener(text)
     rest = text[contrast.end() :] if contrast else text
     spans = noun_phrases(rest)
     if len(spans) != 1 or ASKING_WORD.search(fold(rest)) or _pronouns(_words_of(rest)):
@@ -235,12 +237,12 @@ def _low(text: str | Sequence[str]) -> frozenset[str]:
     return frozenset(fold(word).lower() for word in words)
 
 
-def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
+def rewrite_for_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
     """Return the last question about the sibling document that a follow-up means; None if it means none.
 
     ``names``: names of the channel's documents, for "and the other plan?".
     """
-    if not opens_contrast(text):
+    if not match_contrast_opener(text):
         return None
     return swap_names(last_question(last), _asked(text), names, last.documents)
 
@@ -266,7 +268,7 @@ def last_question(last: Turn) -> str:
 
 def _asked(text: str) -> str:
     """Return a follow-up without its opener."""
-    contrast = opens_contrast(text)
+    contrast = match_contrast_opener(text)
     return (text[contrast.end() :] if contrast else text).strip(" ¿?!.,;:") or text
 
 

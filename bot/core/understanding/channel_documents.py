@@ -36,7 +36,7 @@ from storage.models import Channel, DocumentStatus, LivePublication, MetadataFie
 from storage.text.analyzer import analyze, fold
 
 # Share of a name's weight that must occur in a question for the name to count as mentioned.
-SPECIFIC = 0.5
+MIN_NAME_SHARE = 0.5
 
 # Maximum number of documents that are searched separately for one question.
 MAX_COMPARED = 7
@@ -102,7 +102,7 @@ class ChannelView:
         try:
             documents = await self.documents()
         except InfrastructureError as error:
-            log.warning("channel=%d has no known language: %s", self._channel.id, type(error).__name__)
+            log.warning("language detection failed: channel=%d: %s", self._channel.id, type(error).__name__)
             return None
         found = [one.metadata["language"].value for one in documents if "language" in one.metadata]
         counts = Counter(_LANGUAGES[name] for name in found if name in _LANGUAGES)
@@ -245,7 +245,7 @@ def _place_of(
             (begun if held else start, held | terms) if terms and terms <= whole else (0, frozenset())
         )
         share = _share(whole, held, weights)
-        if share > SPECIFIC or (share == SPECIFIC and name[0] in held):
+        if share > MIN_NAME_SHARE or (share == MIN_NAME_SHARE and name[0] in held):
             return begun
     return -1
 
@@ -285,7 +285,7 @@ def _by_name(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     )
 
 
-def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+def documents_by_name(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
     """Return the documents with exactly this name, else those whose names and metadata hold its words."""
     said = fold(name).casefold()
     exact = [one for one in documents if said in _exact_names(one)]
@@ -293,10 +293,10 @@ def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[Docu
     return exact or [one for one in documents if terms and terms <= _identity(one)]
 
 
-def documents_meant(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+def match_documents(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
     """Return the same, but a word for a document may be absent from its name: "the travel policy"."""
     bare = re.sub(rf"\b{_KIND}s?\b", " ", name, flags=re.IGNORECASE | re.VERBOSE)
-    return documents_named(name, documents) or (documents_named(bare, documents) if bare.strip() else [])
+    return documents_by_name(name, documents) or (documents_by_name(bare, documents) if bare.strip() else [])
 
 
 def _exact_names(document: DocumentStatus) -> set[str]:
@@ -320,7 +320,7 @@ def named_documents(terms: Collection[str], publications: Collection[LivePublica
     Words are weighted by their IDF among ``publications``: a name that all of them have identifies none.
     """
     shares = name_shares(terms, publications)
-    return {id_: share if share >= SPECIFIC else 0.0 for id_, share in shares.items()}
+    return {id_: share if share >= MIN_NAME_SHARE else 0.0 for id_, share in shares.items()}
 
 
 def name_shares(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:

@@ -44,10 +44,10 @@ class ChannelFolders:
             try:
                 async with asyncio.timeout(MAKING_SECONDS):
                     await asyncio.to_thread(folder.mkdir, exist_ok=True)
-                log.info("folder ready: channel=%d path=%s", channel.id, folder)
+                log.info("inbox folder created: channel=%d path=%s", channel.id, folder)
             except OSError as error:  # includes TimeoutError
                 kind = type(error).__name__
-                log.warning("folder cannot be made: channel=%d path=%s: %s", channel.id, folder, kind)
+                log.warning("could not create inbox folder: channel=%d path=%s: %s", channel.id, folder, kind)
         return await self.location(channel)
 
 

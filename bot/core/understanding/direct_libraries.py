@@ -21,7 +21,7 @@ class DirectLibraries:
         self._channels = channels
         self._shared = shared
 
-    async def of(self, platform: Platform, installation: str) -> Channel | None:
+    async def library_for(self, platform: Platform, installation: str) -> Channel | None:
         """Return the library's channel; None if there is none, or none for this installation.
 
         Raises:

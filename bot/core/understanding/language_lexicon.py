@@ -6,7 +6,7 @@ from bot.core.models import Language
 
 # Function words (stop words), without accents. The English list also has words that English shares with
 # another language ("die casting", "comment", "plus", "solo"), so that such a word alone decides nothing.
-SMALL_WORDS = {
+FUNCTION_WORDS = {
     Language.ENGLISH: """
 a about ad after again al all also am an and ante any anybody anyone anything applies apply are aren as
 ask at ate back be because been before being below ben bent best between bin both bring but buy by call

@@ -19,8 +19,8 @@ from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synon
 from bot.core.understanding.language_lexicon import (
     CONTRACTIONS,
     DETERMINERS,
+    FUNCTION_WORDS,
     OTHER_WORDS,
-    SMALL_WORDS,
     SUBJECTS,
     VERB_FIRST,
 )
@@ -141,9 +141,11 @@ def subject_words(text: str, words: Iterable[str], language: Language) -> list[s
 
 def _small_words(language: Language) -> set[str]:
     """Return a language's function words; the English ones without those of other languages, as "door"."""
-    small = set(SMALL_WORDS[language].split())
+    small = set(FUNCTION_WORDS[language].split())
     if language is Language.ENGLISH:
-        small -= set[str]().union(*(SMALL_WORDS[one].split() for one in SMALL_WORDS if one is not language))
+        small -= set[str]().union(
+            *(FUNCTION_WORDS[one].split() for one in FUNCTION_WORDS if one is not language)
+        )
     return small
 
 
@@ -224,7 +226,7 @@ def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[s
     """Return the terms to search for: the question's own, repeated, and those of its synonyms."""
     if not synonyms:
         return tuple(terms)
-    others = dict.fromkeys(term for synonym in synonyms for term in synonym.said)
+    others = dict.fromkeys(term for synonym in synonyms for term in synonym.equivalents)
     return (*OWN_WEIGHT * tuple(terms), *(term for term in others if term not in terms))
 
 
@@ -237,8 +239,8 @@ def synonym_matches(held: Container[str], synonyms: Sequence[Synonym]) -> frozen
     """Return the question's terms that a text with the terms ``held`` covers by synonyms."""
     if not synonyms:
         return frozenset()
-    said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
-    return frozenset(term for synonym in said for term in synonym.asked)
+    said = (synonym for synonym in synonyms if all(term in held for term in synonym.equivalents))
+    return frozenset(term for synonym in said for term in synonym.terms)
 
 
 def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[str, str]]:
@@ -256,8 +258,8 @@ def _foreign() -> set[str]:
     Words of up to three letters are left out: some are names ("EU", "AI"), and in a document of their
     language every chunk contains them, so that their IDF is 0 anyway.
     """
-    words = {word for small in SMALL_WORDS.values() for word in small.split() if len(word) > 3}
-    return set(analyze(" ".join(words))) - set(analyze(SMALL_WORDS[Language.ENGLISH]))
+    words = {word for small in FUNCTION_WORDS.values() for word in small.split() if len(word) > 3}
+    return set(analyze(" ".join(words))) - set(analyze(FUNCTION_WORDS[Language.ENGLISH]))
 
 
 FUNCTION_TERMS = frozenset(analyze(fold(" ".join((_ENGLISH, _OTHERS, *CONTRACTIONS.values()))))) | _foreign()
@@ -340,8 +342,8 @@ class QuestionTerms:
 
 def _owners() -> dict[str, list[Language]]:
     owners: dict[str, list[Language]] = {}
-    for language in SMALL_WORDS:
-        lexicons = (SMALL_WORDS, OTHER_WORDS, CONTRACTIONS)
+    for language in FUNCTION_WORDS:
+        lexicons = (FUNCTION_WORDS, OTHER_WORDS, CONTRACTIONS)
         for word in {word for words in lexicons for word in words.get(language, "").split()}:
             owners.setdefault(word, []).append(language)
     return owners

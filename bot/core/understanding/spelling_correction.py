@@ -105,10 +105,10 @@ class SpellingCorrector:
         try:
             vocabulary = await self._vocabularies.words(channel.id)
         except InfrastructureError as error:
-            log.warning("channel=%d: spelling is not corrected: %s", channel.id, type(error).__name__)
+            log.warning("spelling correction skipped: channel=%d: %s", channel.id, type(error).__name__)
             return ()
         return await asyncio.to_thread(
-            find_corrections, typed, vocabulary, is_listed=language is Language.ENGLISH
+            find_corrections, typed, vocabulary, has_word_list=language is Language.ENGLISH
         )
 
     def _may_be_misspelt(self, word: str, language: Language) -> bool:
@@ -121,38 +121,38 @@ def _is_abbreviation(word: str) -> bool:
 
 
 def find_corrections(
-    typed: Iterable[str], vocabulary: Mapping[str, int], *, is_listed: bool = True
+    typed: Iterable[str], vocabulary: Mapping[str, int], *, has_word_list: bool = True
 ) -> tuple[Correction, ...]:
     """Return the words of a vocabulary (lower case -> count) closest to each of ``typed``, best first.
 
-    ``is_listed``: frequent words of the question's language are already left out. Without such a list, only
+    ``has_word_list``: frequent words of the question's language are already left out. Without one, only
     swapped letters, or one edit in a long word, count as a misspelling.
     """
     folded = {word: word if word.isascii() else fold(word) for word in vocabulary}
     return tuple(
         Correction(word, _in_case(word, nearest))
         for word in typed
-        for nearest in _nearest_words(fold(word).lower(), folded, vocabulary, is_listed)
+        for nearest in _nearest_words(fold(word).lower(), folded, vocabulary, has_word_list)
     )
 
 
 def _nearest_words(
-    typed: str, folded: Mapping[str, str], counts: Mapping[str, int], is_listed: bool
+    typed: str, folded: Mapping[str, str], counts: Mapping[str, int], has_word_list: bool
 ) -> list[str]:
     """Return up to two equally close words of different stems; none if the word itself occurs.
 
     At equal distance an anagram is closer, since swapping two letters is the likelier slip.
     """
     is_long = len(typed) >= MIN_LETTERS_FOR_TWO
-    limit = 2 if is_long and is_listed else 1
-    may_change = is_long or (is_listed and len(typed) >= MIN_LETTERS_FOR_ONE)
+    limit = 2 if is_long and has_word_list else 1
+    may_change = is_long or (has_word_list and len(typed) >= MIN_LETTERS_FOR_ONE)
     near = process.extract(typed, folded, scorer=OSA.distance, score_cutoff=limit, limit=None)
     ranked = sorted(
         ((distance, sorted(word) != sorted(typed)), -counts[written], written)
         for word, distance, written in near
         if _may_mean(typed, word) and (may_change or sorted(word) == sorted(typed))
     )
-    ranked = [one for one in ranked if not _is_slip(one[-1], counts, is_listed)]
+    ranked = [one for one in ranked if not _is_document_typo(one[-1], counts, has_word_list)]
     if not ranked or ranked[0][0] == (0, False) or fold(ranked[0][-1]) in _DENIALS:
         return []
     by_stem: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _nearest_words(
     return list(by_stem.values())[:MAX_CANDIDATES]
 
 
-def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
+def _is_document_typo(word: str, counts: Mapping[str, int], has_word_list: bool) -> bool:
     """True if a document's word is probably a typo: it occurs once, close to a frequent word of another stem.
 
     Of 343 words that occur once in one collection, this rejects 69, half of them rightly; none of the
@@ -170,7 +170,7 @@ def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
     """
     if counts[word] > 1 or is_frequent_word(word):
         return False
-    known = [frequent_words()] if is_listed else []
+    known = [frequent_words()] if has_word_list else []
     known.append(tuple(other for other, count in counts.items() if count > 1))
     stem = analyze(word)[0]
     return any(

@@ -31,7 +31,7 @@ def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
     name, is_excluded = field.removesuffix("!"), field.endswith("!")
     if name not in WHERE_FIELDS or not value:
         raise SettingsError(
-            f"--where {field}={value}: say FIELD=VALUE or FIELD!=VALUE; "
+            f"--where {field}={value}: invalid filter, use FIELD=VALUE or FIELD!=VALUE; "
             f"the fields are {', '.join(WHERE_FIELDS)}"
         )
     fits = _FIELD_FILTERS.get(name, _equals)(name, value)
@@ -44,7 +44,7 @@ def _equals(name: str, value: str) -> Callable[[DocumentStatus], bool]:
 
 def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
     if not names_kind(value):
-        raise SettingsError(f"--where {name}={value}: the kinds are {', '.join(KINDS)}")
+        raise SettingsError(f"--where {name}={value}: unknown kind, use one of {', '.join(KINDS)}")
     return lambda document: is_of_kind(document, value)
 
 
@@ -54,8 +54,8 @@ def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
     days = [read_days(one) if one else None for one in ((first, last) if dots else (first, first))]
     if (first and not days[0]) or (last and not days[1]) or not (first or last):
         raise SettingsError(
-            f"--where {name}={value}: a date is written 2023, 2023-05 or 2023-05-01, "
-            "a range 2023..2024, 2023.. or ..2024"
+            f"--where {name}={value}: invalid date, use 2023, 2023-05 or 2023-05-01, "
+            "or a range: 2023..2024, 2023.. or ..2024"
         )
     span = DaySpan(days[0][0] if days[0] else None, days[1][1] if days[1] else None)
 
@@ -77,7 +77,7 @@ def _in_versions(name: str, value: str) -> Callable[[DocumentStatus], bool]:
         return _equals(name, value)
     lower, upper = version_parts(first), version_parts(last)
     if not (lower or upper):
-        raise SettingsError(f"--where {name}={value}: a range of versions is written 2..3, 2.. or ..3")
+        raise SettingsError(f"--where {name}={value}: invalid version range, use 2..3, 2.. or ..3")
 
     def fits(document: DocumentStatus) -> bool:
         printed = document.metadata.get(name)

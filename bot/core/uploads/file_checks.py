@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.plaintext import inert
+from bot.core.plaintext import escape_markers
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import MEDIA_TYPE, SUFFIX, is_named_pdf, safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, on_disk
@@ -57,5 +57,5 @@ class FileChecks:
 
 def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:
     """Return a file's name for replies: sanitized, with the suffix .pdf for PDFs only."""
-    shown = inert(safe_file_name(name))
+    shown = escape_markers(safe_file_name(name))
     return shown if is_named_pdf(name, media_type) else shown.removesuffix(SUFFIX)

@@ -14,9 +14,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
+from bot.core.errors import DeliveryError, FileNotReady, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
-from bot.core.plaintext import inert
+from bot.core.plaintext import escape_markers
 from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.direct_libraries import DirectLibraries
@@ -115,7 +115,7 @@ class UploadIntake:
         self._checks = FileChecks(rules.max_file_mb)
 
     async def take(self, item: InboxItem) -> Answer | None:
-        """Fetch and store the file of a message and return the reply; see ``bot.core.ports.TakeUpload``."""
+        """Fetch and store the file of a message and return the reply; see ``bot.core.ports.IngestUpload``."""
         channel = await self._channel_of(item)
         words = reply_words(upload_language(item))
         try:
@@ -126,9 +126,9 @@ class UploadIntake:
             return Answer(AnswerState.CHAT, str(refused), language=words.language)
         if item.text:
             if not await self._is_read(upload) and utc_now() - item.received_at < MAX_READING_TIME:
-                raise FileBeingRead("the file is being read")
+                raise FileNotReady("the file is being read")
             return None
-        taken = words.upload_taken(file=inert(upload.name))
+        taken = words.upload_taken(file=escape_markers(upload.name))
         if channel.id != item.channel_id:
             taken = f"{taken} {words.upload_for_all}"
         return Answer(AnswerState.CHAT, taken, language=words.language)
@@ -139,7 +139,7 @@ class UploadIntake:
         is_for_library = chat.is_direct and self._rules.policy.takes_library
         if not is_for_library:
             return chat
-        return await self._libraries.of(chat.platform, chat.installation) or chat
+        return await self._libraries.library_for(chat.platform, chat.installation) or chat
 
     async def _has_file(self, channel: Channel, upload: Upload) -> bool:
         folder = upload_folder(self._inbox, channel)
@@ -226,7 +226,7 @@ class UploadIntake:
         shown = shown_name(download.name)
         raise UploadRefused(
             {
-                UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=inert(known)),
+                UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=escape_markers(known)),
                 UploadRefusal.TOO_MANY: partial(words.upload_too_many, quota.files, file=shown),
                 UploadRefusal.TOO_LARGE: partial(
                     words.upload_no_room, file=shown, limit=quota.size // MEGABYTE

@@ -87,16 +87,19 @@ class VerifiedDraft:
         return tuple(one.fault for one in self.judged if one.fault and one.fault != ABSTAINS)
 
 
-UNFOUND = "none of its quotes stands in a passage word for word"
+UNFOUND = "no quote matches a passage verbatim"
 # Not a fault: the model found no answer.
-ABSTAINS = "it says that the passages do not say it"
+ABSTAINS = "the sentence is an abstention"
 
 
 def verify(draft: Draft, evidence: Sequence[Evidence]) -> VerifiedDraft:
     """Keep the quotes of a verbatim draft that are found in the evidence."""
     located = ((claim, locate_all(claim, evidence)) for claim in draft.claims)
     return VerifiedDraft(
-        tuple(JudgedClaim(claim, places, _check_quote(claim, distinct(places))) for claim, places in located)
+        tuple(
+            JudgedClaim(claim, places, _check_quote(claim, unique_quotes(places)))
+            for claim, places in located
+        )
     )
 
 
@@ -119,7 +122,7 @@ def number_quotes(
     """
     key = _page if by_page else _place
     places: dict[object, list[LocatedQuote]] = {}
-    for quote in distinct(quote for claim in claims for quote in _on_pages(claim)):
+    for quote in unique_quotes(quote for claim in claims for quote in _on_pages(claim)):
         places.setdefault(key(quote), []).append(quote)
     numbered = {place: number for number, place in enumerate(places, start=1)}
     lines, caption = [], ""
@@ -222,7 +225,7 @@ def plain_sentence(text: str) -> str:
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
-def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
+def unique_quotes(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
     """Return each quoted place once, in order of first use."""
     unique: dict[tuple[int, int, str], LocatedQuote] = {}
     for quote in filter(None, quotes):

@@ -48,8 +48,8 @@ _JOINTS = frozenset(", and or und oder et ou y o ed en of e".split())
 _PAIRED = frozenset({"neither", "weder"})
 _MUSTS = frozenset("must shall doit doivent debe deben deve devono devem moet moeten muss mussen".split())
 
-DENIES = "it denies something that the quoted words do not deny."
-ASSERTS = "it leaves out a negation of the quoted words."
+DENIES = "contradiction: negated, but not in the quotes."
+ASSERTS = "contradiction: omits a negation in the quotes."
 
 # Minimum share of a clause's words in another clause for the two to be compared.
 ENOUGH = 2 / 3

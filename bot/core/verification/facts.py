@@ -89,7 +89,7 @@ def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*missing, *known.moments_denied(plain), *known.numbers_missing(plain))))
 
 
-def asks_for_more(sentence: str, source: str, question: str) -> bool:
+def makes_unsupported_request(sentence: str, source: str, question: str) -> bool:
     """True if a sentence asks the reader for something that neither source nor question mentions."""
     said, held = fold(sentence), frozenset(analyze(source))
     if any(one[0].lower() not in fold(source).lower() for one in _THIS_CHAT.finditer(said)):

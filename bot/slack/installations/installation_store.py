@@ -19,7 +19,7 @@ from slack_sdk.oauth.installation_store import Installation
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
 from storage.clock import monotonic_seconds, utc_now
@@ -67,7 +67,7 @@ class SealedInstallationStore(AsyncInstallationStore):
         await self._installations.save(
             SlackInstallation(
                 key,
-                shorten(tame(name or key), MAX_NAME_CHARS),
+                shorten(strip_hidden_chars(name or key), MAX_NAME_CHARS),
                 installation.bot_user_id or "",
                 self._seal.seal(key, tokens),
                 datetime.fromtimestamp(expires, UTC) if expires is not None else None,

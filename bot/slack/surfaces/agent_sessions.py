@@ -21,7 +21,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import DeliveryError
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.slack.web_api import MAX_TRIES, call
 from storage.chat_models import STREAM_KEY, UPLOAD_KEY
 from storage.clock import monotonic_seconds
@@ -137,7 +137,7 @@ def thread_of(address: Json) -> str:
 
 def title_of(asked: str) -> str:
     """Return a question as a one-line title; '' if it has no text."""
-    return shorten(tame(asked), MAX_TITLE_CHARS)
+    return shorten(strip_hidden_chars(asked), MAX_TITLE_CHARS)
 
 
 def _installation(address: Json) -> str:

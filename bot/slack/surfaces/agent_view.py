@@ -13,7 +13,7 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT, TRY_ASKING
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ReadQuestions
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
@@ -61,5 +61,7 @@ class SuggestedPrompts:
 
 def prompts(questions: Sequence[str]) -> list[dict[str, str]]:
     """Return suggested questions and, last, a help prompt: each with its title and the message it sends."""
-    asked = [{"title": shorten(tame(one), MAX_TITLE_CHARS), "message": one} for one in questions]
+    asked = [
+        {"title": shorten(strip_hidden_chars(one), MAX_TITLE_CHARS), "message": one} for one in questions
+    ]
     return [*asked[: MAX_PROMPTS - 1], {"title": HELP_PROMPT, "message": ASK_HELP}]

@@ -25,7 +25,7 @@ from bot.core.notifications.notification_wording import (
     HOME_UNKNOWN,
     RECENT_DIRECT,
 )
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import SECTION, Block, escape
 from bot.slack.events import SLACK_ID, installation_of, is_outsider
@@ -149,14 +149,14 @@ def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str]
 def _header(text: str) -> Block:
     return {
         "type": "header",
-        "text": {"type": "plain_text", "text": shorten(tame(text), HEADER), "emoji": False},
+        "text": {"type": "plain_text", "text": shorten(strip_hidden_chars(text), HEADER), "emoji": False},
     }
 
 
 def _section(text: str) -> Block:
     """Return a section block, truncated at a line break if too long."""
     lines: list[str] = []
-    for line in tame(text).split("\n"):
+    for line in strip_hidden_chars(text).split("\n"):
         if len(escape("\n".join([*lines, line]))) > SECTION - 10:
             lines.append("…")
             break

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import LinkPreview, PreviewLink
 from bot.slack.blocks import Block, escape
 from bot.slack.events import SLACK_ID, installation_of
@@ -92,10 +92,10 @@ class LinkPreviews:
 
 def preview_blocks(preview: LinkPreview) -> list[Block]:
     """Return blocks with the page that a link opens and the passage highlighted on it."""
-    label = {"type": "plain_text", "text": tame(preview.label), "emoji": False}
+    label = {"type": "plain_text", "text": strip_hidden_chars(preview.label), "emoji": False}
     blocks: list[Block] = [{"type": "context", "elements": [label]}]
     if preview.quote:
-        quote = escape(shorten(tame(" ".join(preview.quote.split())), MAX_QUOTE_CHARS))
+        quote = escape(shorten(strip_hidden_chars(" ".join(preview.quote.split())), MAX_QUOTE_CHARS))
         text = {"type": "mrkdwn", "text": f"“{quote}”", "verbatim": True}
         blocks.append({"type": "section", "text": text})
     return blocks

@@ -11,7 +11,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.core.errors import MembershipsUnknown
-from bot.core.ports import GivenAnswer
+from bot.core.ports import StoredAnswer
 from bot.slack.events import SLACK_ID
 from bot.slack.question_buttons import asked_tenant
 from bot.slack.web_api import WebClients
@@ -59,7 +59,7 @@ class Memberships:
                 break
         return found
 
-    async def of_asker(self, address: Mapping[str, Any]) -> dict[TenantName, str]:
+    async def channels_of_asker(self, address: Mapping[str, Any]) -> dict[TenantName, str]:
         """Return tenant -> name of the channels that the asker of an address is a member of.
 
         Raises:
@@ -86,7 +86,7 @@ class Memberships:
         # Readers of the channel that shows the answer need no check of that channel.
         here = ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
         others = {one for one in (*tenants, asked_tenant(address)) if one.startswith("sl_")} - {here}
-        return not others or others <= (await self.of_asker(address)).keys()
+        return not others or others <= (await self.channels_of_asker(address)).keys()
 
     async def has(self, key: ChannelKey, user: str) -> bool:
         """True if Slack confirms, in time for a click, that a person is a member; False if unknown."""
@@ -99,7 +99,7 @@ class Memberships:
             log.warning("Slack does not say who is in a channel: %s", type(error).__name__)
             return False
 
-    async def may_see(self, given: GivenAnswer) -> bool:
+    async def may_see(self, given: StoredAnswer) -> bool:
         """True if Slack confirms, in time for a click, that the asker may read the answer's channels."""
         shown = given.answer.answered_from
         try:

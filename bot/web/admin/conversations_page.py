@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.core.notifications.question_gaps import find_gaps, most_asked
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
 from bot.web.security import require_visitor
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
@@ -46,7 +46,10 @@ class ConversationsPage:
     async def show(self, request: web.Request) -> web.Response:
         """Return a channel's questions, filtered by the query's ``q`` and paginated by ``before``."""
         channel, channels = await self._pages.channel(request)
-        words, before = mend(request.query.get("q", "").strip()[:MAX_WORDS_CHARS]), _moment(request)
+        words, before = (
+            replace_invalid_chars(request.query.get("q", "").strip()[:MAX_WORDS_CHARS]),
+            _moment(request),
+        )
         kept = await self._records.search(channel.id, words, before)
         if wants_json(request):
             return json_page([_turn(one) for one in kept])

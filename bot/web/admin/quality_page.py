@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.quality import FIGURES, ChannelQuality, channel_quality, is_missed
+from bot.core.quality import METRICS, ChannelQuality, channel_quality, is_missed
 from bot.core.targets import FIGURE_TARGETS
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_visitor
@@ -88,7 +88,7 @@ class QualityPage:
             (channel, quality.questions, list(_cells(quality)), quality.baseline is not None)
             for channel, quality in found
         ]
-        return self._pages.show(request, "quality.html", rows=rows, figures=FIGURES, channel=None)
+        return self._pages.show(request, "quality.html", rows=rows, figures=METRICS, channel=None)
 
     async def show(self, request: web.Request) -> web.Response:
         """Return one channel's figures by week."""
@@ -108,7 +108,7 @@ class QualityPage:
 
 def _cells(quality: ChannelQuality) -> Iterator[tuple[str, bool]]:
     """Yield (formatted value, misses its target) of each figure over all weeks."""
-    for name, figure in FIGURES.items():
+    for name, figure in METRICS.items():
         value = quality.figures[name]
         yield shown(value, figure.unit), is_missed(name, value)
 
@@ -116,7 +116,7 @@ def _cells(quality: ChannelQuality) -> Iterator[tuple[str, bool]]:
 def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
     """Yield a row per figure: label, chart, weekly values, total, baseline and target."""
     baseline = quality.baseline or {}
-    for name, figure in FIGURES.items():
+    for name, figure in METRICS.items():
         values = [week.figures[name] if week.is_kept else None for week in quality.weeks]
         target = FIGURE_TARGETS.get(name)
         yield {

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from bot.core.conversation.queue_limits import QuestionRates
+from bot.core.conversation.queue_limits import QuestionRateLimiter
 from bot.core.models import Question
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.core.trace import STAGES, QuestionRecord
 from bot.sign_in_settings import Role
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
@@ -56,7 +56,7 @@ class SearchDebugger:
         pages: AdminPages,
         records: QuestionRecords,
         trace: TraceQuestion,
-        rates: QuestionRates,
+        rates: QuestionRateLimiter,
         question_chars: int,
     ) -> None:
         self._pages = pages
@@ -108,7 +108,7 @@ class SearchDebugger:
         """Answer a question now and show its record, which is not stored."""
         visitor = require_own_form(request, Role.READER)
         channel, _ = await self._pages.channel(request)
-        text = mend(str((await request.post()).get("question", "")).strip())
+        text = replace_invalid_chars(str((await request.post()).get("question", "")).strip())
         if not text or len(text) > self._question_chars:
             raise web.HTTPBadRequest
         require_turn(self._rates, visitor)
@@ -126,7 +126,7 @@ class SearchDebugger:
             name=name,
             record=record,
             is_kept=is_kept,
-            searches=[search_view(one) for one in record["looks"]],
+            searches=[search_view(one) for one in record["searches"]],
             prompts=list(prompt_views(record)),
             stages=STAGE_NAMES,
         )
@@ -173,8 +173,11 @@ def _moved(places: Json, before: str | None, after: str) -> int:
 
 def prompt_views(record: Json) -> Iterator[Json]:
     """Yield every prompt sent to a model, in order, with its purpose."""
-    helps = [(f"helps: {one['purpose']}", one) for one in record["helps"]]
-    for purpose, one in [*helps, *((f"draft of the {draft['author']}", draft) for draft in record["drafts"])]:
+    auxiliary_calls = [(f"auxiliary call: {one['purpose']}", one) for one in record["auxiliary_calls"]]
+    for purpose, one in [
+        *auxiliary_calls,
+        *((f"draft of the {draft['author']}", draft) for draft in record["drafts"]),
+    ]:
         for prompt in one["prompts"]:
             tokens = prompt["tokens"]
             total = tokens["system"] + tokens["user"]

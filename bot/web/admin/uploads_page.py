@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import BodyPartReader, MultipartReader, web
 
-from bot.core.plaintext import mend
+from bot.core.plaintext import replace_invalid_chars
 from bot.core.uploads.file_checks import UploadRefused, shown_name
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
@@ -81,7 +81,7 @@ class UploadsPage:
     async def send_progress(self, request: web.Request) -> web.Response:
         """Return the progress of the file with this name and hash: its state, rung and reason."""
         require_visitor(request)
-        sha256, file = request.match_info["sha256"], mend(request.query.get("file", ""))
+        sha256, file = request.match_info["sha256"], replace_invalid_chars(request.query.get("file", ""))
         return json_page(await self._overview.progress_of(sha256, file))
 
     async def _take_all(self, visitor: Visitor, form: MultipartReader) -> list[Json]:

@@ -16,9 +16,9 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import cited_pages, picture_words
 from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
-from bot.core.conversation.queue_limits import QuestionRates
+from bot.core.conversation.queue_limits import QuestionRateLimiter
 from bot.core.models import Answer, AnswerState, CitedPage, Question
-from bot.core.plaintext import mend, without_marks
+from bot.core.plaintext import replace_invalid_chars, without_markers
 from bot.core.ports import AnswerListener, QuestionAnswering
 from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.core.wording import reply_words
@@ -60,7 +60,7 @@ class Console:
         links: Links,
         pages: Templates,
         places: UploadPlaces,
-        rates: QuestionRates,
+        rates: QuestionRateLimiter,
         question_chars: int,
     ) -> None:
         self._answering = answering
@@ -201,7 +201,7 @@ class Console:
             raise web.HTTPBadRequest from None
         if not text or len(text) > self._question_chars or not 0 < channel_id <= MAX_ID:
             raise web.HTTPBadRequest
-        return channel_id, mend(text), thread
+        return channel_id, replace_invalid_chars(text), thread
 
     async def _local_channels(self) -> Sequence[Channel]:
         return await self._stores.channels.all(Platform.LOCAL)
@@ -233,7 +233,7 @@ class Console:
             "text": answer.text,
             "headings": answer.headings,
             "generated": words.generated if answer.is_generated else "",
-            "understood": "\n".join(words.searched_otherwise(answer)),
+            "understood": "\n".join(words.query_notes(answer)),
             "citations": [
                 {
                     "number": citation.number,
@@ -335,7 +335,7 @@ async def _send_lines(
             await response.write(f"{json.dumps(value)}\n".encode())
 
     async with live_updates(
-        lambda text: send({"beginning": without_marks(text)}), LINES_INTERVAL_SECONDS
+        lambda text: send({"beginning": without_markers(text)}), LINES_INTERVAL_SECONDS
     ) as listener:
         view = await answer(listener)
     await send(view)

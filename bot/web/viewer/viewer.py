@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, moved
+from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, relocate
 from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
@@ -150,9 +150,9 @@ class Viewer:
         Returns JSON: ``tokens``, old -> new, and ``seconds``, the lifetime of the new ones.
         """
         link, token = await self._open(request), request.match_info["token"]
-        renewed = self._links.renewed(token)
+        renewed = self._links.renew(token)
         quotes = await quotes_of(link, token, self._links, self._stores)
-        tokens = {one.token: self._links.token_beside(renewed, one.record) for one in quotes}
+        tokens = {one.token: self._links.token_for_citation(renewed, one.record) for one in quotes}
         seconds = self._seconds_left(self._links.read(renewed))
         return web.json_response(
             {"tokens": tokens | {token: renewed}, "seconds": seconds}, headers=security.NO_STORE
@@ -175,7 +175,7 @@ class Viewer:
         if (record := self._moved.get(key)) is None:
             record = await self._cite_moved(link, newer)
         self._moved[key] = record
-        raise web.HTTPSeeOther(f"../{self._links.token_beside(token, record)}")
+        raise web.HTTPSeeOther(f"../{self._links.token_for_citation(token, record)}")
 
     async def _cite_moved(self, link: OpenLink, newer: NewerPlace) -> CitationRecord:
         """Cite the answer's quotes from this version at their new places; return the link's citation."""
@@ -183,7 +183,8 @@ class Viewer:
         old = [one for one in beside if one.version_id == link.claims.version_id]
         version = newer.publication.version_id
         shown = [
-            moved(one.shown, version, await self._locate(link, one.shown, newer.publication)) for one in old
+            relocate(one.shown, version, await self._locate(link, one.shown, newer.publication))
+            for one in old
         ]
         records = await self._stores.citations.add(link.claims.channel_id, shown)
         return next(new for one, new in zip(old, records, strict=True) if one.id == link.citation.id)

@@ -34,12 +34,12 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
-from bot.core.generation.prompt import request
+from bot.core.generation.prompt import user_message
 from bot.core.models import Answer, AnswerState, Claim, Correction, Draft, Question, Quote
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
 from bot.core.retrieval.web_search import WebSearch
-from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.rewriting.query_rewriting import FollowUpRewriter
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry
 from storage.errors import DatabaseUnavailable, IndexUnavailable
@@ -241,7 +241,7 @@ async def test_a_model_reads_the_question_as_typed(world: World) -> None:
     await world.answering(model, vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
     (asked,) = model.asked
     assert (asked.typed, asked.text) == ("When do bakcups run?", "When do backups run?")
-    assert "Question: When do bakcups run?" in request(asked, [], "x")
+    assert "Question: When do bakcups run?" in user_message(asked, [], "x")
 
 
 async def test_words_in_no_document_are_named_if_not_found(world: World) -> None:
@@ -459,12 +459,12 @@ async def test_answering_executes_few_files(world: World, tmp_path: Path) -> Non
         SentenceReranker(NoSentences()),
         weight=0.3,
         seconds=3,
-        most=24,
+        max_candidates=24,
     )
     answering = Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(embedder, NoSentences())),
-        follow_ups=FollowUps(embedder),
+        follow_ups=FollowUpRewriter(embedder),
         judge=world.judge,
         readings=shelf,
         catalog=register,

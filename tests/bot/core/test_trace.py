@@ -60,7 +60,7 @@ async def test_a_grounded_answers_record_is_complete(world: World) -> None:
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(prompt,))
     answer, record = await asked(world, QUESTION, Scripted(draft))
     assert (record["state"], record["question"], record["answer"]) == ("grounded", QUESTION, answer.text)
-    (look,) = record["looks"]
+    (look,) = record["searches"]
     assert (look["is_wide"], look["documents"], look["not_live"]) == (False, None, 0)
     assert look["verdict"]["outcome"] == "passages"
     assert set(look["verdict"]["signals"]) == {"sentence", "passage", "rank", "lacks", "empty"}
@@ -68,7 +68,7 @@ async def test_a_grounded_answers_record_is_complete(world: World) -> None:
     assert look["verdict"]["passages_from"] <= look["verdict"]["probability"]
     first, second = look["candidates"]
     assert (first["file"], first["page"], first["rank"]) == ("sop-it-04.pdf", 1, 1)
-    assert first["fate"] == "read"
+    assert first["outcome"] == "read"
     assert first["score"] == answer.passages[0].score
     assert (first["bm25"], first["vector"]) == (answer.passages[0].bm25, answer.passages[0].vector)
     assert set(first["parts"]) == {"mix", "coverage", "named", "document", "outdated", "relevance"}
@@ -77,7 +77,7 @@ async def test_a_grounded_answers_record_is_complete(world: World) -> None:
     origin = answer.passages[0].publication
     assert (first["version"], first["reading"]) == (origin.version_id, origin.reading_id.hex)
     assert second["rank"] == 2
-    assert [one["file"] for one in record["leading"]] == [first["file"], second["file"]]
+    assert [one["file"] for one in record["top_sources"]] == [first["file"], second["file"]]
     (written,) = record["drafts"]
     tokens = {"system": 1, "user": 4, "markers": 0}
     assert written["prompts"] == [asdict(prompt) | {"tokens": tokens}]
@@ -137,11 +137,11 @@ async def test_a_not_found_record_has_both_searches_and_verdicts(world: World) -
     """No answer is written, although the candidates were read."""
     _, record = await asked(world, "What is the capital of Mongolia?")
     assert (record["state"], record["drafts"], record["citations"]) == ("not_found", [], [])
-    assert [(look["is_wide"], look["verdict"]["outcome"]) for look in record["looks"]] == [
+    assert [(look["is_wide"], look["verdict"]["outcome"]) for look in record["searches"]] == [
         (False, "not_found"),
         (True, "not_found"),
     ]
-    fates = {one["fate"] for look in record["looks"] for one in look["candidates"]}
+    fates = {one["outcome"] for look in record["searches"] for one in look["candidates"]}
     assert fates == {"read"}
 
 
@@ -149,7 +149,7 @@ async def test_corrected_and_unknown_words_are_recorded(world: World) -> None:
     """Typed, corrected and unknown words, as JSON and as text."""
     vocabulary = Vocabulary({1: {"backups": 3}})
     _, record = await asked(world, "When do bakcups run overtime?", vocabulary=vocabulary)
-    look = record["looks"][0]
+    look = record["searches"][0]
     assert (look["corrections"], look["unknown"]) == ([["bakcups", "backups"]], ["overtime"])
     page = "\n".join(render_record(record))
     assert "  corrected: bakcups -> backups\n  in no document: overtime\n" in page
@@ -169,7 +169,7 @@ async def test_a_failure_leaves_a_partial_record(world: World) -> None:
     assert record["tokens"]["embedding"] > 4
     world.shelf.error = IndexUnavailable("secret")
     _, record = await asked(world, QUESTION)
-    assert (record["state"], record["looks"]) == ("failed", [])
+    assert (record["state"], record["searches"]) == ("failed", [])
     assert "secret" not in json.dumps(record)
 
 
@@ -187,7 +187,7 @@ async def test_a_truncated_draft_is_recorded_as_written(world: World) -> None:
 async def test_a_greeting_and_an_endless_question_leave_short_records(world: World) -> None:
     """A greeting has no search; of a question of a million characters only the beginning is stored."""
     _, record = await asked(world, "hello")
-    assert (record["state"], record["looks"], record["drafts"]) == ("chat", [], [])
+    assert (record["state"], record["searches"], record["drafts"]) == ("chat", [], [])
     _, record = await asked(world, "why? " * 200_000)
     assert record["state"] == "chat"
     assert len(json.dumps(record)) < 30_000
@@ -199,12 +199,12 @@ async def test_rejected_candidates_have_a_reason(world: World) -> None:
     many = [make_passage(f"{TRAVEL} Case {n}.", file=f"{n}.pdf", page=2) for n in range(30)]
     world.shelf.passages += [copy, *many]
     _, record = await asked(world, QUESTION, passages_read=2)
-    fates = [one["fate"] for one in record["looks"][0]["candidates"]]
-    assert fates[:3] == ["read", "read", "beyond the first 2"]
+    fates = [one["outcome"] for one in record["searches"][0]["candidates"]]
+    assert fates[:3] == ["read", "read", "not in the top 2"]
     assert "repeats copy.pdf p. 7" in fates
-    assert fates.count("cut by rank") == 32 - 24
+    assert fates.count("rank too low") == 32 - 24
     _, record = await asked(world, QUESTION, evidence_tokens=1)
-    fates = [one["fate"] for one in record["looks"][0]["candidates"]]
+    fates = [one["outcome"] for one in record["searches"][0]["candidates"]]
     assert fates[:2] == ["read", "over the token budget"]
 
 
@@ -227,16 +227,16 @@ async def test_auxiliary_calls_are_recorded_with_their_usage(world: World) -> No
         answering = world.answering(Scripted(draft), records=records, rewriter=HelpedRewriter())
         await answering.answer(replace(world.question("and when?"), history=(turn,)))
     (record,) = drawer.kept
-    (call,) = record["helps"]
+    (call,) = record["auxiliary_calls"]
     assert (call["purpose"], call["error"], record["searched"]) == ("rewrite", None, QUESTION)
-    assert {one["question"] for one in record["looks"]} == {"and when?", QUESTION}
+    assert {one["question"] for one in record["searches"]} == {"and when?", QUESTION}
     assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MAX_PROMPT_CHARS - 2
     assert record["is_cut"]
     assert record["drafts"][0]["prompts"][0]["user"] == "P"
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
     assert "Helped by the model: rewrite" in render_record(record)
     assert f"  for: {QUESTION}" in render_record(record)
-    assert "Helped by the model: rewrite" not in render_record(record | {"helps": []})
+    assert "Helped by the model: rewrite" not in render_record(record | {"auxiliary_calls": []})
 
 
 async def test_prompts_are_bounded(world: World) -> None:
@@ -266,11 +266,11 @@ async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptu
         answering = world.answering(records=records)
         with caplog.at_level(logging.WARNING):
             answer = await answering.answer(world.question(QUESTION))
-            await records.drained()
+            await records.drain()
         drawer.error = None
         await answering.answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
-    assert "question=q0 leaves no record: DatabaseUnavailable" in caplog.text
+    assert "trace not stored: question=q0: DatabaseUnavailable" in caplog.text
     assert "When do" not in caplog.text
     assert [one["question_id"] for one in drawer.kept] == ["q1"]
 
@@ -280,4 +280,4 @@ async def test_a_database_that_hangs_delays_no_answer(world: World, caplog: pyte
     answering = world.answering(records=TraceWriter(Drawer()))
     for _ in range(MAX_QUEUED + 1):
         await answering.answer(world.question("hello"))
-    assert caplog.text.count("too many wait") == 1
+    assert caplog.text.count("queue full") == 1

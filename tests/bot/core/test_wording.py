@@ -92,11 +92,11 @@ def test_changes_to_the_query_are_listed_line_by_line() -> None:
     corrections = tuple(Correction(*pair) for pair in pairs)
     answer = Answer(AnswerState.GROUNDED, "Yes.", standalone="Why bakcups?", corrections=corrections)
     words = reply_words(Language.ENGLISH)
-    assert words.searched_otherwise(answer) == [
+    assert words.query_notes(answer) == [
         "Searching for: Why bakcups?",
         "Spelling corrected: backups, databases",
     ]
-    assert words.searched_otherwise(replace(answer, standalone="", corrections=())) == []
+    assert words.query_notes(replace(answer, standalone="", corrections=())) == []
 
 
 @for_each("language", list(Language))
@@ -115,5 +115,8 @@ def test_chats_show_no_path_of_the_server(language: Language) -> None:
 def test_three_unread_files_are_named_and_the_others_counted() -> None:
     """Shows it in two languages."""
     names = ["a.pdf", "b.pdf", "c.pdf", "d.pdf", "e.pdf"]
-    assert reply_words(Language.ENGLISH).unread(names) == "I couldn’t read a.pdf, b.pdf, c.pdf and 2 more."
-    assert reply_words(Language.SPANISH).unread(names[:2]) == "No he podido leer a.pdf, b.pdf."
+    assert (
+        reply_words(Language.ENGLISH).unreadable_files(names)
+        == "I couldn’t read a.pdf, b.pdf, c.pdf and 2 more."
+    )
+    assert reply_words(Language.SPANISH).unreadable_files(names[:2]) == "No he podido leer a.pdf, b.pdf."

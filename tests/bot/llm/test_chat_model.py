@@ -31,7 +31,7 @@ from harness.tables import for_each
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
 from bot.core.models import Usage
-from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
+from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, model_timeout
 from storage.clock import advance_clocks
 
 TEXT = "Backups run daily at 2:00 AM."
@@ -44,7 +44,7 @@ async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.
     """Return a streamed reply and its pieces."""
     pieces: list[str] = []
     async with aclosing(ChatModel.connect("k", url, model="m", seconds=seconds)) as endpoint:
-        async with in_time(seconds):
+        async with model_timeout(seconds):
             return await endpoint.reply(ask, pieces.append), pieces
 
 
@@ -302,7 +302,7 @@ async def test_other_responses_raise_one_error(raw: bytes, error: type[ModelErro
 
 async def test_a_slow_stream_is_cut_off_at_its_timeout() -> None:
     """A slow stream is cut off by the total timeout, although no single read times out."""
-    with pytest.raises(ModelUnavailable, match="in time"):
+    with pytest.raises(ModelUnavailable, match="timed out"):
         await heard(slowly([STREAM_HEAD, *[event("word ")] * 30], 0.1), seconds=0.6)
 
 
@@ -322,5 +322,5 @@ async def test_a_real_server_streams_and_counts(language_model: LanguageModel) -
         assert "".join(pieces) == reply.text
         assert reply.usage is not None
         assert reply.usage.prompt > 10
-        with pytest.raises(ModelReplyUnusable, match="ended by length"):
+        with pytest.raises(ModelReplyUnusable, match="finish_reason=length"):
             await endpoint.reply(ChatRequest("Count to a thousand.", "Begin.", 2), pieces.append)

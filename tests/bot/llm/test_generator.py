@@ -198,7 +198,7 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
 @pytest.mark.engine("llm")
 async def test_a_real_server_accepts_our_request(language_model: LanguageModel) -> None:
     """Messages, schema and limits are accepted; a reply truncated after four tokens is refused."""
-    with pytest.raises(ModelReplyUnusable, match="ended by length"):
+    with pytest.raises(ModelReplyUnusable, match="finish_reason=length"):
         await draft(language_model.url, key=language_model.key, tokens=4, seconds=120)
 
 

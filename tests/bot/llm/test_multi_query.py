@@ -10,20 +10,20 @@ from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.trace import Trace
-from bot.llm.chat_model import ModelCalls
+from bot.llm.chat_model import JsonCalls
 from bot.llm.multi_query import MultiQueryModel
 
 
 def connect(url: str) -> MultiQueryModel:
     """Return a model at this URL."""
-    return MultiQueryModel(ModelCalls.connect("k", url, model="smollm2", seconds=5))
+    return MultiQueryModel(JsonCalls.connect("k", url, model="smollm2", seconds=5))
 
 
 async def reworded(url: str, question: str) -> list[str]:
     async with aclosing(
-        MultiQueryModel(ModelCalls.connect("k", url, model="smollm2", seconds=5))
+        MultiQueryModel(JsonCalls.connect("k", url, model="smollm2", seconds=5))
     ) as rewording:
-        return list(await rewording.wordings(question))
+        return list(await rewording.paraphrases(question))
 
 
 async def test_wordings_are_few_short_new_and_bring_in_no_facts(llmock: LLMock) -> None:
@@ -64,13 +64,13 @@ async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
     """Shows that rewording calls are recorded in the trace, including one without wordings."""
     llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
     async with aclosing(
-        MultiQueryModel(ModelCalls.connect("k", llmock.base_url(), model="smollm2", seconds=5))
+        MultiQueryModel(JsonCalls.connect("k", llmock.base_url(), model="smollm2", seconds=5))
     ) as rewording:
         trace = Trace(8)
         with trace.collecting_calls():
-            assert await rewording.wordings("When do backups run?") == ["When is data saved?"]
+            assert await rewording.paraphrases("When do backups run?") == ["When is data saved?"]
             with pytest.raises(ModelReplyUnusable):
-                await rewording.wordings("When do backups run?")
+                await rewording.paraphrases("When do backups run?")
     assert [(call.purpose, call.error) for call in trace.calls] == [
         ("reword", None),
         ("reword", "ModelReplyUnusable"),

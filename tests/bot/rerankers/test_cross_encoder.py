@@ -94,8 +94,8 @@ def test_an_invalid_cross_encoder_is_refused_at_startup(tmp_path: Path) -> None:
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
         CrossEncoder.load(tmp_path / "nowhere")
     folder = write_cross_encoder(tmp_path / "three", WORDS, classes=3)
-    with pytest.raises(EngineStartError, match="no cross-encoder"):
+    with pytest.raises(EngineStartError, match="not a usable cross-encoder"):
         CrossEncoder.load(folder)
     (folder / "model.onnx").write_bytes(b"\x08")
-    with pytest.raises(EngineStartError, match="no cross-encoder"):
+    with pytest.raises(EngineStartError, match="not a usable cross-encoder"):
         CrossEncoder.load(folder)

@@ -15,15 +15,15 @@ from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, RerankerError
 from bot.core.trace import Trace
-from bot.llm.chat_model import ModelCalls, ShortRequest
+from bot.llm.chat_model import JsonCalls, JsonRequest
 from bot.rerankers.llm_reranker import LlmReranker
 
 QUESTION = ask("When do backups run?")
 PASSAGES = [make_passage(f"text {number}", ordinal=number) for number in range(3)]
 
 
-def calls(url: str, *, key: str = "k", seconds: float = 5) -> ModelCalls:
-    return ModelCalls.connect(key, url, model="smollm2", seconds=seconds)
+def calls(url: str, *, key: str = "k", seconds: float = 5) -> JsonCalls:
+    return JsonCalls.connect(key, url, model="smollm2", seconds=seconds)
 
 
 async def judged(url: str, *, seconds: float = 5) -> list[float]:
@@ -111,7 +111,7 @@ async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: La
 async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
     """Shows that constrained JSON is parsed, and that a wrong key is an error."""
     schema = {"type": "object", "properties": {"wet": {"type": "boolean"}}, "required": ["wet"]}
-    wet = ShortRequest("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
+    wet = JsonRequest("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
     async with aclosing(calls(language_model.url, key=language_model.key, seconds=100)) as connected:
         assert await connected.ask(wet, lambda value: isinstance(value["wet"], bool))
     async with aclosing(calls(language_model.url, key="wrong", seconds=60)) as connected:

@@ -53,7 +53,7 @@ async def test_a_direct_chat_checks_its_persons_memberships(
 ) -> None:
     """The person is named even if the address names none, as for a note; all channels must match."""
     of = memberships(slack)
-    assert await of.of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
+    assert await of.channels_of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
     assert await of.may_read(address(DIRECT, **more), [tenant(IT)])
     assert not await of.may_read(address(DIRECT, **more), [tenant(IT), tenant(HR)])
     assert not await of.may_read(address(DIRECT, asked={"channel": HR}, **more), [])

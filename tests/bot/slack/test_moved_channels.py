@@ -186,7 +186,7 @@ async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack
     assert f"<#{NEW}>" in sent["text"]
     assert OLD not in sent["text"]
     channel = Channel(1, MOVES[0][0], Platform.SLACK, "board", 1)
-    place = messenger.announcing_place(channel, None)
+    place = messenger.announcement_address(channel, None)
     assert (await client.chat_postMessage(channel=place["channel"], text="New."))["channel"] == OLD
     members = Memberships(client)
     assert await members.has(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)

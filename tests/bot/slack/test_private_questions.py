@@ -16,7 +16,7 @@ from harness.tables import for_each
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
-from bot.core.ports import GivenAnswer
+from bot.core.ports import StoredAnswer
 from bot.slack.blocks import MESSAGE
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
@@ -217,7 +217,7 @@ async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks
 
 async def test_a_shared_answer_names_asker_and_question(hooks: Hooks) -> None:
     """Two replies: one in the channel, without the button, and one that deletes the ephemeral message."""
-    await share_privately_given(hooks.url, GivenAnswer(address_at("https://gone.example"), ANSWER), 5)
+    await share_privately_given(hooks.url, StoredAnswer(address_at("https://gone.example"), ANSWER), 5)
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
     assert shown["text"].startswith("<@U1>: when?\n")

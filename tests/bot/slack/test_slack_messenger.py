@@ -461,7 +461,7 @@ def test_an_announcement_goes_to_its_tenants_channel(
 ) -> None:
     """Shows that a channel without any message can get announcements."""
     tenant = ChannelKey(Platform.SLACK, "T1", "C1").tenant
-    assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
+    assert messenger.announcement_address(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
 
 
 async def test_only_the_unclear_announcement_itself_is_found_again(

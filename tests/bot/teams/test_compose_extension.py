@@ -14,7 +14,7 @@ from fakes.teams_connector import running_teams
 
 from bot.core.errors import ChannelClosed
 from bot.core.models import Answer, AnswerState, Language
-from bot.core.ports import GivenAnswer
+from bot.core.ports import StoredAnswer
 from bot.core.wording import reply_words
 from bot.teams.adapter import PATH, TeamsAdapter
 from bot.teams.compose_extension import REPLY_SECONDS, ComposeExtension
@@ -47,7 +47,7 @@ class LateInbox(MemoryInbox):
 
     may_answer = True
 
-    async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
+    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return None until answering is allowed."""
         return await super().given(platform, message_key) if self.may_answer else None
 

@@ -330,7 +330,7 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """Shows that it is no reply in a thread, and that document names are shown without markup."""
-    place = messenger.announcing_place(CHANNEL, teams.address)
+    place = messenger.announcement_address(CHANNEL, teams.address)
     assert place is not None
     source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
     told = Announcement(
@@ -348,7 +348,7 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
 
 def test_a_channel_that_never_spoke_has_no_place_yet(messenger: TeamsMessenger) -> None:
     """Shows that Teams must first have sent a service URL for the channel."""
-    assert messenger.announcing_place(CHANNEL, None) is None
+    assert messenger.announcement_address(CHANNEL, None) is None
 
 
 @pytest.mark.parametrize("status", [403, 404])

@@ -22,11 +22,11 @@ async def keep_record(house: House, channel: Channel, question: str) -> None:
     """Store a record of an answer, as the service does."""
     pages = [("a.pdf", 3), ("b.pdf", 1)]
     candidates = [
-        {"file": file, "page": page, "rank": rank, "score": 0.9, "fate": "read"}
+        {"file": file, "page": page, "rank": rank, "score": 0.9, "outcome": "read"}
         for rank, (file, page) in enumerate(pages, start=1)
     ]
     search = {"corrections": [], "unknown": [], "verdict": None, "candidates": candidates}
-    record = {"searched": "When?", "looks": [search], "drafts": [], "citations": []}
+    record = {"searched": "When?", "searches": [search], "drafts": [], "citations": []}
     await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "passages", record)
 
 

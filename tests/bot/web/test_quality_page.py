@@ -21,10 +21,13 @@ async def keep(house: House, channel: Channel, key: str, asked_at: datetime, sta
     record = {
         "milliseconds": {"total": 40, "first": 20},
         "tokens": {"prompt": 100, "completion": None},
-        "leading": [{"file": "a.pdf", "day": asked_at.date().isoformat()}, {"file": "b.pdf", "day": None}],
+        "top_sources": [
+            {"file": "a.pdf", "day": asked_at.date().isoformat()},
+            {"file": "b.pdf", "day": None},
+        ],
         "figures": [],
         "citations": [],
-        "looks": [{"candidates": [{"file": "a.pdf", "page": 3, "rank": 1}]}],
+        "searches": [{"candidates": [{"file": "a.pdf", "page": 3, "rank": 1}]}],
         **more,
     }
     await house.stores.records.keep(key, channel.id, asked_at, state, record)
@@ -43,8 +46,8 @@ async def channel(house: House) -> Channel:
     await keep(house, alpha, "q1", asked, "grounded", figures=figures, citations=cited)
     await keep(house, alpha, "q2", asked, "partial", milliseconds={"total": 80})
     old = [{"file": "a.pdf", "day": "2001-01-01"}]
-    await keep(house, alpha, "q3", asked, "passages", leading=old)
-    await keep(house, alpha, "q4", asked, "not_found", leading=[])
+    await keep(house, alpha, "q3", asked, "passages", top_sources=old)
+    await keep(house, alpha, "q4", asked, "not_found", top_sources=[])
     await keep(house, alpha, "q5", asked, "chat", milliseconds={"total": 9000})
     wrong = FeedbackVerdict.WRONG_PAGE
     await house.stores.feedback.upsert(alpha.id, "q1", "p1", wrong, file="a.pdf", page=3)

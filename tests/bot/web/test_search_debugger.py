@@ -24,11 +24,11 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
     found = {
         **{"file": "backup.pdf", "page": 2, "last_page": 2, "ordinal": 1, "version": shelved.version},
         **{"reading": shelved.reading.hex, "heading": ["4 Backups"], "preview": "Backups run at <night>."},
-        **{"day": "2026-01-02", "bm25": 7.1, "vector": 0.81, "rank": 1, "fate": "read", "score": 0.7},
+        **{"day": "2026-01-02", "bm25": 7.1, "vector": 0.81, "rank": 1, "outcome": "read", "score": 0.7},
         "places": PLACES,
         "parts": {"mix": 0.6, "relevance": 0.75, "ranked": 0.72, "reranked": 1.0, "freshness": 0.9},
     }
-    lost = {**found, "rank": None, "fate": "cut by rank", "places": {}, "parts": {}, "bm25": None}
+    lost = {**found, "rank": None, "outcome": "rank too low", "places": {}, "parts": {}, "bm25": None}
     prompt = {"system": "Rules", "user": MARKED, "with_schema": True}
     tokens = {"system": 1, "user": 11, "markers": 6}
     return {
@@ -36,11 +36,11 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
         **{"question": "When?", "searched": "When?", "state": "grounded", "answer": "At night. [1]"},
         **{"citations": [], "is_cut": False, "tokens": {"prompt": 11}},
         "milliseconds": {"total": 30, "first": 30},
-        "helps": [],
+        "auxiliary_calls": [],
         "drafts": [
             {"author": "model", "prompts": [prompt | {"tokens": tokens}], "error": None, "claims": []},
         ],
-        "looks": [
+        "searches": [
             {
                 **{"question": "When?", "is_wide": False, "terms": ["when"], "wordings": [], "filter": None},
                 **{"corrections": [], "unknown": [], "web": [], "neighbours": []},
@@ -74,7 +74,7 @@ async def test_a_stored_record_is_shown_and_is_the_same_json(
     page = await (await client.get(f"/console/search/{channel.id}/q7")).text()
     words = " ".join(page.split())
     for said in (
-        "4 Backups", "Backups run at &lt;night&gt;.", "cut by rank", "2 hits in documents that weren’t live",
+        "4 Backups", "Backups run at &lt;night&gt;.", "rank too low", "2 hits in documents that weren’t live",
         '0.750 <small>#1 <span class="up" title="moved up by 2">▲2</span></small>',
         '<th scope="row">rank</th><td class="number">0.700</td><td class="number">3.60</td>'
         '<td class="number">2.52</td>',

@@ -490,7 +490,7 @@ async def test_feedback_is_erased_by_its_authors_name(open_browser: Open, house:
     browser = await open_browser()
     await browser.sign_in()
     question = uuid4().hex
-    record = {"searched": "When?", "looks": [], "drafts": [], "citations": []}
+    record = {"searched": "When?", "searches": [], "drafts": [], "citations": []}
     await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "passages", record)
     said = {"channel": channel.id, "question": question, "verdict": "good"}
     assert (await browser.send("POST", "/console/feedback", SCRIPT, json=said)).status == 200

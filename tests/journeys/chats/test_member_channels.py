@@ -69,7 +69,7 @@ async def test_each_canary_is_found_by_members_only(office: MemberOffice, record
     for one in asked:
         origin = one["answered_from"]
         assert origin["channel"] in origin["asked"]
-        read = {search["file"] for look in one["looks"] for search in look["candidates"]}
+        read = {search["file"] for look in one["searches"] for search in look["candidates"]}
         assert read <= {f"plan-{room.id}.pdf" for room in ROOMS if room.is_in(origin["channel"])}
     record_property("table", f"direct chats: {found} canaries found by members, {denied} denied, 0 leaked")
 

@@ -22,7 +22,7 @@ def found(*pages: tuple[str, int]) -> dict[str, Any]:
     """Return the trace of a question that found these pages, with the second-best candidate first."""
     ranked = [{"file": file, "page": page, "rank": n} for n, (file, page) in enumerate(pages, start=1)]
     cut = {"file": "cut.pdf", "page": 1, "rank": None}
-    return {"question": "When?", "looks": [{"candidates": [*reversed(ranked), cut]}]}
+    return {"question": "When?", "searches": [{"candidates": [*reversed(ranked), cut]}]}
 
 
 @pytest.fixture

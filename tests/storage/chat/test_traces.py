@@ -40,7 +40,7 @@ async def count(database: Database) -> int:
 
 async def test_a_trace_round_trips(records: QuestionRecords, channel: Channel) -> None:
     """Looked up by channel and question id together."""
-    record = {"question": "Wann?", "looks": [{"score": 0.5, "vector": None}]}
+    record = {"question": "Wann?", "searches": [{"score": 0.5, "vector": None}]}
     await records.keep("17", channel.id, utc_now(), "grounded", record)
     kept = await records.get(channel.id, "17")
     assert kept is not None
@@ -132,7 +132,7 @@ async def test_traces_report_the_outcome_of_each_question(database: Database) ->
     )
     for key, hours, looks in (("1", 2, [{"candidates": [], "unknown": ["espresso"]}]), ("2", 1, [])):
         asked_at = utc_now() - timedelta(hours=hours)
-        await records.keep(key, channel.id, asked_at, "passages", {"searched": f"Q{key}?", "looks": looks})
+        await records.keep(key, channel.id, asked_at, "passages", {"searched": f"Q{key}?", "searches": looks})
     for person in ("a", "b"):
         await feedback.upsert(channel.id, "1", person, FeedbackVerdict.OUTDATED)
     first, second = await records.asked_since(channel.id, utc_now() - timedelta(days=1))

@@ -65,7 +65,7 @@ class Board:
 
     announced: list[Announcement] = field(default_factory=list)
 
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+    def announcement_address(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the address unchanged."""
         return address
 
@@ -83,7 +83,7 @@ async def test_a_receipt_has_a_note_instead_of_buttons() -> None:
     board = Board()
     announcer = LinklessAnnouncer(board)
     channel = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
-    place = announcer.announcing_place(channel, {"conversation": "19:ops"})
+    place = announcer.announcement_address(channel, {"conversation": "19:ops"})
     assert place == {"conversation": "19:ops"}
     entries = (AnnouncementEntry("backups.pdf: 4 pages", (), ("When do backups run?",)),)
     receipt = Announcement(

@@ -76,7 +76,7 @@ def test_an_image_link_is_not_a_page_link(ring: KeyRing, links: Links, token: st
     with pytest.raises(LinkForged):
         links.read(token, Purpose.FIGURE)
     with pytest.raises(LinkForged):
-        links.token_beside(picture, CITATION)
+        links.token_for_citation(picture, CITATION)
     late = Links(ring, "https://docs.example.org/foot/", WEEK, lambda: NOW + WEEK)
     with pytest.raises(LinkEnded):
         late.read(picture, Purpose.FIGURE)
@@ -155,7 +155,7 @@ def test_a_link_derived_from_another_expires_with_it(tmp_path: Path) -> None:
     first = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
     ring.rotate()
     now[0] += timedelta(days=6)
-    beside = links.token_beside(first, CitationRecord(12, 3, 6, 7, "", (), NOW))
+    beside = links.token_for_citation(first, CitationRecord(12, 3, 6, 7, "", (), NOW))
     assert links.read(beside) == LinkClaims(
         3, 6, 7, 12, links.read(first).expires, epoch=2, signed=links.read(first).signed
     )
@@ -164,7 +164,7 @@ def test_a_link_derived_from_another_expires_with_it(tmp_path: Path) -> None:
         with pytest.raises(LinkForged):
             links.read(token)
     with pytest.raises(LinkForged):
-        links.token_beside(first, CITATION)
+        links.token_for_citation(first, CITATION)
 
 
 def test_another_home_cannot_read_the_link(token: str, tmp_path: Path) -> None:
@@ -224,18 +224,18 @@ def test_renewals_end_thirty_days_after_the_first_signing(ring: KeyRing, token: 
     now = NOW
     links = Links(ring, "https://docs.example.org", WEEK, lambda: now)
     renewed, other = token, CitationRecord(12, 3, 6, 7, "kept a year", (), NOW)
-    assert links.renewed(token) == token
+    assert links.renew(token) == token
     for day in range(1, 30):
         now = NOW + timedelta(days=day)
-        renewed = links.token_beside(links.renewed(renewed), other)
+        renewed = links.token_for_citation(links.renew(renewed), other)
         assert links.read(renewed).expires == int(min(now + WEEK, NOW + timedelta(days=30)).timestamp())
         assert links.read(renewed).signed == int(NOW.timestamp())
     now = NOW + timedelta(days=30)
     for ended in (token, renewed):
         with pytest.raises(LinkEnded):
-            links.renewed(ended)
+            links.renew(ended)
     with pytest.raises(LinkForged):
-        links.renewed(links.figure_url(CHANNEL, CITATION).rpartition("/")[2])
+        links.renew(links.figure_url(CHANNEL, CITATION).rpartition("/")[2])
 
 
 def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None
     token = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
     ring.rotate()
     now += timedelta(days=1)
-    renewed = links.renewed(token)
+    renewed = links.renew(token)
     assert renewed != token
     ring.rotate()
     with pytest.raises(LinkForged):

@@ -223,7 +223,7 @@ async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> Non
     """Shows the text of the *Why?* button, and a hint if there is no answer to explain."""
     channel = await office.house.channel("alpha")
     await office.house.memory.store(turn(channel, "q1", "17.1"))
-    searched = {"answered_from": {"channel_id": channel.id}, "searched": "When?", "looks": []}
+    searched = {"answered_from": {"channel_id": channel.id}, "searched": "When?", "searches": []}
     await QuestionRecords(office.database, 30).keep("q1", channel.id, utc_now(), "grounded", searched)
     assert await office.words(channel, "why?") == WORDS.why_asked(question="When?")
     elsewhere = await office.say(channel, "why?", OTHER, "99.9")

@@ -18,9 +18,9 @@ from sqlalchemy import select, update
 from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.queue_limits import Pacing, QuestionLimits
-from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileNotReady
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
+from bot.core.ports import AnswerListener, IncomingMessage, RenewLease, SaveMessage, StopRequest
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
@@ -103,14 +103,14 @@ class Chat:
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
         """Replace the placeholder with the answer."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
         self.writes.append(answer.text)
         self.pictures.pop(message["index"], None)
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
         """Attach the figures."""
         await hold()
         assert self.visible[message["index"]] == (address, answer.text)
@@ -599,8 +599,8 @@ async def test_concurrency_is_limited(world: World) -> None:
     assert len(world.chat.visible) == 6
 
 
-@pytest.mark.parametrize("held_back", [60.0, 0.1])
-async def test_storing_messages_takes_precedence_over_answering(world: World, held_back: float) -> None:
+@pytest.mark.parametrize("answer_delay", [60.0, 0.1])
+async def test_storing_messages_takes_precedence_over_answering(world: World, answer_delay: float) -> None:
     """No work begins while a message is being stored, but a slow database delays it only for a while."""
     has_come, may_be_kept = asyncio.Event(), asyncio.Event()
 
@@ -612,11 +612,11 @@ async def test_storing_messages_takes_precedence_over_answering(world: World, he
             return await super().receive(channel, event_key=event_key, **values)
 
     world.inbox = Fallible(SlowInbox(world.database))
-    async with world.running(pacing=Pacing(held_back, held_back)) as worker:
+    async with world.running(pacing=Pacing(answer_delay, answer_delay)) as worker:
         slow = asyncio.create_task(worker.receive(message("slow")))
         await has_come.wait()
         await worker.receive(message())
-        if held_back < 1:
+        if answer_delay < 1:
             await world.until("done")
         else:
             await asyncio.sleep(0.3)
@@ -978,7 +978,7 @@ async def test_a_delayed_answer_is_shown_only_to_current_members(world: World, i
     members = {tenant}
 
     class Lookup:
-        async def of_asker(self, address: Json) -> Json:
+        async def channels_of_asker(self, address: Json) -> Json:
             return dict.fromkeys(members, "#it")
 
         async def may_read(self, address: Json, tenants: Collection[TenantName]) -> bool:
@@ -1021,7 +1021,7 @@ async def test_a_file_without_text_gets_one_reply_and_asks_nothing(world: World)
 
 async def test_a_question_with_a_file_is_answered_once_it_is_read(world: World) -> None:
     """Waiting for the file uses up no attempt; the answer replaces the file's placeholder."""
-    waiting = [FileBeingRead("not yet") for _ in range(5)]
+    waiting = [FileNotReady("not yet") for _ in range(5)]
 
     async def take(item: InboxItem) -> Answer | None:
         if waiting:

@@ -37,7 +37,7 @@ class Lookup:
     names: dict[TenantName, str] = field(default_factory=dict)
     is_silent: bool = False
 
-    async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
+    async def channels_of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
         """Return the person's channels."""
         if self.is_silent:
             raise MembershipsUnknown("silent")
@@ -45,7 +45,7 @@ class Lookup:
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
         """True if all of these are the person's."""
-        return set(tenants) <= (await self.of_asker(address)).keys()
+        return set(tenants) <= (await self.channels_of_asker(address)).keys()
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_the_first_twenty_channels_and_the_library_are_searched(
     of = [100, 101, *range(1, MAX_MEMBER_CHANNELS + 3)]
     question, chat = await ask(database, Lookup({key(one).tenant: f"#room-{one:03}" for one in of}))
     assert isinstance(question, Question)
-    assert (question.chat, question.asked_in, question.channel) == (chat, chat, library)
+    assert (question.chat, question.conversation_channel, question.channel) == (chat, chat, library)
     names = [one.channel.name for one in question.members]
     assert names == ["library/policies", *(f"#room-{one:03}" for one in range(1, MAX_MEMBER_CHANNELS + 1))]
 

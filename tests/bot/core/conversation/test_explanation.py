@@ -12,7 +12,7 @@ from bot.core.wording import reply_words
 
 
 def candidate(rank: int | None, fate: str, score: float) -> dict[str, object]:
-    return {"file": f"hr/p{rank}.pdf", "page": rank or 9, "rank": rank, "fate": fate, "score": score}
+    return {"file": f"hr/p{rank}.pdf", "page": rank or 9, "rank": rank, "outcome": fate, "score": score}
 
 
 SEARCH: dict[str, Any] = {
@@ -20,15 +20,15 @@ SEARCH: dict[str, Any] = {
     "unknown": ["overtime"],
     "verdict": {"probability": 0.734},
     "candidates": [
-        candidate(None, "cut by rank", 0.2),
+        candidate(None, "rank too low", 0.2),
         candidate(None, "repeats hr/p1.pdf p. 1", 0.7),
-        candidate(2, "beyond the first 1", 0.5),
+        candidate(2, "not in the top 1", 0.5),
         candidate(1, "read", 0.9),
     ],
 }
 RECORD: dict[str, Any] = {
     "searched": "Who approves a restore?",
-    "looks": [SEARCH],
+    "searches": [SEARCH],
     "drafts": [{"claims": [{"fault": "not held"}, {"fault": None}]}],
 }
 
@@ -52,7 +52,7 @@ def test_it_lists_searched_found_and_rejected_passages() -> None:
 def test_an_answer_without_a_search_has_one_line(language: Language) -> None:
     """Shows the sentence in each language, and that only some of many passages are listed."""
     words = reply_words(language)
-    asked = explain(RECORD | {"looks": []}, words)
+    asked = explain(RECORD | {"searches": []}, words)
     assert asked == words.why_asked(question="Who approves a restore?")
     many = SEARCH | {"candidates": [candidate(n, "read", 0.9) for n in range(1, 20)]}
-    assert explain(RECORD | {"looks": [many]}, words).count("•") == MAX_EXPLAINED
+    assert explain(RECORD | {"searches": [many]}, words).count("•") == MAX_EXPLAINED

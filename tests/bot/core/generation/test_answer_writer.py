@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.core import WORDS, BrokenOff, Looker, Scripted, World, ask, make_evidence, make_passage
 
-from bot.core.generation.answer_writer import lead_with_fact
+from bot.core.generation.answer_writer import put_fact_page_first
 from bot.core.models import AnswerState, Claim, Draft, Quote
 from bot.core.verification.claims import VerifiedClaim, place
 
@@ -96,5 +96,5 @@ def test_the_page_that_contains_the_answer_is_cited_first(question: str, page: i
     (item,) = make_evidence(make_passage(f"{first}\n{second}"), page_starts=((0, 1), (len(first) + 1, 2)))
     whole = place(item, 0, len(item.passage.text))
     assert [one.page for one in whole.parts] == [2, 1]
-    claim = lead_with_fact(VerifiedClaim(whole.quote, (whole,)), ask(question, first, second))
+    claim = put_fact_page_first(VerifiedClaim(whole.quote, (whole,)), ask(question, first, second))
     assert claim.quotes[0].parts[0].page == page

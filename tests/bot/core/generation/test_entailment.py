@@ -266,7 +266,7 @@ def test_numbers_elsewhere_do_not_support_a_claim() -> None:
         "Managers approve leave. Contractors are told in writing.", heading_path=("5 Leave of absence",)
     )
     question = "How many days of leave?"
-    assert fault(question, "Leave is 5 days.", passage) == "5 does not stand in the words that it quotes."
+    assert fault(question, "Leave is 5 days.", passage) == "not in the quotes: 5"
     apart = "Leave is approved by managers. Notice is 30 days. Sick leave is 12 days."
     assert fault(question, "Managers approve 30 days of leave.", apart) is not None
     assert marked(question, "Managers approve leave, sick leave is 12 days.", apart) == [

@@ -17,7 +17,7 @@ from bot.core.generation.prompt import (
     format_passages,
     instructions,
     read_reply,
-    request,
+    user_message,
 )
 from bot.core.models import Language
 from bot.core.verification.page_markers import SPACING, with_page_markers
@@ -80,7 +80,7 @@ def test_a_model_sees_the_same_with_and_without_boxes() -> None:
     publication = replace(passage.publication, version_id=99, file="2024/sop-it-04.pdf", sha256="f" * 64)
     other = replace(passage, publication=publication, score=0.1, bm25=None, vector=0.3, ordinal=4)
     without = replace(with_boxes, words=(), passage=other)
-    assert request(ask("When?"), [with_boxes], "f3") == request(ask("When?"), [without], "f3")
+    assert user_message(ask("When?"), [with_boxes], "f3") == user_message(ask("When?"), [without], "f3")
 
 
 def test_a_passage_shows_title_page_and_section() -> None:
@@ -132,12 +132,12 @@ def test_the_instructions_name_the_delimiter_and_the_format(reply_format: ReplyF
 def test_the_language_of_the_reply_is_named_to_the_model(text: str, named: str) -> None:
     """Shows that for a question in an unknown language no reply language is ordered."""
     asked = replace(ask(text), language=Language.GERMAN)
-    assert request(asked, [], "f3").splitlines()[-1] == named
+    assert user_message(asked, [], "f3").splitlines()[-1] == named
 
 
 def test_faults_are_named_to_the_model() -> None:
     """A retry lists the faults of the previous reply."""
-    assert "- Sentence 1: it is empty." in request(ask("When?"), [], "f3", ["Sentence 1: it is empty."])
+    assert "- Sentence 1: it is empty." in user_message(ask("When?"), [], "f3", ["Sentence 1: it is empty."])
 
 
 def test_a_json_reply_is_read() -> None:
@@ -190,6 +190,6 @@ def test_other_replies_are_refused(reply: str) -> None:
 def test_the_searched_wording_is_a_hint_after_the_typed_question() -> None:
     """Shows that a correction replaces no word, and that the language is detected from the typed text."""
     asked = replace(ask("they can breathe"), typed="wieso konnen die they cant breathe")
-    said = request(asked, [], "x")
+    said = user_message(asked, [], "x")
     assert "Question: wieso konnen die they cant breathe\nSearched for (a hint" in said
-    assert "hint" not in request(ask("they can breathe"), [], "x")
+    assert "hint" not in user_message(ask("they can breathe"), [], "x")

@@ -36,7 +36,7 @@ from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
 from bot.core.models import Answer, Passage, Question
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
-from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
+from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import GlossaryEntry, Turn
 from storage.index.base import PendingVector, document_facet
@@ -152,7 +152,7 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
             answering = Answering(
                 retriever=QueryExpansionRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
                 writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
-                follow_ups=FollowUps(HashEmbedder(), ModelRewriter(model)),
+                follow_ups=FollowUpRewriter(HashEmbedder(), ModelRewriter(model)),
                 judge=Judge(answer_probability=0),
                 readings=shelf,
                 catalog=register,

@@ -9,7 +9,7 @@ from fakes.core import ask, make_evidence, make_passage
 from harness.tables import for_each
 
 from bot.core.errors import ModelUnavailable
-from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
+from bot.core.generation.sentence_verifier import NOT_SUPPORTED, SentenceVerifier
 from bot.core.models import (
     AnalyzedQuestion,
     Claim,
@@ -70,7 +70,7 @@ async def test_paraphrases_are_judged_and_supported_ones_shown() -> None:
     judge = LabelledJudge("ride")
     verified = await verify(judge, RIDE, BIKE)
     assert [one.text for one in verified.claims] == [RIDE.text]
-    assert verified.faults == (NOT_BORNE_OUT,)
+    assert verified.faults == (NOT_SUPPORTED,)
     ((first, second),) = judge.asked
     assert first.sources[0].text == "A crossing takes 90 minutes."
     assert first.sources[0].names == ("Timetable", "ferry.pdf", "Ferry")
@@ -94,8 +94,8 @@ async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
     assert [one.text for one in verified.claims] == [quote.text]
     assert judge.asked == []
     verifier = SentenceVerifier(ask(QUESTION, TEXT), evidence(), judge)
-    assert verifier.show_at_once(quote)
-    assert verifier.show_at_once(RIDE) is None
+    assert verifier.verify_streamed(quote)
+    assert verifier.verify_streamed(RIDE) is None
 
 
 @for_each(

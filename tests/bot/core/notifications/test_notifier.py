@@ -57,7 +57,7 @@ class Platforms:
     # The next post succeeds, but its response is lost.
     is_lost: bool = False
 
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+    def announcement_address(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
         return {"channel": channel.tenant}
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:

@@ -81,7 +81,7 @@ class Slack:
     faults: list[Exception] = field(default_factory=list)
     posted: list[tuple[str, str]] = field(default_factory=list)
 
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any]:
+    def announcement_address(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any]:
         return {"channel": channel.tenant}
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
@@ -104,7 +104,7 @@ class Office:
     async def ask(self, key: ChannelKey, id: str, question: str, state: str = "not_found") -> None:
         """Store the record of a question."""
         channel = await Channels(self.database).ensure(key)
-        record = {"searched": question, "state": state, "looks": [{"unknown": ["espresso"]}]}
+        record = {"searched": question, "state": state, "searches": [{"unknown": ["espresso"]}]}
         records = QuestionRecords(self.database, 30)
         await records.keep(id, channel.id, utc_now() - timedelta(hours=1), state, record)
 

@@ -9,7 +9,7 @@ import pytest
 from fakes.core import make_publication
 from harness.tables import for_each
 
-from bot.core.retrieval.ranking import outdated
+from bot.core.retrieval.ranking import superseded_editions
 from bot.core.understanding import channel_documents
 from storage.models import LivePublication, MetadataField
 
@@ -38,7 +38,7 @@ def edition(name: str, **said: str) -> LivePublication:
 def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], new: dict[str, str]) -> None:
     """Covers dates, version numbers compared part by part, and an edition not yet in force."""
     before, after = edition("a", sop_id="SOP-IT-04", **old), edition("b", sop_id="sop\u2011it\u201104", **new)
-    assert outdated([before, after], TODAY) == {before.id}
+    assert superseded_editions([before, after], TODAY) == {before.id}
 
 
 @for_each(
@@ -57,7 +57,7 @@ def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], ne
 )
 def test_incomparable_editions_are_all_kept(one: dict[str, str], other: dict[str, str]) -> None:
     """Covers other procedures, missing numbers, equal editions, and other organisations."""
-    assert outdated([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
+    assert superseded_editions([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
 
 
 @pytest.mark.parametrize(

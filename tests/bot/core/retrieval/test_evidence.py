@@ -7,7 +7,7 @@ from dataclasses import replace
 from fakes.core import Shelf, make_evidence, make_passage, make_publication
 
 from bot.core.models import Evidence
-from bot.core.retrieval.reranking import Expansion, gather_evidence
+from bot.core.retrieval.reranking import ContextExpansion, gather_evidence
 
 SECTION = ("Backups",)
 
@@ -20,7 +20,7 @@ async def grown(texts: list[tuple[str, tuple[str, ...]]], *found: int, tokens: i
         for at, (text, path) in enumerate(texts)
     ]
     evidence = make_evidence(*(passages[at] for at in found))
-    return await Expansion(evidence, Shelf(passages), tokens).expand()
+    return await ContextExpansion(evidence, Shelf(passages), tokens).expand()
 
 
 def ordinals(evidence: list[Evidence]) -> list[int]:
@@ -60,7 +60,7 @@ async def test_evidence_keeps_to_the_budget() -> None:
     """Passages are taken in order while they fit; the best one is always taken."""
     passages = [make_passage("word " * 100, ordinal=number) for number in range(5)]
     shelf = Shelf(passages)
-    taken = await gather_evidence(passages, shelf, most=4, tokens=250)
+    taken = await gather_evidence(passages, shelf, max_passages=4, tokens=250)
     assert [item.number for item in taken] == [1, 2]
-    assert len(await gather_evidence(passages, shelf, most=4, tokens=10)) == 1
-    assert len(await gather_evidence(passages, shelf, most=4, tokens=9999)) == 4
+    assert len(await gather_evidence(passages, shelf, max_passages=4, tokens=10)) == 1
+    assert len(await gather_evidence(passages, shelf, max_passages=4, tokens=9999)) == 4

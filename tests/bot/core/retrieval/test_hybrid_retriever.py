@@ -22,7 +22,7 @@ from harness.waiting import PATIENCE
 
 from bot.core.models import Passage, Question
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.ranking import cut, fuse, with_duplicates
+from bot.core.retrieval.ranking import fuse, mark_near_duplicates, truncate_keeping_exact
 from bot.core.understanding.channel_documents import named_documents
 from bot.core.understanding.question_terms import exact_words, holds_exactly, identified_documents, rare_words
 from storage.errors import IndexUnavailable
@@ -34,7 +34,7 @@ PUBLICATIONS = {PUBLICATION.id: PUBLICATION}
 
 
 def without_duplicates(passages: list[Passage]) -> list[Passage]:
-    return [passage for passage, earlier in with_duplicates(passages) if earlier is None]
+    return [passage for passage, earlier in mark_near_duplicates(passages) if earlier is None]
 
 
 def hit(ordinal: int, score: float) -> Hit:
@@ -94,7 +94,7 @@ def test_tiny_differences_are_not_stretched() -> None:
 def test_an_exact_hit_is_never_cut() -> None:
     """A low-ranked passage with the code replaces the last one without it."""
     passages = [make_passage(f"text {number}", ordinal=number) for number in range(5)]
-    kept = cut(passages, 3, lambda passage: passage.ordinal in {0, 4})
+    kept = truncate_keeping_exact(passages, 3, lambda passage: passage.ordinal in {0, 4})
     assert [passage.ordinal for passage in kept] == [0, 1, 4]
 
 

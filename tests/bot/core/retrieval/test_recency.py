@@ -11,7 +11,7 @@ from fakes.core import ask, make_passage
 from harness.tables import for_each
 
 from bot.core.models import Passage
-from bot.core.retrieval.ranking import USUAL, Ranking, Recency
+from bot.core.retrieval.ranking import DEFAULT_RANKING, Ranking, Recency
 from storage.models import MetadataField
 
 TODAY = date(2026, 11, 22)
@@ -23,11 +23,11 @@ def dated(file: str, score: float, day: str | None, field: str = "effective") ->
     return replace(passage, publication=replace(passage.publication, metadata=known))
 
 
-def order(passages: Sequence[Passage], recency: Recency = USUAL.recency) -> list[Passage]:
+def order(passages: Sequence[Passage], recency: Recency = DEFAULT_RANKING.recency) -> list[Passage]:
     """Return the passages ranked by relevance, which is their score, and age."""
     ranking = Ranking(coverage_weight=0, named_weight=0, document_weight=0, recency=recency)
     publications = {passage.publication.id: passage.publication for passage in passages}
-    return ranking.order(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
+    return ranking.rank(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
 
 
 def test_a_new_document_is_among_the_first_three() -> None:

@@ -45,7 +45,7 @@ class Scoring:
 async def reranked(
     reranker: Reranker, *, weight: float = 1.0, seconds: float = 5, most: int = 24
 ) -> list[int]:
-    retriever = RerankingRetriever(Fixed(), reranker, weight=weight, seconds=seconds, most=most)
+    retriever = RerankingRetriever(Fixed(), reranker, weight=weight, seconds=seconds, max_candidates=most)
     passages = (await retriever.retrieve(Question("q7", "which passage?", make_channel(), ASKED_AT))).passages
     scores = [passage.score for passage in passages]
     assert scores == sorted(scores, reverse=True)
@@ -88,7 +88,7 @@ async def test_a_failing_reranker_keeps_the_order_and_is_logged(
     """Shows that no answer is lost; the log has the question's id."""
     with caplog.at_level(logging.WARNING):
         assert await reranked(reranker) == [0, 1, 2, 3, 4, 5]
-    assert "question=q7 keeps the order of the search" in caplog.text
+    assert "question=q7 reranking failed, keeping the search order" in caplog.text
 
 
 async def test_a_slow_reranker_keeps_the_order_at_its_timeout(caplog: pytest.LogCaptureFixture) -> None:
@@ -112,7 +112,9 @@ async def test_reranked_documents_still_alternate() -> None:
         replace(passage, publication=make_publication(file, file))
         for passage, file in zip(FOUND, files, strict=True)
     ]
-    retriever = RerankingRetriever(Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), weight=1.0, seconds=5, most=24)
+    retriever = RerankingRetriever(
+        Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), weight=1.0, seconds=5, max_candidates=24
+    )
     question = Question("q7", "compare both passages", make_channel(), ASKED_AT)
     passages = (await retriever.retrieve(question)).passages
     assert [passage.publication.file for passage in passages] == list(files)

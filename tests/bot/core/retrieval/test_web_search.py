@@ -33,7 +33,7 @@ from bot.cli.json_output import answer_line
 from bot.cli.records import render_record
 from bot.core.answering import Answering
 from bot.core.models import Correction, OpenedWeb, Passage, Question, Retrieval
-from bot.core.retrieval.reranking import Expansion, gather_evidence
+from bot.core.retrieval.reranking import ContextExpansion, gather_evidence
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch, snippet
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
@@ -105,7 +105,7 @@ class Web:
         opened = opened_domains(text, sources.domains_for(asked.channel))
         texts = [one.text for one in self.documents]
         found = Retrieval(ask(text, *texts, vector=self.vector), self.documents)
-        return await search.beside(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
+        return await search.merge(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
 
     async def nearest_by_vector(self) -> Passage:
         """Return the best passage of a page, once its chunks and the question have vectors."""
@@ -306,7 +306,7 @@ async def test_a_record_stores_a_web_citation_like_json(web: Web) -> None:
     (citation,) = record["citations"]
     assert (line["kind"], line["file"], line["page"], line["host"]) == ("web", DEPOSITS, None, "example.org")
     assert citation == {name: line[name] for name in line if name not in {"title", "url"}} | {"boxes": 0}
-    assert {one["page"] for one in record["looks"][0]["candidates"] if "fetched" in one} == {None}
+    assert {one["page"] for one in record["searches"][0]["candidates"] if "fetched" in one} == {None}
     said = "\n".join(render_record(record))
     assert f"{DEPOSITS}: A landlord" in said
     assert f"{DEPOSITS} p." not in said
@@ -378,7 +378,7 @@ async def test_words_of_a_page_are_not_reported_as_unknown(web: Web) -> None:
     documents = replace(found, question=replace(found.question, unknown=("landlord", "flooding")))
     search = web.search()
     opened = opened_domains(ASKED, (await search.sources.current()).domains_for(make_channel()))
-    beside = await search.beside(question(ASKED), documents, opened, is_web_first=False)
+    beside = await search.merge(question(ASKED), documents, opened, is_web_first=False)
     assert beside.question.unknown == ("flooding",)
 
 
@@ -482,9 +482,9 @@ async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
             return []
 
     found = [one for one in (await web.beside()).passages if one.publication.web]
-    evidence = await gather_evidence(found, NoReadings(), most=8, tokens=1000)  # type: ignore[arg-type]
+    evidence = await gather_evidence(found, NoReadings(), max_passages=8, tokens=1000)  # type: ignore[arg-type]
     assert [item.page_starts for item in evidence] == [((0, 1),)] * len(found)
-    assert await Expansion(evidence, NoReadings(), 1000).expand() == evidence  # type: ignore[arg-type]
+    assert await ContextExpansion(evidence, NoReadings(), 1000).expand() == evidence  # type: ignore[arg-type]
 
 
 async def test_pages_are_found_by_similarity_once_they_have_vectors(web: Web) -> None:

@@ -22,7 +22,7 @@ from bot.core.retrieval.hybrid_retriever import (
     QueryExpansionRetriever,
     content_words,
 )
-from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.rewriting.query_rewriting import FollowUpRewriter
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze
 
@@ -37,7 +37,7 @@ class Reworder:
     said: Sequence[str] | Exception
     asked: list[str] = field(default_factory=list)
 
-    async def wordings(self, question: str) -> Sequence[str]:
+    async def paraphrases(self, question: str) -> Sequence[str]:
         self.asked.append(question)
         if isinstance(self.said, Exception):
             raise self.said
@@ -83,25 +83,25 @@ async def test_a_question_without_expansion_is_searched_unchanged() -> None:
 async def test_candidates_of_all_wordings_are_merged_by_best_score() -> None:
     """Shows that results of all wordings are merged without duplicates."""
     reworder = Reworder(["duration of parental leave"])
-    retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=MultiQueryMode.ALWAYS)
+    retriever = QueryExpansionRetriever(watched(), Book(), reworder, mode=MultiQueryMode.ALWAYS)
     retrieval = await retriever.retrieve(question("time with a baby, sold at desks"))
     assert sorted(passage.ordinal for passage in retrieval.passages) == [0, 1]
     assert {passage.ordinal: passage.bm25 for passage in retrieval.passages} == {0: 4.0, 1: 3.0}
     assert retrieval.question.text == "time with a baby, sold at desks"
     assert retrieval.question.terms == tuple(analyze("time with a baby, sold at desks"))
-    assert [one.text for one in retrieval.question.wordings] == ["duration of parental leave"]
+    assert [one.text for one in retrieval.question.paraphrases] == ["duration of parental leave"]
 
 
 async def test_rewording_depends_on_the_setting() -> None:
     """Shows that by default no model gets a question, and under "missed" only after a miss."""
-    for rewords, is_wide, calls in [
+    for mode, is_wide, calls in [
         (MultiQueryMode.NEVER, True, 0),
-        (MultiQueryMode.MISSED, False, 0),
-        (MultiQueryMode.MISSED, True, 1),
+        (MultiQueryMode.ON_MISS, False, 0),
+        (MultiQueryMode.ON_MISS, True, 1),
         (MultiQueryMode.ALWAYS, False, 1),
     ]:
         reworder = Reworder(["parental leave"])
-        retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=rewords)
+        retriever = QueryExpansionRetriever(watched(), Book(), reworder, mode=mode)
         await retriever.retrieve(question("baby?", is_wide=is_wide))
         assert reworder.asked == ["baby?"] * calls
 
@@ -110,12 +110,12 @@ async def test_a_model_that_fails_leaves_the_questions_own_words(caplog: pytest.
     """Shows that the question is answered without it, and that the log has the question's id."""
     inner = watched()
     reworder = Reworder(ModelUnavailable("down"))
-    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.ALWAYS)
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, mode=MultiQueryMode.ALWAYS)
     with caplog.at_level(logging.WARNING):
         retrieval = await retriever.retrieve(question("who sells parking permits?"))
     plain = await inner.retriever.retrieve(question("who sells parking permits?"))
     assert retrieval.passages == plain.passages
-    assert "question=q7 is searched for in its own words: ModelUnavailable" in caplog.text
+    assert "question=q7 query expansion failed: ModelUnavailable" in caplog.text
     assert "parking" not in caplog.text
 
 
@@ -124,7 +124,7 @@ async def test_each_wording_has_the_glossary_of_its_own_words() -> None:
     inner = watched()
     book = Book((GlossaryEntry("maternity", ("parental",)),))
     retriever = QueryExpansionRetriever(
-        inner, book, Reworder(["maternity rules"]), rewords=MultiQueryMode.ALWAYS
+        inner, book, Reworder(["maternity rules"]), mode=MultiQueryMode.ALWAYS
     )
     await retriever.retrieve(question("baby?"))
     assert [[one.text for one in asked.synonyms] for asked in inner.asked] == [[], ["parental"]]
@@ -153,7 +153,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     return Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
-        follow_ups=FollowUps(HashEmbedder()),
+        follow_ups=FollowUpRewriter(HashEmbedder()),
         judge=world.judge,
         readings=world.shelf,
         catalog=world.register,
@@ -188,7 +188,7 @@ async def test_a_reworded_query_can_pass_the_threshold(world: World) -> None:
     """Shows that words of a reworded query count as the question's own."""
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])
-    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, mode=MultiQueryMode.ON_MISS)
     world.judge = Judge(answer_probability=0.38)
     unworded = await answering(world, QueryExpansionRetriever(watched(world.shelf), Book())).answer(
         question("safety copies?")

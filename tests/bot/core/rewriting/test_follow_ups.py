@@ -15,7 +15,7 @@ from bot.core.errors import ModelUnavailable
 from bot.core.models import AnswerState, Language, Question, Reply
 from bot.core.rewriting.query_rewriting import (
     MAX_QUESTION_CHARS,
-    FollowUps,
+    FollowUpRewriter,
     ModelRewriter,
     format_history,
     is_faithful,
@@ -49,8 +49,8 @@ async def reworded(
 ) -> str:
     """Return the standalone question after these turns, or the question if it stands alone."""
     asked = Question("q", question, make_channel(), ASKED_AT, history=history, language=language)
-    follow_ups = FollowUps(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
-    readings = await follow_ups.readings(asked, ChannelView(register or Register(), asked.channel))
+    follow_ups = FollowUpRewriter(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
+    readings = await follow_ups.queries(asked, ChannelView(register or Register(), asked.channel))
     return readings[-1].text
 
 
@@ -150,8 +150,8 @@ async def test_an_incomplete_question_is_only_searched_with_context() -> None:
     )
     for question, count in asked_twice:
         asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
-        follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()))
-        assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
+        follow_ups = FollowUpRewriter(cast(QueryEmbedder, HashEmbedder()))
+        assert len(await follow_ups.queries(asked, ChannelView(Register(), asked.channel))) == count
 
 
 class Suggested:
@@ -163,10 +163,10 @@ class Suggested:
 
 async def test_a_suggested_question_is_never_reworded() -> None:
     """Shows that suggested questions are searched unchanged in any thread."""
-    follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), notices=cast(Notices, Suggested()))
+    follow_ups = FollowUpRewriter(cast(QueryEmbedder, HashEmbedder()), notices=cast(Notices, Suggested()))
     for question, count in (("Who may ask?", 1), ("Who may?", 2)):
         asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
-        assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
+        assert len(await follow_ups.queries(asked, ChannelView(Register(), asked.channel))) == count
 
 
 SHARED = [

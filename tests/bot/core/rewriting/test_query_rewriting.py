@@ -14,7 +14,7 @@ from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.models import Question
-from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
+from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter, is_faithful
 from bot.core.trace import Trace
 from bot.core.understanding.channel_documents import ChannelView
 from bot.llm.generator import ModelGenerator
@@ -35,8 +35,8 @@ async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterato
 async def reword(model: ModelGenerator) -> str:
     """Return the standalone form of a follow-up with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
-    follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), ModelRewriter(model))
-    return (await follow_ups.readings(question, ChannelView(Register(), question.channel)))[-1].text
+    follow_ups = FollowUpRewriter(cast(QueryEmbedder, HashEmbedder()), ModelRewriter(model))
+    return (await follow_ups.queries(question, ChannelView(Register(), question.channel)))[-1].text
 
 
 @pytest.mark.long
@@ -47,7 +47,7 @@ async def test_a_real_server_replies_or_reports_truncation(
     """Shows that the reply is complete or refused, within the timeout."""
     async with model_at(language_model.url, language_model.key, language_model.name) as model:
         assert await model.write("Reply with the word yes.", "Say yes.", seconds=60, tokens=60)
-        with pytest.raises(ModelReplyUnusable, match="ended by length"):
+        with pytest.raises(ModelReplyUnusable, match="finish_reason=length"):
             await model.write("Count to a thousand.", "Begin.", seconds=60, tokens=2)
         started = time.monotonic()
         with pytest.raises(ModelUnavailable):

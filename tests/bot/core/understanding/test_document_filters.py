@@ -167,12 +167,12 @@ def test_where_accepts_ranges_and_kinds(field: str, value: str, chosen: str) -> 
     ("field", "value", "told"),
     [
         ("colour", "red", "the fields are sop_id, "),
-        ("version", "", "say FIELD=VALUE"),
-        ("effective", "soon", "a date is written 2023, 2023-05 or 2023-05-01"),
+        ("version", "", "use FIELD=VALUE"),
+        ("effective", "soon", "invalid date, use 2023, 2023-05 or 2023-05-01"),
         ("date", "..", "a range 2023..2024, 2023.. or ..2024"),
         ("date", "2023..never", "a range 2023..2024"),
         ("version", "..", "2..3, 2.. or ..3"),
-        ("kind", "novel", "the kinds are sop, policy, handbook, report, guide, form, draft"),
+        ("kind", "novel", "unknown kind, use one of sop, policy, handbook, report, guide, form, draft"),
     ],
 )
 def test_an_invalid_filter_is_refused_with_a_hint(field: str, value: str, told: str) -> None:

@@ -177,7 +177,7 @@ async def test_without_a_vocabulary_words_are_unchanged(caplog: pytest.LogCaptur
     corrector = SpellingCorrector(Vocabulary({}, DatabaseUnavailable("down")))
     with caplog.at_level(logging.WARNING):
         assert await corrector.correct(make_channel(), ["polcy"]) == ()
-    assert "channel=1: spelling is not corrected: DatabaseUnavailable" in caplog.text
+    assert "spelling correction skipped: channel=1: DatabaseUnavailable" in caplog.text
     assert "polcy" not in caplog.text
 
 

@@ -17,7 +17,7 @@ from harness.empty_homes import make_sqlite
 from harness.full_disk import full_disk
 from samples.paper import pdf
 
-from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
+from bot.core.errors import DeliveryError, FileNotReady, FileUnavailable
 from bot.core.models import Language
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.uploads.file_host import FileDownload, FileHost
@@ -401,7 +401,7 @@ async def test_a_question_with_a_file_waits_until_it_is_read(counter: Counter) -
     item = counter.item("a", "When do backups run?")
     for state in ("", "reading"):
         counter.states["uploads/a.pdf"] = state
-        with pytest.raises(FileBeingRead):
+        with pytest.raises(FileNotReady):
             await counter.intake.take(item)
     for state in ("live", "quarantined"):
         counter.states["uploads/a.pdf"] = state

@@ -93,7 +93,7 @@ async def test_a_workspace_without_the_app_is_sent_nothing(house: House, slack: 
     await house.install(BETA)
     slack.calls.clear()
     await house.ask(ACME, "1700000001.000100")
-    assert await house.until_ended(1) == [("failed", "WorkspaceLeft")]
+    assert await house.until_ended(1) == [("failed", "AppUninstalled")]
     assert (slack.calls, slack.refused) == ([], [])
 
 
@@ -124,9 +124,9 @@ async def test_a_workspace_that_removes_the_app_is_purged_at_once(
     assert await house.send(event, ACME) == 200
     sent = len(written(slack, ACME))
     house.answers.gate.set()
-    assert sorted(await house.until_ended(2), key=str) == [("done", None), ("failed", "WorkspaceLeft")]
+    assert sorted(await house.until_ended(2), key=str) == [("done", None), ("failed", "AppUninstalled")]
     await house.ask(ACME, "1700000002.000100")
-    assert (await house.until_ended(3))[2] == ("failed", "WorkspaceLeft")
+    assert (await house.until_ended(3))[2] == ("failed", "AppUninstalled")
     assert len(written(slack, ACME)) == sent
     assert [one.installation for one in await house.installations.all()] == [BETA]
     assert f"Workspace {ACME} ({ACME}) removed the app: its tokens are erased" in caplog.text

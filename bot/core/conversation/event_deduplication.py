@@ -16,7 +16,7 @@ from storage.errors import DatabaseUnavailable
 MAX_KEPT = 10_000
 
 
-class RepeatedEvents:
+class EventDeduplicator:
     """Stores each event once, however often it arrives concurrently."""
 
     def __init__(self, most: int = MAX_KEPT) -> None:
@@ -25,7 +25,7 @@ class RepeatedEvents:
         self._kept: dict[Hashable, None] = {}
         self._being_kept: dict[Hashable, asyncio.Future[None]] = {}
 
-    async def keep_once(self, event: Hashable, keep: Callable[[], Awaitable[bool]]) -> bool:
+    async def store_once(self, event: Hashable, keep: Callable[[], Awaitable[bool]]) -> bool:
         """Return the result of ``keep``; False for a duplicate, once the event is surely stored.
 
         Args:
@@ -44,7 +44,7 @@ class RepeatedEvents:
         try:
             is_new = await keep()
         except BaseException:
-            outcome.set_exception(DatabaseUnavailable("the event could not be kept when it came first"))
+            outcome.set_exception(DatabaseUnavailable("first delivery of the event could not be stored"))
             outcome.exception()  # mark as retrieved: without a waiter, asyncio would log it
             raise
         finally:
