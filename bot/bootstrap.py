@@ -429,7 +429,7 @@ def open_slack(
         return None
     from bot.slack.adapter import SlackAdapter
     from bot.slack.installations.oauth import SlackOAuth
-    from bot.slack.installations.sealed_tokens import open_token_seal
+    from bot.slack.installations.token_cipher import open_token_cipher
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
@@ -439,25 +439,25 @@ def open_slack(
         conversation.receive,
         edit=conversation.edit,
         withdraw=inbox.withdraw,
-        given=conversation.given,
+        answer_of=conversation.answer_of,
         set_shared=inbox.set_shared,
         join=onboarding.join,
         leave=stores.channels.leave,
-        name_channel=onboarding.name,
+        name_channel=onboarding.set_channel_name,
         overviews=overviews.read,
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
         renew_links=renew_links,
-        move=onboarding.move,
+        move=onboarding.change_channel_id,
         moves=partial(stores.channels.moves, Platform.SLACK),
         stop=conversation.stop,
-        take=inbox.take_message,
+        claim_message=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
-        seal = open_token_seal(settings, stores.settings)
-        oauth = SlackOAuth(settings, SlackInstallations(stores.database), seal)
+        cipher = open_token_cipher(settings, stores.settings)
+        oauth = SlackOAuth(settings, SlackInstallations(stores.database), cipher)
     return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 
 
@@ -482,7 +482,7 @@ def open_teams(
     return TeamsAdapter(
         settings,
         conversation.receive,
-        given=conversation.given,
+        answer_of=conversation.answer_of,
         join=join,
         leave=leave,
         feedback=feedback,

@@ -152,7 +152,7 @@ def gap_line(gap: QuestionGap, channel: str) -> Json:
         "question": gap.question,
         "count": gap.count,
         "states": dict(gap.states),
-        "doubts": dict(gap.doubts),
+        "doubts": dict(gap.disputes),
         "unknown": list(gap.unknown),
         "last_asked": gap.last_asked.isoformat(),
         "ids": list(gap.ids),

@@ -193,7 +193,7 @@ class ChatIntake:
     # A message was deleted: if it was a question, it is erased together with its answer.
     withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
     # The answer to the question with a message key, while it is retained.
-    given: Callable[[Platform, str], Awaitable[StoredAnswer | None]]
+    answer_of: Callable[[Platform, str], Awaitable[StoredAnswer | None]]
     set_shared: SetShared
     # The bot was added to a channel.
     join: Callable[[ChannelKey], Awaitable[None]]
@@ -208,7 +208,7 @@ class ChatIntake:
     moves: ReadMoves
     stop: StopQuestions
     # Assigns a stream to the question with a message key; False if another question has it.
-    take: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
+    claim_message: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
 
 
 class JoinAt(Protocol):
@@ -361,7 +361,7 @@ IngestUpload = Callable[[InboxItem], Awaitable[Answer | None]]
 class Messenger(Protocol):
     """Replies on one platform; ``address`` and ``message`` are stored in that platform's format."""
 
-    async def place(
+    async def post_placeholder(
         self, address: dict[str, Any], language: Language, *, queued: str = "", asked: str = ""
     ) -> dict[str, Any]:
         """Post a placeholder as a reply to the question and return its message reference.
@@ -382,7 +382,7 @@ class Messenger(Protocol):
     async def find_placeholder(
         self, address: dict[str, Any], others: Sequence[dict[str, Any]] = ()
     ) -> dict[str, Any] | None:
-        """Return the reference of the placeholder that an earlier ``place`` may have posted.
+        """Return the reference of the placeholder that an earlier ``post_placeholder`` may have posted.
 
         Called when the outcome of that post is unknown. A platform that cannot search returns None; there a
         second placeholder may appear. ``others``: message references of the thread's other questions.
@@ -391,7 +391,7 @@ class Messenger(Protocol):
             bot.core.errors.DeliveryError: the platform refused the search.
         """
 
-    async def show(self, address: dict[str, Any], message: dict[str, Any], text: str) -> None:
+    async def show_partial(self, address: dict[str, Any], message: dict[str, Any], text: str) -> None:
         """Overwrite the placeholder with the first sentences of an answer, marked as incomplete.
 
         Best effort: tried once.
@@ -401,30 +401,30 @@ class Messenger(Protocol):
         """
 
     async def deliver(
-        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: SaveMessage
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, save: SaveMessage
     ) -> None:
         """Replace the placeholder with the answer; idempotent, as far as people see.
 
-        The references of any further messages are passed to ``keep`` before and after they are posted, so
+        The references of any further messages are passed to ``save`` before and after they are posted, so
         that a retry does not post them again.
 
         Raises:
-            storage.errors.LeaseLost: from ``keep``.
+            storage.errors.LeaseLost: from ``save``.
             bot.core.errors.DeliveryError: the platform refused or did not respond.
         """
 
-    async def illustrate(
-        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, hold: RenewLease
+    async def attach_figures(
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, renew: RenewLease
     ) -> None:
         """Add the figures to a delivered answer, on platforms that want the pictures uploaded.
 
         Best effort: a failure only costs a picture. Idempotent, as far as people see.
 
         Raises:
-            storage.errors.LeaseLost: from ``hold``, which is called before anything is shown.
+            storage.errors.LeaseLost: from ``renew``, which is called before anything is shown.
         """
 
-    async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+    async def replace_erased(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
         """Overwrite an erased answer with a notice; also delete its pictures and its card.
 
         Raises: as ``revise``.

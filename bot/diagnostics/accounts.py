@@ -14,7 +14,7 @@ from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from bot.llm.chat_model import ChatModel, ChatRequest, model_timeout
 from bot.settings import BotSettings, revealed
-from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal, open_token_seal
+from bot.slack.installations.token_cipher import DecryptionFailed, TokenCipher, open_token_cipher
 from bot.slack.web_api import call, web_client
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials, app_credentials
@@ -100,26 +100,26 @@ async def _check_workspaces(installation: Installation) -> list[Finding]:
     installed = await SlackInstallations(database).all() if database else []
     if not installed:
         return [warn("no workspace installed the app", "open /slack/install there", TOKEN_PAGE)]
-    seal = None
+    cipher = None
     if (installation.settings.bot.token_keys or installation.settings.home / "token_keys.json").exists():
         try:
-            seal = open_token_seal(installation.settings.bot, installation.settings.storage)
+            cipher = open_token_cipher(installation.settings.bot, installation.settings.storage)
         except SettingsError as error:
             return [fail(str(error), "do what the sentence says", TOKEN_PAGE)]
     api_url = installation.settings.bot.slack_api_url
-    asked = [_check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
+    asked = [_check_workspace(one, cipher, api_url) for one in installed[:MAX_WORKSPACES]]
     return list(await asyncio.gather(*asked))
 
 
-async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_url: str) -> Finding:
+async def _check_workspace(held: SlackInstallation, cipher: TokenCipher | None, api_url: str) -> Finding:
     mend = "install the app there again, at /slack/install"
     if held.problem:
         return fail(f"{held.name}: {held.problem}", mend, TOKEN_PAGE)
     try:
-        if seal is None:
-            raise SealBroken
-        tokens = seal.open(held.installation, held.sealed)
-    except SealBroken:
+        if cipher is None:
+            raise DecryptionFailed
+        tokens = cipher.decrypt(held.installation, held.sealed)
+    except DecryptionFailed:
         text = f"{held.name}: its token is not sealed by this home's keys"
         return fail(
             text, f"put token_keys.json (or what FOOTNOTE_TOKEN_KEYS names) back, or {mend}", TOKEN_PAGE

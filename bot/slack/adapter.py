@@ -66,7 +66,7 @@ from bot.slack.web_api import WebClients, web_client
 from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
-from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
+from bot.slack.workspace.moved_channels import CHANGED, ChannelIdMap, read_move
 from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
@@ -77,7 +77,7 @@ log = logging.getLogger(__name__)
 Acknowledge = Callable[..., Awaitable[BoltResponse]]
 
 
-class _Socket(Protocol):
+class _SocketModeClient(Protocol):
     """The part of slack_sdk's Socket Mode client that we use; the client reconnects until it is closed."""
 
     # The WebSocket session, set from the handshake on.
@@ -106,7 +106,7 @@ class _DeadlineApp(AsyncApp):
         try:
             return await self.calls.wait_for(super().async_dispatch(req))
         except TimeoutError:
-            log.error("an event is not kept yet: Slack is asked to send it again")
+            log.error("event not committed in time: answering 503 for redelivery")
             return BoltResponse(status=503)
 
 
@@ -139,13 +139,13 @@ class SlackAdapter:
         """
         if settings.slack_app_token is None and settings.slack_signing_secret is None:
             raise SettingsError(
-                "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
-                "or SLACK_SIGNING_SECRET (events over HTTP)"
+                "SLACK_BOT_TOKEN is set, but events cannot arrive: set SLACK_APP_TOKEN (Socket Mode) "
+                "or SLACK_SIGNING_SECRET (HTTP)"
             )
         self._client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
         self._oauth = oauth
         clients: WebClients = oauth.workspaces if oauth else self._client
-        clients.moved = self._moved = MovedChannels(intake.moves)
+        clients.channel_ids = self._channel_ids = ChannelIdMap(intake.moves)
         self.messenger = SlackMessenger(
             clients, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
@@ -163,7 +163,7 @@ class SlackAdapter:
         self._feedback = feedback
         self._calls = DeadlineCalls(ACK_SECONDS)
         self._app = self._bolt_app()
-        self._socket: _Socket | None = None
+        self._socket: _SocketModeClient | None = None
         # The WebSocket session on which Slack sent its hello.
         self._greeted: Any = None
         self._connecting: asyncio.Task[None] | None = None
@@ -187,7 +187,7 @@ class SlackAdapter:
         await self._check_token()
         if app_token := revealed(self._settings.slack_app_token):
             client = web_client(app_token, self._settings.slack_api_url)
-            socket: _Socket = AsyncSocketModeHandler(self._app, app_token, web_client=client).client
+            socket: _SocketModeClient = AsyncSocketModeHandler(self._app, app_token, web_client=client).client
             socket.message_listeners.append(self._note_greeting)
             self._socket = socket
             # ``connect`` retries until it succeeds; ``is_ready`` is False until then.
@@ -218,7 +218,7 @@ class SlackAdapter:
         is_greeted = self._greeted is not None and self._greeted is self._socket.current_session
         return is_greeted and await self._socket.is_connected()
 
-    async def _note_greeting(self, socket: _Socket, message: Mapping[str, Any], _: str | None) -> None:
+    async def _note_greeting(self, socket: _SocketModeClient, message: Mapping[str, Any], _: str | None) -> None:
         if message.get("type") == "hello":
             self._greeted = socket.current_session
 
@@ -227,11 +227,11 @@ class SlackAdapter:
             await self._client.auth_test()
         except SlackApiError as error:
             if error.response.status_code != 200:
-                log.warning("Slack does not answer yet: status %s", error.response.status_code)
+                log.warning("Slack auth.test failed: status %s", error.response.status_code)
                 return
-            raise SettingsError(f"Slack refuses SLACK_BOT_TOKEN: {error.response.get('error')}") from error
+            raise SettingsError(f"Slack rejected SLACK_BOT_TOKEN ({error.response.get('error')}): check the token") from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            log.warning("Slack cannot be reached yet: %s", type(error).__name__)
+            log.warning("Slack unreachable at start: %s", type(error).__name__)
 
     async def _handle(self, request: web.Request) -> web.Response:
         body = await read_signed_body(request, self._secret)
@@ -257,93 +257,93 @@ class SlackAdapter:
             oauth_settings=self._oauth.flow.settings if self._oauth else None,
         )
         app.calls = self._calls
-        app.middleware(self._translate)
+        app.middleware(self._map_channel_ids)
         if self._oauth:
-            app.event("app_uninstalled")(self._oauth.forget)
-            app.event("tokens_revoked")(self._oauth.forget)
-        app.event(CHANGED)(self._take_move)
-        app.event(re.compile("|".join(LEFT)))(self._take_leave)
-        app.event(STOPPED)(self._take_stop)
-        app.event(re.compile(".*"))(self._take_event)
-        app.action(ACTION)(self._take_click)
-        app.action(feedback_buttons.NEW_LINKS)(self._renewals.take)
-        app.action(feedback_buttons.ACTION)(self._take_feedback)
-        app.action(SHARE)(self._share)
-        app.message_shortcut(SHORTCUT)(self._take_shortcut)
-        app.command(re.compile(".*"))(self._take_command)
+            app.event("app_uninstalled")(self._oauth.on_uninstalled)
+            app.event("tokens_revoked")(self._oauth.on_uninstalled)
+        app.event(CHANGED)(self._on_channel_id_changed)
+        app.event(re.compile("|".join(LEFT)))(self._on_channel_left)
+        app.event(STOPPED)(self._on_session_stopped)
+        app.event(re.compile(".*"))(self._on_event)
+        app.action(ACTION)(self._on_question_click)
+        app.action(feedback_buttons.NEW_LINKS)(self._renewals.on_click)
+        app.action(feedback_buttons.ACTION)(self._on_feedback)
+        app.action(SHARE)(self._on_share_click)
+        app.message_shortcut(SHORTCUT)(self._on_message_shortcut)
+        app.command(re.compile(".*"))(self._on_slash_command)
         app.action(re.compile("^source-"))(_acknowledge)
-        app.error(_ask_again)
+        app.error(_on_error)
         return app
 
-    async def _translate(
+    async def _map_channel_ids(
         self, body: dict[str, Any], context: AsyncBoltContext, next_: Callable[[], Awaitable[Any]]
     ) -> None:
         """Map channel ids in the payload to the ids under which the channels were first stored."""
         # channel_id_changed itself has to keep both ids.
         if read_move(body) is None:
-            await self._moved.refresh()
+            await self._channel_ids.refresh()
             names = ("is_enterprise_install", "enterprise_id", "team_id")
             said = {name: context.get(name) for name in names}
             installation = installation_of((body.get("authorizations") or [said])[0])
-            body.update(self._moved.inward(body, installation))
+            body.update(self._channel_ids.to_stored(body, installation))
         await next_()
 
-    async def _take_move(self, body: dict[str, Any]) -> None:
+    async def _on_channel_id_changed(self, body: dict[str, Any]) -> None:
         if move := read_move(body):
             await self._intake.move(*move)
-            self._moved.forget()
+            self._channel_ids.invalidate()
 
-    async def _take_leave(self, body: dict[str, Any]) -> None:
+    async def _on_channel_left(self, body: dict[str, Any]) -> None:
         if left := read_leave(body):
             await self._intake.leave(left)
 
-    async def _take_stop(self, body: dict[str, Any]) -> None:
+    async def _on_session_stopped(self, body: dict[str, Any]) -> None:
         """Stop the answers of a thread; if none is in progress, clear the status that Slack still shows."""
         if (stop := read_stop(body)) and not await self._intake.stop(stop):
-            await self.messenger.rest(stop.key, stop.thread)
+            await self.messenger.clear_status(stop.key, stop.thread)
 
-    async def _take_event(self, body: dict[str, Any]) -> None:
+    async def _on_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
         if (body.get("event") or {}).get("type") not in EVENT_TYPES:
             return
         if joined := read_join(body):
             await self._intake.join(joined)
-            self._names.learn(joined)
+            self._names.refresh(joined)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
-                await self.messenger.delete(withdrawn, partial(self._intake.take, Platform.SLACK, key))
+                await self.messenger.delete(withdrawn, partial(self._intake.claim_message, Platform.SLACK, key))
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
-        elif messages := read_messages(body, self._uploads.takes, follow_ups=follow_ups):
+        elif messages := read_messages(body, self._uploads.accepts, follow_ups=follow_ups):
             for message in messages:
-                await self._keep(message)
+                await self._enqueue(message)
         else:
-            await self._tell_outsider(body)
-            self._decorate(body)
+            await self._reply_to_outsider(body)
+            self._update_surfaces(body)
 
-    async def _tell_outsider(self, body: dict[str, Any]) -> None:
+    async def _reply_to_outsider(self, body: dict[str, Any]) -> None:
         """Reply to a person of another organisation, in an ephemeral message, that we cannot answer them."""
         if asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)
             installation = installation_of((body.get("authorizations") or [{}])[0])
-            await self.messenger.whisper(installation, place, words.outsider, ())
+            await self.messenger.post_ephemeral(installation, place, words.outsider, ())
 
-    def _decorate(self, body: dict[str, Any]) -> None:
+    def _update_surfaces(self, body: dict[str, Any]) -> None:
         """Start best-effort background updates: App Home, suggested prompts, link previews."""
         if home := read_opened(body, "home"):
-            self._home.open(home)
+            self._home.publish(home)
         elif chat := read_opened(body, "messages"):
             self._prompts.open(chat.installation, chat.direct)
         elif links := read_shared_links(body):
             self._previews.add(links)
 
-    async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
-        if message := read_question_click(body) or await self._home.asked(body):
-            await self._keep(message)
+    async def _on_question_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if message := read_question_click(body) or await self._home.read_click(body):
+            await self._enqueue(message)
         await ack()
 
-    async def _take_feedback(self, body: dict[str, Any], ack: Acknowledge) -> None:
+    async def _on_feedback(self, body: dict[str, Any], ack: Acknowledge) -> None:
         """Store the feedback, acknowledge, then reply in an ephemeral message that is not retried."""
         click = feedback_buttons.read_feedback_click(body)
         reply = await self._reply_to(click) if click else None
@@ -351,7 +351,7 @@ class SlackAdapter:
         if click and reply:
             blocks = feedback_buttons.reply_blocks(reply, click)
             url = read_response_url(body, self._settings.slack_api_url)
-            await self.messenger.whisper(click.key.installation, click.place, reply.text, blocks, url)
+            await self.messenger.post_ephemeral(click.key.installation, click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
@@ -372,50 +372,50 @@ class SlackAdapter:
         """
         if not click.place["channel"].startswith("D"):
             return True
-        given = await self._intake.given(Platform.SLACK, click.message_key)
-        return given is not None and await self.memberships.may_see(given)
+        stored = await self._intake.answer_of(Platform.SLACK, click.message_key)
+        return stored is not None and await self.memberships.may_see(stored)
 
-    async def _take_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
+    async def _on_slash_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if (message := read_command(body, self._settings.slack_api_url)) is None:
             await ack()
             return
-        await self._keep(message)
+        await self._enqueue(message)
         language = language_of(message.text) or Language.ENGLISH
         await ack(text=acknowledgement(message.address, language), response_type="ephemeral")
 
-    async def _take_shortcut(self, body: dict[str, Any], ack: Acknowledge) -> None:
+    async def _on_message_shortcut(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if message := read_shortcut(body, self._settings.slack_api_url):
-            await self._keep(message)
+            await self._enqueue(message)
         await ack()
 
-    async def _share(self, body: dict[str, Any], ack: Acknowledge) -> None:
+    async def _on_share_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if shared := read_share(body, self._settings.slack_api_url):
             key, url = shared
-            given = await self._intake.given(Platform.SLACK, key)
-            if given is not None and may_share(body, given.address):
-                await self._share_once(key, url, given)
+            stored = await self._intake.answer_of(Platform.SLACK, key)
+            if stored is not None and may_share(body, stored.address):
+                await self._share_once(key, url, stored)
         await ack()
 
-    async def _share_once(self, message_key: str, url: str, given: StoredAnswer) -> None:
+    async def _share_once(self, message_key: str, url: str, stored: StoredAnswer) -> None:
         """Post a private answer to its channel, once, if its asker is still a member there."""
-        channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
-        is_member = await self.memberships.has(channel, given.address["asked"]["user"])
-        if not is_member or not await self.memberships.may_see(given):
-            await self.messenger.reply(url, reply_words(given.answer.language).not_shared)
+        channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], stored.address["channel"])
+        is_member = await self.memberships.is_member(channel, stored.address["asked"]["user"])
+        if not is_member or not await self.memberships.may_see(stored):
+            await self.messenger.reply_to_click(url, reply_words(stored.answer.language).not_shared)
             return
         if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):
             return
         try:
-            await self.messenger.share(url, given)
+            await self.messenger.share(url, stored)
         except DeliveryUnclear:  # it may have been posted: stay marked as shared, so never post it twice
             raise
         except DeliveryError:
             await self._intake.set_shared(Platform.SLACK, message_key, is_shared=False)
             raise
 
-    async def _keep(self, message: IncomingMessage) -> None:
+    async def _enqueue(self, message: IncomingMessage) -> None:
         if await self._intake.receive(message):
-            self._names.learn(message.key)
+            self._names.refresh(message.key)
 
 
 async def _acknowledge(ack: Acknowledge) -> None:
@@ -427,7 +427,7 @@ async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None)
     return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id)
 
 
-async def _ask_again(error: Exception) -> BoltResponse:
+async def _on_error(error: Exception) -> BoltResponse:
     """Answer 503 to any error before the commit, so that Slack redelivers the event."""
-    log.error("an event could not be kept: %s", raised_at(error))
+    log.error("event handling failed, answering 503: %s", raised_at(error))
     return BoltResponse(status=503)

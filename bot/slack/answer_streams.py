@@ -31,9 +31,9 @@ from storage.lru_cache import LRUCache
 Json = dict[str, Any]
 
 # Circuit breaker: no new stream in a workspace for this long after Slack refused one there.
-QUIET_SECONDS = 300.0
+BREAKER_SECONDS = 300.0
 # Installations whose refusal is remembered.
-MAX_QUIET = 1000
+MAX_TRACKED = 1000
 # Streamed sentences, one block each; Slack accepts 50 blocks in a message.
 MAX_BLOCKS = 40
 
@@ -47,11 +47,11 @@ class AnswerStreams:
         """Stream only if ``is_wanted``: a model writes the answers, so there is text to stream."""
         self._is_wanted = is_wanted
         # Per installation, because another workspace may accept streams; monotonic seconds.
-        self._quiet_until: LRUCache[str, float] = LRUCache(MAX_QUIET)
+        self._disabled_until: LRUCache[str, float] = LRUCache(MAX_TRACKED)
         # Text chunks sent, by ts, for streams that this process began; None: the stream has ended.
         self._shown: dict[str, list[str] | None] = {}
 
-    def may_hold(self, address: Json) -> bool:
+    def is_streamable(self, address: Json) -> bool:
         """True if the question at this address may have a stream: typed in a channel and without a file."""
         return (
             not address["channel"].startswith("D")
@@ -68,8 +68,8 @@ class AnswerStreams:
             ChannelClosed: we may not post there.
         """
         installation = str(address["key"]).partition(":")[0]
-        is_quiet = monotonic_seconds() < self._quiet_until.get(installation, 0.0)
-        if not self._is_wanted or not self.may_hold(address) or is_quiet:
+        is_disabled = monotonic_seconds() < self._disabled_until.get(installation, 0.0)
+        if not self._is_wanted or not self.is_streamable(address) or is_disabled:
             return None
         try:
             reply = await call(
@@ -84,13 +84,13 @@ class AnswerStreams:
         except (DeliveryUnclear, ChannelClosed):
             raise
         except DeliveryError as error:
-            self._quiet_until[installation] = monotonic_seconds() + QUIET_SECONDS
-            log.info("answers are not streamed for a while: %s", error)
+            self._disabled_until[installation] = monotonic_seconds() + BREAKER_SECONDS
+            log.info("streaming disabled temporarily: %s", error)
             return None
         self._shown[reply["ts"]] = []
         return {"channel": reply["channel"], "ts": reply["ts"], STREAM_KEY: True}
 
-    async def grow(self, client: AsyncWebClient, message: Json, text: str) -> bool:
+    async def append(self, client: AsyncWebClient, message: Json, text: str) -> bool:
         """Append the part of ``text`` not streamed yet; False if the message is not a stream open for it.
 
         Raises:
@@ -116,7 +116,7 @@ class AnswerStreams:
         except DeliveryError as error:
             if error.retry_after is not None:
                 raise
-            log.info("a stream takes no more before its answer: %s", error)
+            log.info("stream append failed: %s", error)
             return False
         parts.append(more)
         return True
@@ -157,12 +157,12 @@ class AnswerStreams:
         except DeliveryError as error:
             if error.retry_after is not None:
                 raise
-            log.debug("a stream had ended already: %s", error)
+            log.debug("stream already ended: %s", error)
             return True
         return False
 
 
-def is_unfinished(address: Json, taken: Collection[str], message: Json) -> bool:
+def is_orphaned_stream(address: Json, taken: Collection[str], message: Json) -> bool:
     """True if a thread's message is an orphaned stream that the question at ``address`` may claim.
 
     It is ours, has no metadata, belongs to no other question (``taken``) and is younger than the question.

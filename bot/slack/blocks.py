@@ -39,13 +39,13 @@ from bot.core.wording import ReplyWords, reply_words
 Block = dict[str, Any]
 
 # Characters of all blocks as JSON; Slack was seen to refuse a message at about 13,200.
-MESSAGE = 12_000
+MAX_MESSAGE_CHARS = 12_000
 # Slack's limit for the text of a section block.
-SECTION = 3000
-UNDERSTOOD = 300
+MAX_SECTION_CHARS = 3000
+MAX_NOTE_CHARS = 300
 # Slack's limit for the options of an overflow menu.
-OPTIONS = 5
-NOTIFICATION = 3000
+MAX_MENU_OPTIONS = 5
+MAX_FALLBACK_CHARS = 3000
 # Longest inline link; the source's button still has the whole URL.
 MAX_LINK_CHARS = 600
 
@@ -68,7 +68,7 @@ def render(
     answer: Answer,
     sources_shown: int,
     pictures: Mapping[int, str] | None = None,
-    beside: Sequence[Block] = (),
+    extra_blocks: Sequence[Block] = (),
     changes: Sequence[SourceChange] = (),
 ) -> SlackMessage:
     """Render an answer: text in which each [n] links to its quote, a URL button per cited page and figure.
@@ -78,7 +78,7 @@ def render(
         sources_shown: cited pages that get a button; further ones go into overflow menus.
         pictures: index of a figure in the answer -> Slack file id; its image follows the line that cites it.
             Figures without a file get a button only.
-        beside: further blocks of the same message, which count against the character budget.
+        extra_blocks: further blocks of the same message, which count against the character budget.
         changes: updates of its sources, shown above the text with a line and a button each.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
@@ -90,21 +90,21 @@ def render(
         sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
     understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
     if lines := said.query_notes(answer):
-        understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
+        understood.append({"type": "context", "elements": [_plain(line, MAX_NOTE_CHARS) for line in lines]})
     if answer.is_generated:  # verbatim quotes need no "AI generated" note
         note: Block = {
             "type": "context",
             "block_id": "generated",
-            "elements": [_plain(said.generated, UNDERSTOOD)],
+            "elements": [_plain(said.generated, MAX_NOTE_CHARS)],
         }
         sources.insert(0, note)
     words = strip_hidden_chars(answer.text).strip() or said.engine_failed
     if answer.people:
         sources.insert(0, _people(answer.people))
-    taken = len(json.dumps([*understood, *sources, *beside, *shown.values()], ensure_ascii=False))
+    taken = len(json.dumps([*understood, *sources, *extra_blocks, *shown.values()], ensure_ascii=False))
     sections: list[Block] = []
     text = embolden(words, answer.headings)
-    for part in _parts(text, MESSAGE - taken, said, _links(answer.citations), shown):
+    for part in _parts(text, MAX_MESSAGE_CHARS - taken, said, _links(answer.citations), shown):
         sections.append(_section(part.text))
         sections += chain.from_iterable(shown.pop(number, ()) for number in part.numbers)
     sections += chain.from_iterable(shown.values())
@@ -128,7 +128,7 @@ def render_beginning(text: str) -> SlackMessage:
 
 def render_sentences(text: str) -> Block:
     """Render sentences without their [n] marks, which link to nothing before the answer is complete."""
-    return _section(escape_within(_unmarked(text), SECTION))
+    return _section(escape_within(_unmarked(text), MAX_SECTION_CHARS))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -136,7 +136,7 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
     said = reply_words(Language.ENGLISH)
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = strip_hidden_chars("\n\n".join(announcement_paragraphs(announcement)))
-    budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
+    budget = MAX_MESSAGE_CHARS - len(json.dumps(sources, ensure_ascii=False))
     sections = [_section(part.text) for part in _parts(words, budget, said, {})]
     return SlackMessage(_fallback(words, announcement.sources), (*sections, *sources))
 
@@ -157,7 +157,7 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
     if not first:
         return []
     buttons = [_button(f"source-{number}", page) for number, page in enumerate(first, start=1)]
-    groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
+    groups = [further[start : start + MAX_MENU_OPTIONS] for start in range(0, len(further), MAX_MENU_OPTIONS)]
     menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
 
@@ -258,7 +258,7 @@ def _parts(
         units += _units(f"… {said.cut_short}", {})
     ends, parts, start = _line_ends(units, breaks), [], 0
     while start < len(units):
-        end = min([start + _fitting(units[start:], SECTION), *(end for end in ends if end > start)])
+        end = min([start + _fitting(units[start:], MAX_SECTION_CHARS), *(end for end in ends if end > start)])
         shown = "".join(unit.shown for unit in units[start:end]).strip()
         parts.append(_Part(shown, tuple(ends.get(end, ()))))
         start = end
@@ -332,4 +332,4 @@ def _fitting(units: Sequence[_Unit], limit: int) -> int:
 
 def _fallback(words: str, pages: Sequence[CitedPage]) -> str:
     sources = "\n".join(escape(strip_hidden_chars(numbered(page, page.fallback))) for page in pages)
-    return f"{escape_within(words, NOTIFICATION)}\n{sources}".strip()
+    return f"{escape_within(words, MAX_FALLBACK_CHARS)}\n{sources}".strip()

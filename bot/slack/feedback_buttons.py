@@ -15,7 +15,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.wording import reply_words
-from bot.slack.blocks import SECTION, Block, escape_within
+from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape_within
 from bot.slack.events import SLACK_ID, is_outsider
 from bot.slack.question_buttons import installation_of_click
 from storage.chat.feedback import FeedbackVerdict
@@ -158,5 +158,5 @@ def _plain(text: str) -> Block:
 
 
 def _section(text: str) -> Block:
-    words = escape_within(strip_hidden_chars(text), SECTION)
+    words = escape_within(strip_hidden_chars(text), MAX_SECTION_CHARS)
     return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}

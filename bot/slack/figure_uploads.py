@@ -43,13 +43,13 @@ class FigureUploads:
             try:
                 files[place] = self._files.get(figure.image) or await self._upload(client, figure)
             except (StorageError, LinkError, OSError) as error:
-                log.warning("a figure cannot be drawn: %s", type(error).__name__)
+                log.warning("figure rendering failed: %s", type(error).__name__)
             except SlackApiError as error:
                 status = error.response.status_code
                 cause = error.response.get("error") if status < 500 else status  # a 5xx body may not be JSON
-                log.warning("Slack refused a figure's picture: %s", cause)
+                log.warning("figure upload rejected: %s", cause)
             except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-                log.warning("Slack did not take a figure's picture: %s", type(error).__name__)
+                log.warning("figure upload failed: %s", type(error).__name__)
         return files
 
     async def delete(self, client: AsyncWebClient, files: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ class FigureUploads:
             try:
                 await client.files_delete(file=file)
             except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-                log.warning("a deleted answer's picture stays: %s", type(error).__name__)
+                log.warning("deleting a figure file failed: %s", type(error).__name__)
 
     async def _upload(self, client: AsyncWebClient, figure: AnswerFigure) -> str:
         image = await self._draw(figure)

@@ -16,7 +16,7 @@ from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, Delive
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, ClaimMessage, DrawFigure, RenewLease, SaveMessage, StoredAnswer
 from bot.core.wording import reply_words
-from bot.slack.answer_streams import AnswerStreams, is_unfinished
+from bot.slack.answer_streams import AnswerStreams, is_orphaned_stream
 from bot.slack.blocks import (
     Block,
     SlackMessage,
@@ -28,15 +28,15 @@ from bot.slack.blocks import (
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.figure_uploads import FigureUploads
 from bot.slack.private_questions import (
-    deliver_privately,
+    post_private_answer,
     is_private,
-    place_privately,
+    post_private_placeholder,
     reply_privately,
-    share_privately_given,
+    share_to_channel,
 )
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
-from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_to_us_alone, thread_of
-from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of, find_message
+from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_in_direct_chat, thread_of
+from bot.slack.web_api import MAX_TRIES, WebClients, call, delivery_client, find_message
 from bot.slack.workspace.memberships import Memberships
 from storage.chat_models import STREAM_KEY, UPLOAD_KEY, WithdrawnItem
 from storage.models import Channel, ChannelKey
@@ -85,19 +85,19 @@ class SlackMessenger:
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
-    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post the placeholder, with the question's key as metadata for ``find_placeholder``.
 
         For a private question it is an ephemeral reply, unless the command was acknowledged with one.
         """
         client = await self._client_for(address)
         if is_private(address):
-            await place_privately(address, language)
+            await post_private_placeholder(address, language)
             return dict(PRIVATE)
         said = reply_words(language)
         # A queued question may wait longer than a stream lives.
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
-            await self._sessions.name(client, address, asked)
+            await self._sessions.set_title(client, address, asked)
             return stream
         working = said.fetching if UPLOAD_KEY in address else said.searching
         reply = await call(
@@ -126,35 +126,35 @@ class SlackMessenger:
         else:
             read = client.conversations_history
         ts = await find_message(read, partial(_has, _metadata(address)), **where)
-        if ts is None and self._streams.may_hold(address):
+        if ts is None and self._streams.is_streamable(address):
             taken = {str(one.get("ts")) for one in others}
-            ts = await find_message(read, partial(is_unfinished, address, taken), **where)
+            ts = await find_message(read, partial(is_orphaned_stream, address, taken), **where)
             return {"channel": address["channel"], "ts": ts, STREAM_KEY: True} if ts else None
-        in_session = _in_session(is_opened=is_typed_to_us_alone(address))
+        in_session = _in_session(is_opened=is_typed_in_direct_chat(address))
         return {"channel": address["channel"], "ts": ts} | in_session if ts else None
 
-    async def show(self, address: Json, message: Json, text: str) -> None:
+    async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Show the first sentences: append them to the stream, else update the placeholder."""
         if is_private(address):
             return
         client = await self._client_for(address)
-        if await self._streams.grow(client, message, text):
+        if await self._streams.append(client, message, text):
             return
         await self._streams.end(client, message, _metadata(address), is_last=False)
-        await self._write_over(address, message, render_beginning(text), tries=1)
+        await self._update(address, message, render_beginning(text), tries=1)
 
     async def deliver(
-        self, address: Json, message: Json, answer: Answer, keep: SaveMessage | None = None
+        self, address: Json, message: Json, answer: Answer, save: SaveMessage | None = None
     ) -> None:
         """Update the placeholder with the answer and its feedback buttons; no message is posted."""
         client = await self._client_for(address)
         if is_private(address):
-            await deliver_privately(address, answer, self._sources_shown)
+            await post_private_answer(address, answer, self._sources_shown)
             return
         has_ended = await self._streams.end(client, message, _metadata(address))
-        await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
+        await self._update(address, message, self._rendered(address, answer), tries=MAX_TRIES)
         if has_ended or message.get("in_session"):
-            await self._sessions.rest(client, address["channel"], thread_of(address))
+            await self._sessions.clear_status(client, address["channel"], thread_of(address))
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
@@ -169,22 +169,22 @@ class SlackMessenger:
             raise ChannelClosed("a private answer cannot be updated")
         shown = answer.answered_from.tenants if answer.answered_from else ()
         if not await self._memberships.may_read(address, shown):
-            raise ChannelClosed("whoever asked has left the channel that it is from")
+            raise ChannelClosed("the asker has left the answer's channel")
         pictures = await self._pictures_of(address, message) if answer.figures else {}
         rendered = self._rendered(address, answer, pictures, changes)
-        await self._write_over(address, message, rendered, tries=1)
+        await self._update(address, message, rendered, tries=1)
 
-    async def retract(self, address: Json, message: Json, answer: Answer) -> None:
+    async def replace_erased(self, address: Json, message: Json, answer: Answer) -> None:
         """Replace an erased answer's message and delete its pictures; raises as ``revise``."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
         pictures = await self._pictures_of(address, message)
-        await self._write_over(address, message, self._rendered(address, answer), tries=1)
+        await self._update(address, message, self._rendered(address, answer), tries=1)
         if self._uploads and pictures:
             client = await self._client_for(address)
             await self._uploads.delete(client, list(pictures.values()))
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
+    async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
         """Upload the answer's figures and add them to its message.
 
         Private answers get none: only their asker may see anything of them. Slack rejects a file that it has
@@ -198,21 +198,21 @@ class SlackMessenger:
                 pictures = await self._uploads.upload(client, answer.figures)
                 for pause in PICTURE_PAUSES if pictures else ():
                     await asyncio.sleep(pause)
-                    if await self._show_pictures(address, message, answer, hold, pictures):
+                    if await self._show_pictures(address, message, answer, renew, pictures):
                         return
         except (TimeoutError, DeliveryError):
             pass
-        log.warning("an answer stays without its pictures")
+        log.warning("figures not attached: Slack did not accept them in time")
 
     async def _show_pictures(
-        self, address: Json, message: Json, answer: Answer, hold: RenewLease, pictures: Mapping[int, str]
+        self, address: Json, message: Json, answer: Answer, renew: RenewLease, pictures: Mapping[int, str]
     ) -> bool:
         """True if Slack accepted the update with the pictures."""
-        await hold()
+        await renew()
         try:
-            await self._write_over(address, message, self._rendered(address, answer, pictures), tries=1)
+            await self._update(address, message, self._rendered(address, answer, pictures), tries=1)
         except DeliveryError as error:
-            log.info("pictures not shown yet: %s", error)
+            log.info("attaching figures failed, retrying: %s", error)
             return False
         return True
 
@@ -224,11 +224,11 @@ class SlackMessenger:
         changes: Sequence[SourceChange] = (),
     ) -> SlackMessage:
         blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
-        beside = [*asked_blocks(address), *blocks]
-        rendered = render(answer, self._sources_shown, pictures, beside, changes)
+        extra_blocks = [*asked_blocks(address), *blocks]
+        rendered = render(answer, self._sources_shown, pictures, extra_blocks, changes)
         return replace(rendered, blocks=(*rendered.blocks, *blocks))
 
-    async def whisper(
+    async def post_ephemeral(
         self, installation: str, place: Json, text: str, blocks: Sequence[Block], url: str = ""
     ) -> None:
         """Post an ephemeral message; failures are only logged.
@@ -236,22 +236,22 @@ class SlackMessenger:
         In channels without the bot, chat.postEphemeral fails: fall back to ``url``, the click's response_url.
         """
         try:
-            client = await client_of(self._clients, installation)
+            client = await delivery_client(self._clients, installation)
             await call(client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
         except DeliveryError as error:
             if url and not isinstance(error, DeliveryUnclear | AppUninstalled):
-                await self.reply(url, text, blocks)
+                await self.reply_to_click(url, text, blocks)
             else:
-                log.warning("nothing could be said to one person: %s", type(error).__name__)
+                log.warning("ephemeral message failed: %s", type(error).__name__)
 
-    async def reply(self, url: str, text: str, blocks: Sequence[Block] = ()) -> None:
+    async def reply_to_click(self, url: str, text: str, blocks: Sequence[Block] = ()) -> None:
         """Post an ephemeral reply to a click's response_url; failures are only logged."""
         try:
             await reply_privately(url, text, blocks)
         except DeliveryError as error:
-            log.warning("nothing could be said to one person: %s", type(error).__name__)
+            log.warning("ephemeral message failed: %s", type(error).__name__)
 
-    async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
+    async def _update(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
         client = await self._client_for(address)
         await call(
             client.chat_update,
@@ -264,11 +264,11 @@ class SlackMessenger:
             **PLAIN,
         )
 
-    async def share(self, url: str, given: StoredAnswer) -> None:
+    async def share(self, url: str, stored: StoredAnswer) -> None:
         """Post a private answer to its channel through the click's response_url; raises as ``deliver``."""
-        await share_privately_given(url, given, self._sources_shown)
+        await share_to_channel(url, stored, self._sources_shown)
 
-    async def delete(self, withdrawn: WithdrawnItem, take: ClaimMessage) -> None:
+    async def delete(self, withdrawn: WithdrawnItem, claim: ClaimMessage) -> None:
         """Delete the answer to a deleted question, with its pictures; an orphaned stream is claimed first.
 
         Raises:
@@ -278,7 +278,7 @@ class SlackMessenger:
             client = await self._client_for(withdrawn.address)
         except AppUninstalled:
             return
-        message = withdrawn.message or await self._posted_for(withdrawn, take)
+        message = withdrawn.message or await self._find_unclear_message(withdrawn, claim)
         if message is None:
             return
         await self._streams.end(client, message, _metadata(withdrawn.address))
@@ -290,18 +290,18 @@ class SlackMessenger:
         except DeliveryError as error:
             if error.retry_after is not None:
                 raise
-            log.info("an answer to a deleted question stays: %s", error)
+            log.info("deleting an answer failed: %s", error)
         if self._uploads:
             await self._uploads.delete(client, list(pictures.values()))
-        await self._sessions.forget(client, withdrawn.address, message)
+        await self._sessions.clear_deleted(client, withdrawn.address, message)
 
-    async def _posted_for(self, withdrawn: WithdrawnItem, take: ClaimMessage) -> Json | None:
+    async def _find_unclear_message(self, withdrawn: WithdrawnItem, claim: ClaimMessage) -> Json | None:
         """Search for a placeholder that may have been posted for a deleted question."""
         if not withdrawn.is_posting:
             return None
         message = await self.find_placeholder(withdrawn.address, withdrawn.others)
-        if message and STREAM_KEY in message and not await take(message):
-            raise DeliveryUnclear("another question has that stream")
+        if message and STREAM_KEY in message and not await claim(message):
+            raise DeliveryUnclear("stream already claimed by another question")
         return message
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
@@ -317,7 +317,7 @@ class SlackMessenger:
             read = client.conversations_replies if address["thread"] else client.conversations_history
             reply = await call(read, 1, **where, **one)
         except DeliveryError as error:
-            log.info("the pictures of an answer are not known: %s", error)
+            log.info("reading an answer's figures failed: %s", error)
             return {}
         blocks = [
             block
@@ -327,18 +327,18 @@ class SlackMessenger:
         ]
         return shown_pictures(blocks)
 
-    async def rest(self, key: ChannelKey, thread: str) -> None:
+    async def clear_status(self, key: ChannelKey, thread: str) -> None:
         """Clear the "working" status of a thread's agent session; failures are only logged."""
         try:
-            client = await client_of(self._clients, key.installation)
+            client = await delivery_client(self._clients, key.installation)
         except DeliveryError as error:
-            log.info("a session may say for a while that we are at work: %s", error)
+            log.info("could not clear Slack status: %s", error)
         else:
-            await self._sessions.rest(client, key.conversation, thread)
+            await self._sessions.clear_status(client, key.conversation, thread)
 
     async def _client_for(self, address: Json) -> AsyncWebClient:
         """Return the client of the address's installation, the prefix of its key; raises as ``client_of``."""
-        return await client_of(self._clients, address["key"].partition(":")[0])
+        return await delivery_client(self._clients, address["key"].partition(":")[0])
 
     def announcement_address(self, channel: Channel, address: Json | None) -> Json:
         """Return the Slack channel of a tenant, the last part of its name."""
@@ -347,7 +347,7 @@ class SlackMessenger:
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post the announcement, with its id as metadata for ``has_announced``."""
         rendered = render_announcement(announcement)
-        client = await client_of(self._clients, _installation_of(place["tenant"]))
+        client = await delivery_client(self._clients, _installation_of(place["tenant"]))
         await call(
             client.chat_postMessage,
             channel=place["channel"],
@@ -360,7 +360,7 @@ class SlackMessenger:
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Page through the messages since then for one whose metadata names the announcement."""
-        client = await client_of(self._clients, _installation_of(place["tenant"]))
+        client = await delivery_client(self._clients, _installation_of(place["tenant"]))
         oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
         where = {"channel": place["channel"], "oldest": oldest}
         read: Callable[..., Awaitable[Any]] = client.conversations_history

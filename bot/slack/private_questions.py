@@ -132,7 +132,7 @@ def acknowledgement(address: Json, language: Language) -> str:
     return f"{asked_line(address)}\n{reply_words(language).searching}"
 
 
-async def place_privately(address: Json, language: Language) -> None:
+async def post_private_placeholder(address: Json, language: Language) -> None:
     """Post the ephemeral placeholder, unless the command was acknowledged with it.
 
     Raises:
@@ -144,7 +144,7 @@ async def place_privately(address: Json, language: Language) -> None:
         await _send(address["response_url"], text=text, response_type="ephemeral", replace_original=False)
 
 
-async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -> None:
+async def post_private_answer(address: Json, answer: Answer, sources_shown: int) -> None:
     """Post the answer as an ephemeral message with a button to share it.
 
     Raises:
@@ -181,26 +181,26 @@ def may_share(payload: Json, address: Json) -> bool:
     return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
 
 
-async def share_privately_given(url: str, given: StoredAnswer, sources_shown: int) -> None:
+async def share_to_channel(url: str, stored: StoredAnswer, sources_shown: int) -> None:
     """Post an answer to the channel with its asker and question, then delete the ephemeral one.
 
     Raises:
-        DeliveryError: as ``deliver_privately``; the answer was not posted.
+        DeliveryError: as ``post_private_answer``; the answer was not posted.
     """
-    rendered = _rendered(given.address, given.answer, sources_shown)
-    message = _message(given.address, rendered, [])
+    rendered = _rendered(stored.address, stored.answer, sources_shown)
+    message = _message(stored.address, rendered, [])
     await _send(url, **message, response_type="in_channel", replace_original=False)
     try:
         await _send(url, delete_original=True)
     except DeliveryError as error:
-        log.info("the private answer stays beside the shared one: %s", error)
+        log.info("deleting the ephemeral answer failed: %s", error)
 
 
 async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> None:
     """Post an ephemeral reply to a click.
 
     Raises:
-        DeliveryError: as ``deliver_privately``.
+        DeliveryError: as ``post_private_answer``.
     """
     said = {"text": text, "blocks": list(blocks)} if blocks else {"text": text}
     await _send(url, **said, response_type="ephemeral", replace_original=False)
@@ -210,7 +210,7 @@ def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage
     """Render the answer with its sources and feedback buttons."""
     feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
     share = _share_button(address["key"], answer.language)
-    rendered = render(answer, sources_shown, beside=[*asked_blocks(address), *feedback, share])
+    rendered = render(answer, sources_shown, extra_blocks=[*asked_blocks(address), *feedback, share])
     return replace(rendered, blocks=(*rendered.blocks, *feedback))
 
 
@@ -236,7 +236,7 @@ async def _send(url: str, **body: Any) -> None:
     except aiohttp.ClientConnectorError as error:
         raise DeliveryError("Slack could not be reached") from error
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
+        raise DeliveryUnclear(f"outcome unknown: {type(error).__name__}") from error
     if reply.status_code >= 500:
         raise DeliveryUnclear(f"Slack answered {reply.status_code}")
     if reply.status_code != 200:

@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
+from bot.slack.workspace.moved_channels import ChannelIdMap, TranslatingClient
 
 # Messages per page; Slack recommends no more.
 PAGE_SIZE = 200
@@ -19,7 +19,7 @@ MAX_TRIES = 3
 # Longest Retry-After that is waited for here, because other work queues up; longer ones go to the outbox.
 MAX_WAIT_SECONDS = 3.0
 # Permanent errors: a retry can neither post nor update the message.
-CLOSED = {
+PERMANENT_ERRORS = {
     "not_in_channel",
     "channel_not_found",
     "is_archived",
@@ -43,9 +43,9 @@ class WebClients(Protocol):
     """Web API clients per installation."""
 
     # Maps channel ids in calls and replies.
-    moved: MovedChannels | None
+    channel_ids: ChannelIdMap | None
 
-    async def of(self, installation: str) -> AsyncWebClient:
+    async def client_for(self, installation: str) -> AsyncWebClient:
         """Return the client with this installation's token.
 
         Raises:
@@ -57,7 +57,7 @@ class WebClients(Protocol):
 class WorkspaceClient(TranslatingClient):
     """Client with one token; with SLACK_BOT_TOKEN it serves every installation."""
 
-    async def of(self, installation: str) -> AsyncWebClient:
+    async def client_for(self, installation: str) -> AsyncWebClient:
         """Return itself."""
         return self
 
@@ -67,7 +67,7 @@ def web_client(token: str, api_url: str) -> WorkspaceClient:
     return WorkspaceClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
 
 
-async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
+async def delivery_client(clients: WebClients, installation: str) -> AsyncWebClient:
     """Return the client of an installation, with failures as delivery errors.
 
     Raises:
@@ -75,11 +75,11 @@ async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
         DeliveryError: its token is unavailable at the moment.
     """
     try:
-        return await clients.of(installation)
+        return await clients.client_for(installation)
     except NotInstalled as error:
         raise AppUninstalled("the workspace removed the app") from error
     except SlackClientError as error:
-        raise DeliveryError(f"nothing can be sent there: {error}") from error
+        raise DeliveryError(f"Slack client unavailable: {error}") from error
 
 
 async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
@@ -102,7 +102,7 @@ async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **
         except aiohttp.ClientConnectorError as error:  # not connected: nothing was sent
             raise DeliveryError("Slack could not be reached") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
+            raise DeliveryUnclear(f"outcome unknown: {type(error).__name__}") from error
     raise AssertionError("the last try returns or raises")
 
 
@@ -111,11 +111,11 @@ def _refusal(error: SlackApiError) -> DeliveryError:
     if status == 429:
         named = {name.lower(): value for name, value in error.response.headers.items()}
         asked = named.get("retry-after", "")
-        return DeliveryError("Slack asked us to wait", retry_after=float(asked) if asked.isdigit() else 1.0)
+        return DeliveryError("rate-limited by Slack", retry_after=float(asked) if asked.isdigit() else 1.0)
     if status >= 500:
         return DeliveryUnclear(f"Slack answered {status}")
     cause = error.response.get("error")
-    return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")
+    return (ChannelClosed if cause in PERMANENT_ERRORS else DeliveryError)(f"Slack refused: {cause}")
 
 
 async def find_message(

@@ -16,7 +16,7 @@ from bot.core.uploads.upload_intake import UploadPolicy
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings
 from bot.teams.activities import read_join, read_leave, tenant_of
-from bot.teams.compose_extension import ComposeExtension, Given, is_compose
+from bot.teams.compose_extension import ComposeExtension, ReadAnswer, is_compose
 from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
@@ -39,7 +39,7 @@ class TeamsAdapter:
         settings: BotSettings,
         receive: Receive,
         *,
-        given: Given,
+        answer_of: ReadAnswer,
         join: JoinAt,
         leave: LeaveChannel,
         feedback: AnswerFeedback,
@@ -51,7 +51,7 @@ class TeamsAdapter:
         Args:
             settings: app registration and server address.
             receive: stores a question.
-            given: reads the stored answer of a question.
+            answer_of: reads the stored answer of a question.
             join: records that the bot was added to a channel or chat.
             leave: records that the bot has left one.
             feedback: stores feedback on answers.
@@ -68,7 +68,7 @@ class TeamsAdapter:
         self._calls = DeadlineCalls(ACK_SECONDS)
         self._compose = ComposeExtension(
             self._receive_by_deadline,
-            given,
+            answer_of,
             sources_shown=settings.sources_shown,
             question_chars=settings.question_chars,
         )
@@ -90,7 +90,7 @@ class TeamsAdapter:
 
     async def is_ready(self) -> bool:
         """True if messages can arrive; with token verification this needs the signing keys."""
-        return self._verifier is None or await self._keys.are_there()
+        return self._verifier is None or await self._keys.has_keys()
 
     async def stop(self) -> None:
         """Cancel running calls and follow-ups, and close the connector."""
@@ -99,22 +99,22 @@ class TeamsAdapter:
         await self.messenger.connector.aclose()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        claims = await self._claims(request)
+        claims = await self._verify_token(request)
         activity = await _read_json(request)
         self._check_origin(activity, claims)
         try:
             if is_compose(activity):
                 return web.json_response(await self._compose.reply(activity))
-            return await self._calls.wait_for(self._take(activity))
+            return await self._calls.wait_for(self._handle_activity(activity))
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
-            log.error("a message could not be kept: %s", raised_at(error))
+            log.error("activity handling failed, answering 503: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None
 
-    async def _take(self, activity: Mapping[str, Any]) -> web.Response:
+    async def _handle_activity(self, activity: Mapping[str, Any]) -> web.Response:
         """Commit an activity, then return the response."""
         if action := read_feedback(activity, self._home):
-            return await self._take_feedback(action)
-        if messages := read_messages(activity, self._home, self._uploads.takes):
+            return await self._on_feedback(action)
+        if messages := read_messages(activity, self._home, self._uploads.accepts):
             for message in messages:
                 await self._receive(message)
         elif joined := read_join(activity, self._home):
@@ -128,13 +128,13 @@ class TeamsAdapter:
         # Its request waits for the answer, too, so the deadline covers the commit only.
         return await self._calls.wait_for(self._receive(message))
 
-    async def _take_feedback(self, action: FeedbackAction) -> web.Response:
+    async def _on_feedback(self, action: FeedbackAction) -> web.Response:
         """Store feedback before the response; post the follow-up of a personal chat after it."""
         asked = await self._feedback.question_of_reply(action.place.key, action.message)
         if action.wants_links:
             if asked:
                 answer = await self._renew_links(asked.channel_id, asked.id, asked.language)
-                self._say_behind(self.messenger.show_renewed(action.place.address, answer, action.own_chat))
+                self._post_in_background(self.messenger.show_renewed(action.place.address, answer, action.own_chat))
             return web.Response()
         if action.verdict is None:
             reply = FeedbackReply(await self._feedback.why(asked))
@@ -145,16 +145,16 @@ class TeamsAdapter:
             )
         # Teams confirms its native buttons itself; a card's button gets no confirmation without a reply.
         if action.place.is_personal and (reply.reasons or not action.is_native):
-            self._say_behind(self.messenger.follow_up(action.place.address, reply, action.message))
+            self._post_in_background(self.messenger.follow_up(action.place.address, reply, action.message))
         return web.json_response({}) if asked or not action.is_native else _refused()
 
-    def _say_behind(self, saying: Coroutine[Any, Any, None]) -> None:
+    def _post_in_background(self, saying: Coroutine[Any, Any, None]) -> None:
         """Post a follow-up in the background: Teams waits for the response, and would resend the click."""
         task = asyncio.create_task(saying, name="teams-follow-up")
         self._following_up.add(task)
         task.add_done_callback(self._following_up.discard)
 
-    async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
+    async def _verify_token(self, request: web.Request) -> Mapping[str, Any] | None:
         """Return the claims of the verified token; None in development mode, which allows loopback only."""
         if self._verifier is None:
             if not is_loopback_host((request.url.host or "").lower()):
@@ -165,7 +165,7 @@ class TeamsAdapter:
         except TokenRefused:
             raise web.HTTPUnauthorized from None
         except KeysUnavailable:
-            log.warning("Microsoft's signing keys cannot be had")
+            log.warning("Bot Framework signing keys unavailable")
             raise web.HTTPServiceUnavailable from None
 
     def _check_origin(self, activity: Mapping[str, Any], claims: Mapping[str, Any] | None) -> None:

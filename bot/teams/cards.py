@@ -37,13 +37,13 @@ from bot.core.wording import ReplyWords, reply_words
 Json = dict[str, Any]
 
 # Characters of a message; Teams accepts 100 KB of UTF-16, and escaping may turn one character into five.
-MESSAGE = 8_000
+MAX_MESSAGE_CHARS = 8_000
 # Characters of an answer shown in a card; Teams accepts 28 KB.
-CARD_TEXT = 4_000
-CITATIONS = 10
-NAME = 80
-ABSTRACT = 160
-UNDERSTOOD = 300
+MAX_CARD_CHARS = 4_000
+MAX_CITATIONS = 10
+MAX_NAME_CHARS = 80
+MAX_ABSTRACT_CHARS = 160
+MAX_NOTE_CHARS = 300
 # Paragraph that renders as an empty line; Teams puts no space between paragraphs.
 EMPTY_LINE = "&nbsp;"
 
@@ -85,7 +85,7 @@ def render(
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
     words = _cut(strip_hidden_chars(answer.text).strip() or said.engine_failed, said)
-    lines = [shorten(strip_hidden_chars(line), UNDERSTOOD) for line in said.query_notes(answer)]
+    lines = [shorten(strip_hidden_chars(line), MAX_NOTE_CHARS) for line in said.query_notes(answer)]
     claims = _claims(words, answer.citations, pages)
     links = _links(answer.citations, claims)
     below = [*pages, *figures] if lists_sources else []
@@ -100,11 +100,11 @@ def render(
     )
 
 
-def render_whole(answer: Answer, sources_shown: int) -> Json:
+def render_card(answer: Answer, sources_shown: int) -> Json:
     """Render an answer as a single Adaptive Card: text, figures and sources."""
     said, pages, figures = reply_words(answer.language), opened_pages(answer), figure_pages(answer)
-    words = _cut(strip_hidden_chars(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
-    above = [shorten(strip_hidden_chars(line), UNDERSTOOD) for line in said.query_notes(answer)]
+    words = _cut(strip_hidden_chars(answer.text).strip() or said.engine_failed, said, MAX_CARD_CHARS)
+    above = [shorten(strip_hidden_chars(line), MAX_NOTE_CHARS) for line in said.query_notes(answer)]
     note = [said.generated] if answer.is_generated else []
     headings = set(map(strip_hidden_chars, answer.headings))
     lines = [line for line in [*above, *words.splitlines(), *note] if line.strip()]
@@ -125,7 +125,7 @@ def _link(label: str, url: str) -> str:
 
 def render_beginning(text: str) -> str:
     """Render the first sentences of an answer as plain text, with a note that more follows."""
-    return f"{shorten(strip_hidden_chars(without_markers(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
+    return f"{shorten(strip_hidden_chars(without_markers(text)).strip(), MAX_MESSAGE_CHARS)}\n\n{MORE_TO_COME}"
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:
@@ -196,7 +196,7 @@ def _escaped(match: re.Match[str]) -> str:
     return f"{match[2] or match[4] or ''}\\{match[1] or match[3] or match[5]}"
 
 
-def _cut(text: str, said: ReplyWords, most: int = MESSAGE) -> str:
+def _cut(text: str, said: ReplyWords, most: int = MAX_MESSAGE_CHARS) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most].rsplit(' ', 1)[0]}… {said.cut_short}"
@@ -207,15 +207,15 @@ def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage
     labels = {number: page.label for page in pages for number in page.numbers}
     marks = {int(mark) for mark in _MARK.findall(words)}
     shown = {citation.number: citation for citation in reversed(citations) if citation.number in marks}
-    return tuple(_claim(shown[number], labels[number]) for number in sorted(shown)[:CITATIONS])
+    return tuple(_claim(shown[number], labels[number]) for number in sorted(shown)[:MAX_CITATIONS])
 
 
 def _claim(citation: Citation, label: str) -> Json:
     appearance = {
         "@type": "DigitalDocument",
-        "name": shorten(strip_hidden_chars(label), NAME),
-        "abstract": shorten(strip_hidden_chars(citation.quote), ABSTRACT)
-        or shorten(strip_hidden_chars(label), ABSTRACT),
+        "name": shorten(strip_hidden_chars(label), MAX_NAME_CHARS),
+        "abstract": shorten(strip_hidden_chars(citation.quote), MAX_ABSTRACT_CHARS)
+        or shorten(strip_hidden_chars(label), MAX_ABSTRACT_CHARS),
         "url": citation.url,
         "image": {"@type": "ImageObject", "name": "PDF"},
     }

@@ -18,13 +18,13 @@ from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, Receive, StoredAnswer
 from bot.core.wording import ReplyWords, reply_words
 from bot.teams.activities import TeamsPlace, asker_of, channel_name, part, place_of
-from bot.teams.cards import render_whole
+from bot.teams.cards import render_card
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import Platform
 
 Json = Mapping[str, Any]
 Card = dict[str, Any]
-Given = Callable[[Platform, str], Awaitable[StoredAnswer | None]]
+ReadAnswer = Callable[[Platform, str], Awaitable[StoredAnswer | None]]
 
 FETCH, SUBMIT = "composeExtension/fetchTask", "composeExtension/submitAction"
 TITLE = "Ask Footnote"
@@ -51,7 +51,7 @@ class ComposeExtension:
     def __init__(
         self,
         receive: Receive,
-        given: Given,
+        answer_of: ReadAnswer,
         *,
         sources_shown: int,
         question_chars: int,
@@ -61,13 +61,13 @@ class ComposeExtension:
 
         Args:
             receive: stores a question.
-            given: reads the stored answer of a question.
+            answer_of: reads the stored answer of a question.
             sources_shown: cited pages that get a button.
             question_chars: maximum length of a question.
             reply_seconds: how long to wait for the answer before offering a button to fetch it.
         """
         self._receive = receive
-        self._given = given
+        self._answer_of = answer_of
         self._sources_shown = sources_shown
         self._question_chars = question_chars
         self._reply_seconds = reply_seconds
@@ -99,11 +99,11 @@ class ComposeExtension:
         with suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
                 while True:
-                    given = await self._given(Platform.TEAMS, key)
-                    if given and not (is_private(given.address) and given.address.get("asker") == asker):
+                    stored = await self._answer_of(Platform.TEAMS, key)
+                    if stored and not (is_private(stored.address) and stored.address.get("asker") == asker):
                         return _dialog(question_card(said, self._question_chars, is_gone=True))
-                    if given:
-                        return _inserted(given.answer, self._sources_shown)
+                    if stored:
+                        return _inserted(stored.answer, self._sources_shown)
                     await asyncio.sleep(POLL_SECONDS)
         return _dialog(waiting_card(said, asked))
 
@@ -172,5 +172,5 @@ def _dialog(card: Card) -> Card:
 
 
 def _inserted(answer: Answer, sources_shown: int) -> Card:
-    attachments = [{"contentType": ADAPTIVE, "content": render_whole(answer, sources_shown)}]
+    attachments = [{"contentType": ADAPTIVE, "content": render_card(answer, sources_shown)}]
     return {"composeExtension": {"type": "result", "attachmentLayout": "list", "attachments": attachments}}

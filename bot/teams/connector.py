@@ -44,9 +44,9 @@ CHIP_CHARS = 26
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 20.0
 # Statuses for which Microsoft asks bots to retry.
-RETRIED = {412, 429, 502, 504}
+RETRY_STATUSES = {412, 429, 502, 504}
 # Statuses in a conversation that the bot was removed from.
-CLOSED = {403, 404}
+PERMANENT_STATUSES = {403, 404}
 AUTHORITY = "https://login.microsoftonline.com"
 SCOPE = "https://api.botframework.com/.default"
 
@@ -107,7 +107,7 @@ def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Jso
     return _wire(activity)
 
 
-def suggesting_activity(text: str, questions: Sequence[str]) -> Json:
+def suggested_actions_activity(text: str, questions: Sequence[str]) -> Json:
     """Return a text message with a suggested action per question, which sends it; Teams shows three."""
     activity = _text(text, "markdown")
     chips = [CardAction(type=ActionTypes.im_back, title=_chip(one), value=one) for one in questions]
@@ -129,7 +129,7 @@ def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
     return _wire(activity)
 
 
-def ending_stream(activity: Json, stream: str) -> Json:
+def final_activity(activity: Json, stream: str) -> Json:
     """Return the final message of a stream, which replaces it."""
     entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
     return activity | {"entities": [*activity.get("entities", ()), entity]}
@@ -193,7 +193,7 @@ class AppCredentials:
                 await self._fetch(session)
             return self._token
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the cached token after the connector rejected it."""
         self._ends_at = 0.0
 
@@ -201,11 +201,11 @@ class AppCredentials:
         try:
             async with session.post(self._url, data=self._form, allow_redirects=False) as response:
                 if response.status != 200:
-                    raise DeliveryError(f"Microsoft gives the bot no token: status {response.status}")
+                    raise DeliveryError(f"token request failed: status {response.status}")
                 granted = await response.json()
             self._token, self._ends_at = granted["access_token"], time.monotonic() + granted["expires_in"]
         except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
-            raise DeliveryError(f"Microsoft gives the bot no token: {type(error).__name__}") from error
+            raise DeliveryError(f"token request failed: {type(error).__name__}") from error
 
 
 def app_credentials(settings: BotSettings) -> AppCredentials:
@@ -266,7 +266,7 @@ class Connector:
         )
         if chat := await self._send("POST", URL(_conversations(address), encoded=True), _wire(parameters)):
             return chat
-        raise DeliveryError("Teams named no chat")
+        raise DeliveryError("Teams returned no chat id")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -276,7 +276,7 @@ class Connector:
 
     async def _send(self, method: str, url: URL, activity: Json, tries: int = MAX_TRIES) -> str:
         if not self._is_trusted(str(url.origin())):
-            raise DeliveryError("a service URL that is not Microsoft's")
+            raise DeliveryError("untrusted service URL")
         for tries_left in reversed(range(tries)):
             status, retry_after, reply = await self._request(method, url, activity)
             if status < 300:
@@ -284,7 +284,7 @@ class Connector:
             jitter = random.uniform(0.5, 1.0)  # noqa: S311  # no secret
             backoff = self._pause * 2 ** (MAX_TRIES - 1 - tries_left) * jitter
             wait = backoff if retry_after is None else retry_after
-            if not tries_left or status not in RETRIED or wait > MAX_WAIT_SECONDS:
+            if not tries_left or status not in RETRY_STATUSES or wait > MAX_WAIT_SECONDS:
                 raise _refusal(status, retry_after)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
@@ -300,14 +300,14 @@ class Connector:
                 method, url, json=activity, headers=headers, allow_redirects=False
             ) as response:
                 if response.status == 401 and self._credentials:
-                    self._credentials.forget()
+                    self._credentials.invalidate()
                 reply = await response.json() if response.status in (200, 201) else {}
                 asked = response.headers.get("Retry-After", "")
                 return response.status, float(asked) if asked.isdigit() else None, reply or {}
         except aiohttp.ClientConnectorError as error:  # not connected: nothing was sent
             raise DeliveryError("Teams could not be reached") from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise DeliveryUnclear(f"Teams did not say what it did: {type(error).__name__}") from error
+            raise DeliveryUnclear(f"outcome unknown: {type(error).__name__}") from error
 
 
 def _url(address: Json, *activity: str) -> URL:
@@ -323,5 +323,5 @@ def _conversations(address: Json) -> str:
 def _refusal(status: int, retry_after: float | None) -> DeliveryError:
     if status >= 500:
         return DeliveryUnclear(f"Teams answered {status}", retry_after=retry_after)
-    kind = ChannelClosed if status in CLOSED else DeliveryError
+    kind = ChannelClosed if status in PERMANENT_STATUSES else DeliveryError
     return kind(f"Teams refused: status {status}", retry_after=retry_after)

@@ -23,17 +23,17 @@ from bot.teams.cards import (
     render,
     render_announcement,
     render_beginning,
-    render_whole,
+    render_card,
     with_row,
 )
 from bot.teams.compose_extension import is_private
 from bot.teams.connector import (
     Connector,
     card_activity,
-    ending_stream,
+    final_activity,
     plain_activity,
     stream_activity,
-    suggesting_activity,
+    suggested_actions_activity,
     text_activity,
     typing_activity,
 )
@@ -50,7 +50,7 @@ MAX_STREAMS = 1000
 # Message of a question from the message extension: it has no placeholder.
 PRIVATE: Json = {"is_private": True}
 # Stored in place of a card's id while it is unknown whether the card was posted.
-UNSURE = ""
+CARD_MAYBE_POSTED = ""
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ class TeamsMessenger:
     """``Messenger`` and ``Announcer`` for Teams; addresses are made by ``activities.read_activity``.
 
     The text updates the placeholder, so it never appears twice. The card is a message of its own whose id is
-    known only from Teams' response, and a bot cannot read messages. So a marker (UNSURE) is stored before the
-    post and the id after it; later deliveries update the card by id. A card left at the marker after a crash
-    is never posted again (at-most-once): the text lists the sources instead.
+    known only from Teams' response, and a bot cannot read messages. So a marker (CARD_MAYBE_POSTED) is
+    stored before the post and the id after it; later deliveries update the card by id. A card left at the
+    marker after a crash is never posted again (at-most-once): the text lists the sources instead.
 
     In a personal chat the placeholder is a stream, which the answer ends. Teams closes streams after two
     minutes; then the answer updates the message like any placeholder.
@@ -73,7 +73,7 @@ class TeamsMessenger:
         # Stream id -> sequence number of the next update, for streams that this process began.
         self._sequences: dict[str, int] = {}
 
-    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post the placeholder: a stream in a personal chat, else a typing indicator and a message."""
         if is_private(address):
             return dict(PRIVATE)
@@ -96,7 +96,7 @@ class TeamsMessenger:
         """Return None: bots cannot read messages in Teams."""
         return dict(PRIVATE) if is_private(address) else None
 
-    async def show(self, address: Json, message: Json, text: str) -> None:
+    async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Show the first sentences: update the stream or the placeholder."""
         if is_private(address):
             return
@@ -106,7 +106,7 @@ class TeamsMessenger:
         beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
         """Update the placeholder with the answer and post or update its card of sources.
 
         Nothing is posted for a private question: the message extension fetches its answer.
@@ -126,7 +126,7 @@ class TeamsMessenger:
         if is_asked and address.get("is_personal"):
             card = with_row(card, why_row(answer, message["id"]))
         if card:
-            await self._show_card(address, message, card_activity(card, rendered.card_summary), keep)
+            await self._show_card(address, message, card_activity(card, rendered.card_summary), save)
 
     async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
         """Post the reply to feedback in a personal chat; failures are only logged.
@@ -137,7 +137,7 @@ class TeamsMessenger:
         try:
             await self.connector.post(address, card_activity(card, strip_hidden_chars(reply.text)))
         except DeliveryError as error:
-            log.warning("nothing could be said to one person: %s", type(error).__name__)
+            log.warning("follow-up message failed: %s", type(error).__name__)
 
     async def show_renewed(self, address: Json, answer: Answer, own_chat: PersonalChat) -> None:
         """Post sources with renewed links; failures are only logged.
@@ -145,13 +145,13 @@ class TeamsMessenger:
         They go to the person's personal chat with the bot, or below the answer if Teams refuses that. A
         reply without sources also goes below the answer.
         """
-        activity = card_activity(render_whole(answer, self._sources_shown), strip_hidden_chars(answer.text))
+        activity = card_activity(render_card(answer, self._sources_shown), strip_hidden_chars(answer.text))
         is_for_one = answer.citations and not address.get("is_personal")
         try:
             if not is_for_one or not await self._post_to_one(address, own_chat, activity):
                 await self.connector.post(address, activity)
         except DeliveryError as error:
-            log.warning("new links could not be shown: %s", type(error).__name__)
+            log.warning("posting renewed links failed: %s", type(error).__name__)
 
     async def _post_to_one(self, address: Json, own_chat: PersonalChat, activity: Json) -> bool:
         """Post in the bot's personal chat with a person; False if Teams refuses."""
@@ -167,7 +167,7 @@ class TeamsMessenger:
             return False
         return True
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
+    async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
         """Do nothing: Teams fetches the images that the card links to."""
 
     async def revise(
@@ -185,7 +185,7 @@ class TeamsMessenger:
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
 
-    async def retract(self, address: Json, message: Json, answer: Answer) -> None:
+    async def replace_erased(self, address: Json, message: Json, answer: Answer) -> None:
         """Replace an erased answer's text, and its card if its id is known; raises as ``revise``."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
@@ -197,7 +197,7 @@ class TeamsMessenger:
     def _render(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange] = ()
     ) -> TeamsMessage:
-        is_unsure = message.get("card") == UNSURE
+        is_unsure = message.get("card") == CARD_MAYBE_POSTED
         rendered = render(answer, self._sources_shown, changes, lists_sources=is_unsure)
         asked = _asked(address)
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
@@ -215,7 +215,7 @@ class TeamsMessenger:
         if place.get("is_personal") and announcement.questions and not announcement.sources:
             questions = shown_questions(announcement.questions)
             listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
-            await self.connector.post(place, suggesting_activity(escape(f"{summary}\n{listed}"), questions))
+            await self.connector.post(place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions))
             return
         card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))
@@ -247,7 +247,7 @@ class TeamsMessenger:
         """End a stream with the answer; if it has ended already, update its message."""
         self._sequences.pop(stream, None)
         try:
-            await self.connector.post(address, ending_stream(activity, stream))
+            await self.connector.post(address, final_activity(activity, stream))
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
@@ -255,26 +255,26 @@ class TeamsMessenger:
                 raise
             await self.connector.put(address, stream, activity)
 
-    async def _show_card(self, address: Json, message: Json, activity: Json, keep: SaveMessage) -> None:
+    async def _show_card(self, address: Json, message: Json, activity: Json, save: SaveMessage) -> None:
         """Post the card, or update it by its id; leave it alone if it may have been posted."""
         card = message.get("card")
-        if card == UNSURE:
+        if card == CARD_MAYBE_POSTED:
             return
         if card is not None:
             await self.connector.put(address, card, activity)
             return
         # Write-ahead: a crash between post and id must not post a second card.
-        await keep(message | {"card": UNSURE})
+        await save(message | {"card": CARD_MAYBE_POSTED})
         reach("before-card")
         try:
             card = await self.connector.post(address, activity)
         except DeliveryUnclear:
             raise
         except DeliveryError:  # surely not posted: clear the marker, so that a retry posts it
-            await keep(message)
+            await save(message)
             raise
         reach("amid-card")
-        await keep(message | {"card": card})
+        await save(message | {"card": card})
         reach("after-card")
 
 

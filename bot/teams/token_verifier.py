@@ -17,10 +17,10 @@ import jwt
 OPENID = "https://login.botframework.com/v1/.well-known/openidconfiguration"
 ISSUER = "https://api.botframework.com"
 CHANNEL = "msteams"
-DAY = 24 * 3600.0
-MINUTE = 60.0
+KEY_TTL_SECONDS = 24 * 3600.0
+MIN_REFRESH_SECONDS = 60.0
 # Clock skew in seconds that Microsoft allows.
-LEEWAY = 300
+CLOCK_SKEW_SECONDS = 300
 
 
 class TokenRefused(Exception):
@@ -42,7 +42,7 @@ class SigningKeys:
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._tried_at: float | None = None
-        self._fetched_at = -DAY
+        self._fetched_at = -KEY_TTL_SECONDS
         self._refreshing: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str) -> jwt.PyJWK:
@@ -53,8 +53,8 @@ class SigningKeys:
             KeysUnavailable: no keys are cached and none can be fetched.
         """
         if key_id not in self._keys:
-            await self._refreshed()
-        elif self._clock() - self._fetched_at > DAY:
+            await self._wait_for_refresh()
+        elif self._clock() - self._fetched_at > KEY_TTL_SECONDS:
             self._begin_refresh()
         if not self._keys:
             raise KeysUnavailable
@@ -62,13 +62,13 @@ class SigningKeys:
             raise TokenRefused("unknown key")
         return self._keys[key_id]
 
-    async def are_there(self) -> bool:
+    async def has_keys(self) -> bool:
         """True if keys are cached or can be fetched now: without them no message is accepted."""
         if not self._keys:
-            await self._refreshed()
+            await self._wait_for_refresh()
         return bool(self._keys)
 
-    async def _refreshed(self) -> None:
+    async def _wait_for_refresh(self) -> None:
         """Wait for the fetch in progress, or start one."""
         self._begin_refresh()
         # Shielded, because other callers may wait for the same task.
@@ -77,7 +77,7 @@ class SigningKeys:
 
     def _begin_refresh(self) -> None:
         """Start a fetch in the background, unless one was started within the last minute."""
-        if self._tried_at is None or self._clock() - self._tried_at >= MINUTE:
+        if self._tried_at is None or self._clock() - self._tried_at >= MIN_REFRESH_SECONDS:
             self._tried_at = self._clock()
             self._refreshing = asyncio.create_task(self._refresh(), name="teams-keys")
 
@@ -126,7 +126,7 @@ class TokenVerifier:
                 algorithms=["RS256"],
                 audience=self._app_id,
                 issuer=ISSUER,
-                leeway=LEEWAY,
+                leeway=CLOCK_SKEW_SECONDS,
                 options={"require": ["exp", "nbf", "iss", "aud", "serviceurl"]},
             )
         except (jwt.PyJWTError, ValueError) as error:

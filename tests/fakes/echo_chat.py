@@ -21,7 +21,7 @@ class EchoChat:
 
     texts: list[str] = field(default_factory=list)
 
-    async def place(
+    async def post_placeholder(
         self, address: Json, language: Language = Language.ENGLISH, *, queued: str = "", asked: str = ""
     ) -> Json:
         """Post a placeholder."""
@@ -32,14 +32,14 @@ class EchoChat:
         """Return None, so that a second placeholder is posted, which a test then counts."""
         return None
 
-    async def show(self, address: Json, message: Json, text: str) -> None:
+    async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Ignore partial text."""
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
         """Replace the placeholder by the answer."""
         self.texts[message["index"]] = answer.text
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
+    async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
         """Attach no figures."""
 
 

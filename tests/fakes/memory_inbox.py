@@ -131,7 +131,7 @@ class MemoryInbox:
             self.receive,
             self.edit,
             self.withdraw,
-            self.given,
+            self.answer_of,
             self.set_shared,
             self.join,
             self.leave,
@@ -217,7 +217,7 @@ class MemoryInbox:
         known = self.kept.pop(message_key, None)
         return WithdrawnItem(known.address, None, is_posting=False) if known else None
 
-    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
+    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return the answer to a known question."""
         known = self.kept.get(message_key)
         return StoredAnswer(known.address, self.answer_to(known)) if known else None
@@ -248,7 +248,7 @@ class MemoryInbox:
         return any((one.key, one.thread) == place for one in self.kept.values())
 
     async def _answer(self, door: Door, message: IncomingMessage) -> None:
-        placed = await door.messenger.place(message.address, Language.ENGLISH)
+        placed = await door.messenger.post_placeholder(message.address, Language.ENGLISH)
 
         async def keep(message: dict[str, Any]) -> None:
             """Ignore it: the message is not needed again."""

@@ -117,7 +117,7 @@ async def test_an_answer_deferred_by_a_wrong_clock_is_delivered(world: World, ju
         item = await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
         assert item
         await world.inbox.mark_posting(item)
-        message_id = await world.chat.place(item.address)
+        message_id = await world.chat.post_placeholder(item.address)
         await world.inbox.mark_placed(item, message_id)
         await world.inbox.save_answer(item, answer_to_json(Answer(AnswerState.CHAT, "It was kept.")))
         await world.inbox.retry_later(item, "the platform is busy", at_least=10)

@@ -147,7 +147,7 @@ def add_doors(app: web.Application, conversation: Conversation, stack: AsyncExit
     teams = TeamsAdapter(
         settings,
         conversation.receive,
-        given=conversation.given,
+        answer_of=conversation.answer_of,
         join=others.join,
         leave=others.leave,
         feedback=feedback,

@@ -68,15 +68,15 @@ MUTATIONS = (
     Mutation(
         "the message extension gives an answer to somebody else than its asker",
         "bot/teams/compose_extension.py",
-        'is_private(given.address) and given.address.get("asker") == asker',
-        "is_private(given.address)",
+        'is_private(stored.address) and stored.address.get("asker") == asker',
+        "is_private(stored.address)",
         "tests/bot/teams/test_compose_extension.py::test_an_answer_is_only_for_its_asker_in_its_channel",
     ),
     Mutation(
         "a card in Teams that may be there is posted again after a crash",
         "bot/teams/messenger.py",
-        "        if card == UNSURE:\n            return",
-        "        if card == UNSURE:\n            card = None",
+        "        if card == CARD_MAYBE_POSTED:\n            return",
+        "        if card == CARD_MAYBE_POSTED:\n            card = None",
         "tests/bot/teams/test_teams_crashes.py::test_a_crash_leaves_one_answer_and_never_a_second_card",
     ),
     Mutation(
@@ -110,7 +110,7 @@ MUTATIONS = (
     Mutation(
         "who has left a channel may share an answer from it",
         "bot/slack/adapter.py",
-        "if not is_member or not await self.memberships.may_see(given):",
+        "if not is_member or not await self.memberships.may_see(stored):",
         "if not is_member:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
@@ -359,7 +359,7 @@ MUTATIONS = (
     Mutation(
         "an old answer is written over a new one with its pictures",
         "bot/slack/messenger.py",
-        "        await hold()\n",
+        "        await renew()\n",
         "",
         "tests/bot/slack/test_slack_messenger.py::test_figures_are_attached_only_while_the_lease_is_held",
     ),
@@ -464,7 +464,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a workspace's token serves whichever row it was moved to",
-        "bot/slack/installations/sealed_tokens.py",
+        "bot/slack/installations/token_cipher.py",
         'if held["installation"] != installation:',
         'if held["installation"] == "":',
         "tests/bot/slack/installations/test_token_rotation.py"
@@ -494,7 +494,7 @@ MUTATIONS = (
     Mutation(
         "a home's button asks a channel that its person has left",
         "bot/slack/surfaces/app_home.py",
-        "if await self._memberships.has(message.key, visit.user):",
+        "if await self._memberships.is_member(message.key, visit.user):",
         "if visit.user:",
         "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.core.commands.chat_intents import ChatIntent
 from bot.core.models import LOCAL_ASKER, Question
 from bot.core.plaintext import escape_markers, shorten
-from bot.core.uploads.upload_folder import on_disk
+from bot.core.uploads.upload_folder import run_on_disk
 from bot.core.uploads.upload_intake import upload_folder
 from bot.core.wording import ReplyWords
 from storage.chat.uploads import Uploads
@@ -58,7 +58,7 @@ class UploadCommands:
             await self._audit.record(self._action(question, upload, is_done=False))
             return words.upload_not_yours(file=escape_markers(upload.name))
         try:
-            await on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)
+            await run_on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)
         except OSError as error:
             log.warning("could not delete upload: upload=%d: %s", upload.id, type(error).__name__)
             return words.upload_not_removed(file=escape_markers(upload.name))

@@ -207,7 +207,7 @@ class Conversation:
                 task.cancel()
         return bool(names)
 
-    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
+    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return the answer to the question of a message; None if it has none, or it is not retained.
 
         Raises:
@@ -372,7 +372,7 @@ class Conversation:
             await messenger.deliver(item.address, message, answer, partial(self._inbox.mark_placed, item))
         if answer.figures:
             hold = partial(self._inbox.renew, item, self._lease_seconds)
-            await messenger.illustrate(item.address, message, answer, hold)
+            await messenger.attach_figures(item.address, message, answer, hold)
         reach("before-delivered")
         await self._inbox.mark_delivered(item)
         seconds = (datetime.now(UTC) - item.received_at).total_seconds()
@@ -397,7 +397,7 @@ class Conversation:
         """Stream the verified sentences into the placeholder; the lease is renewed first."""
         await self._inbox.renew(item, self._lease_seconds)
         async with delivery_deadline(self._lease_seconds):
-            await messenger.show(item.address, message, text)
+            await messenger.show_partial(item.address, message, text)
 
     async def _retry_later(self, item: InboxItem, error: Exception) -> None:
         """Schedule a retry, or fail the question.

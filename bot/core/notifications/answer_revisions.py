@@ -47,7 +47,7 @@ class RevisionTiming:
     pace: float = 1.5
     lease: float = 120
     # Minimum delay before a failed update is retried.
-    hold: float = 60
+    retry_delay: float = 60
 
 
 class AnswerReviser:
@@ -89,7 +89,7 @@ class AnswerReviser:
                 if is_due and (was_updated := await self.tick()) is not None:
                     wait = self._timing.pace if was_updated else 0
             except Exception as error:  # the loop serves all messages: one failure must not end it
-                _log.warning("posted answers have to wait: %s", raised_at(error))
+                _log.warning("answer update failed, retrying: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), wait)
 
@@ -106,7 +106,7 @@ class AnswerReviser:
             language = Language(posted.removed_in or Language.ENGLISH)
             return await self._update(posted, _removed(language), [], {})
         if posted.answer is None or posted.message is None:
-            return await self._drop(posted, "it is not kept any more")
+            return await self._drop(posted, "the answer is no longer stored")
         answer = answer_from_json(posted.answer)
         states = await self._sources.states({one.version_id for one in answer.citations if not one.host})
         changed = {one.version_id: one.change for one in states if one.change is not None}
@@ -125,7 +125,7 @@ class AnswerReviser:
                 if posted.removed_in is None:
                     await messenger.revise(posted.address, message, answer, changes)
                 else:
-                    await messenger.retract(posted.address, message, answer)
+                    await messenger.replace_erased(posted.address, message, answer)
         except ChannelClosed as error:
             return await self._drop(posted, str(error))
         except (DeliveryError, TimeoutError) as error:
@@ -133,8 +133,8 @@ class AnswerReviser:
             self._refused[posted.inbox_id] += asked is None
             if self._refused[posted.inbox_id] >= MAX_REFUSALS:
                 return await self._drop(posted, str(error))
-            _log.warning("answer=%d is updated later: %s", posted.inbox_id, error)
-            await self._sources.retry_later(posted, max(asked or 0, self._timing.hold))
+            _log.warning("answer=%d update failed, retrying: %s", posted.inbox_id, error)
+            await self._sources.retry_later(posted, max(asked or 0, self._timing.retry_delay))
             return True
         await self._sources.finish(posted, shown)
         self._refused.pop(posted.inbox_id, None)
@@ -143,7 +143,7 @@ class AnswerReviser:
 
     async def _drop(self, posted: PostedAnswer, reason: str) -> bool:
         self._refused.pop(posted.inbox_id, None)
-        _log.warning("answer=%d stays as it was posted: %s", posted.inbox_id, reason)
+        _log.warning("answer=%d not updated: %s", posted.inbox_id, reason)
         await self._sources.finish(posted, posted.shown)
         return False
 

@@ -21,9 +21,9 @@ from storage.models import Channel, Platform
 
 DAYS = 7
 # Time of day (UTC) on Monday at which digests are due.
-BEGINS = timedelta(hours=7)
+MONDAY_OFFSET = timedelta(hours=7)
 # Gaps listed in a digest; the others are counted.
-MAX_NAMED = 7
+MAX_LISTED = 7
 MAX_WORDS = 5
 QUESTION_CHARS = 200
 
@@ -58,7 +58,7 @@ class GapDigest:
         Raises:
             storage.errors.DatabaseUnavailable: the digests could not be recorded.
         """
-        week = f"{(self._clock() - BEGINS):%G-W%V}"
+        week = f"{(self._clock() - MONDAY_OFFSET):%G-W%V}"
         if self._to == "off" or week == self._recorded:
             return
         channels = [one for one in await self._channels.all() if self._is_told_of(one)]
@@ -85,17 +85,17 @@ class GapDigest:
         )
         if not gaps:
             return None
-        more = len(gaps) - MAX_NAMED
+        more = len(gaps) - MAX_LISTED
         return Announcement(
             batch,
             notification_wording.digest_lead(len(gaps), notice.channel if is_elsewhere else ""),
-            tuple(map(_entry, gaps[:MAX_NAMED])),
+            tuple(map(_entry, gaps[:MAX_LISTED])),
             (notification_wording.more_gaps(more),) if more > 0 else (),
         )
 
 
 def _entry(gap: QuestionGap) -> AnnouncementEntry:
-    doubted = sum(gap.doubts.values())
-    headline = notification_wording.gap(shorten(gap.question, QUESTION_CHARS), gap.count, doubted)
+    disputed = sum(gap.disputes.values())
+    headline = notification_wording.gap(shorten(gap.question, QUESTION_CHARS), gap.count, disputed)
     words = [shorten(word, QUESTION_CHARS) for word in gap.unknown[:MAX_WORDS]]
     return AnnouncementEntry(headline, (notification_wording.words_nowhere(words),) if words else ())

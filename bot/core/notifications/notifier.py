@@ -44,7 +44,7 @@ class Route:
     # False: shown in that channel's console only.
     is_posted: bool
     # Key of a message of its own, posted without debouncing; '' for receipts, which share a message.
-    alone: str = ""
+    message_key: str = ""
     # Upload under whose message it is posted.
     upload: int | None = None
 
@@ -63,7 +63,7 @@ class Routes:
     def route(self, group: NoticeGroup) -> Route:
         """Return the route of a group of notices."""
         if group.audience is NoticeAudience.NEWCOMERS:
-            return Route(group.channel_id, is_posted=True, alone="welcome")
+            return Route(group.channel_id, is_posted=True, message_key="welcome")
         if group.upload is not None:  # the uploader waits for this receipt, whatever ``receipts`` says
             return Route(group.channel_id, True, f"upload {group.upload}", group.upload)
         if group.audience is NoticeAudience.OWNERS:
@@ -91,15 +91,15 @@ class NotificationTiming:
     """Debounce, poll and retry intervals, in seconds."""
 
     # Debounce: a batch is due when nothing was added for this long,
-    quiet: float = 8
+    debounce: float = 8
     # or when its oldest notice has waited this long.
-    longest: float = 300
+    max_delay: float = 300
     poll: float = 2
     lease: float = 120
     # Delay before an unclear post is searched for in the channel.
     unclear: float = 5
     # Pause of a channel after a failure without a Retry-After.
-    hold: float = 30
+    retry_delay: float = 30
 
 
 class Notifier:
@@ -143,7 +143,7 @@ class Notifier:
                 if self._may_have_work() or self._is_unfinished:
                     await self.tick()
             except Exception as error:  # the loop serves all channels: one failure must not end it
-                _log.warning("announcements have to wait: %s", raised_at(error))
+                _log.warning("notifier tick failed, retrying: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), self._pace.poll)
 
@@ -157,7 +157,7 @@ class Notifier:
         if self._digest:
             await self._digest.record()
         while (batch := await self._notices.claim_interrupted(self._pace.lease)) is not None:
-            await self._resume(batch)
+            await self._recover_batch(batch)
         waiting, expired = await self._notices.waiting(), utc_now() - NOTICE_EXPIRY
         if any(group.oldest < expired for group in waiting):
             await self._notices.expire(expired)
@@ -173,20 +173,20 @@ class Notifier:
     def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
         if time.monotonic() < self._held_until.get(route.channel_id, 0):
             return False
-        if route.alone:
+        if route.message_key:
             return True
         now = utc_now()
         quiet = (now - max(group.newest for group in groups)).total_seconds()
         waited = (now - min(group.oldest for group in groups)).total_seconds()
         # A notice far in the future comes from a clock that was wrong: do not wait for it.
-        is_of_wrong_clock = quiet < -self._pace.longest
-        return quiet >= self._pace.quiet or waited >= self._pace.longest or is_of_wrong_clock
+        is_of_wrong_clock = quiet < -self._pace.max_delay
+        return quiet >= self._pace.debounce or waited >= self._pace.max_delay or is_of_wrong_clock
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._target(route)
         if time.monotonic() < self._held_until.get(target.id, 0):
             return
-        is_awaited = route.alone == "welcome" or route.upload is not None
+        is_awaited = route.message_key == "welcome" or route.upload is not None
         is_wanted = is_awaited or not self._is_private(target)
         if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
             if (place := await self._place(target, route.upload)) is not None:
@@ -246,8 +246,8 @@ class Notifier:
         except ChannelClosed as error:
             await self._drop(announcement.id, target, error)
         except DeliveryError as error:
-            _log.warning("channel=%d takes no announcement yet: %s", target.id, error)
-            self._held_until[target.id] = time.monotonic() + (error.retry_after or self._pace.hold)
+            _log.warning("channel=%d announcement failed, retrying: %s", target.id, error)
+            self._held_until[target.id] = time.monotonic() + (error.retry_after or self._pace.retry_delay)
             await self._notices.release(announcement.id)
         else:
             await self._notices.finish(announcement.id, "posted")
@@ -257,7 +257,7 @@ class Notifier:
         _log.warning("announcement=%s channel=%d dropped, invite the bot: %s", batch, target.id, error)
         await self._notices.finish(batch, "dropped")
 
-    async def _resume(self, batch: NoticeBatch) -> None:
+    async def _recover_batch(self, batch: NoticeBatch) -> None:
         """Resolve a batch whose outcome is unclear: search the channel once, post it if missing."""
         target = await self._channels.get(batch.told_in)
         place = await self._place(target, batch.upload)
@@ -266,25 +266,25 @@ class Notifier:
             if is_old:
                 await self._notices.finish(batch.id, "kept")
             else:
-                await self._notices.retry_later(batch.id, self._pace.hold)
+                await self._notices.retry_later(batch.id, self._pace.retry_delay)
             return
         try:
-            stands = await self._announcers[target.platform].has_announced(place, batch.id, batch.began_at)
+            was_found = await self._announcers[target.platform].has_announced(place, batch.id, batch.began_at)
         except ChannelClosed as error:
             await self._drop(batch.id, target, error)
         except DeliveryError:
-            await self._notices.retry_later(batch.id, self._pace.hold)
+            await self._notices.retry_later(batch.id, self._pace.retry_delay)
         else:
-            await self._end(batch, target, place, stands)
+            await self._end(batch, target, place, was_found)
 
     async def _end(
-        self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None
+        self, batch: NoticeBatch, target: Channel, place: dict[str, Any], was_found: bool | None
     ) -> None:
-        """Finish a searched batch; post it if it is certainly missing (``stands`` is False)."""
+        """Finish a searched batch; post it if it is certainly missing (``was_found`` is False)."""
         # Without search (None), rather no message than a duplicate: the console shows the notices.
-        announcement = await self._receipt_builder.prepare(batch.id, target) if stands is False else None
+        announcement = await self._receipt_builder.prepare(batch.id, target) if was_found is False else None
         if announcement is not None:
             await self._post(target, place, announcement)
         else:
-            await self._notices.finish(batch.id, "posted" if stands else "kept")
-            _log.info("announcement=%s channel=%d found=%s", batch.id, target.id, stands)
+            await self._notices.finish(batch.id, "posted" if was_found else "kept")
+            _log.info("announcement=%s channel=%d found=%s", batch.id, target.id, was_found)

@@ -17,7 +17,7 @@ from storage.chat.feedback import FeedbackVerdict
 from storage.chat.traces import AskedQuestion
 
 # Similarity threshold of two questions: Jaccard index of their content words.
-LIKENESS = 0.6
+SIMILARITY_THRESHOLD = 0.6
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 
 
@@ -32,7 +32,7 @@ class QuestionGap:
     # Answer state -> number of questions.
     states: Mapping[str, int]
     # Negative feedback verdict -> count.
-    doubts: Mapping[str, int]
+    disputes: Mapping[str, int]
     last_asked: datetime
     # Words that occur in no document, most frequent first.
     unknown: tuple[str, ...]
@@ -84,7 +84,7 @@ def _groups(asked: Sequence[AskedQuestion]) -> Iterator[list[AskedQuestion]]:
     for one in asked:
         terms = weighted_terms(one.question)
         for known, members in groups:
-            if _likeness(terms, known) >= LIKENESS:
+            if _jaccard(terms, known) >= SIMILARITY_THRESHOLD:
                 members.append(one)
                 break
         else:
@@ -93,7 +93,7 @@ def _groups(asked: Sequence[AskedQuestion]) -> Iterator[list[AskedQuestion]]:
     return (members for _, members in groups)
 
 
-def _likeness(terms: set[str], others: set[str]) -> float:
+def _jaccard(terms: set[str], others: set[str]) -> float:
     return len(terms & others) / len(terms | others) if terms | others else 0.0
 
 
@@ -102,18 +102,18 @@ def _open(group: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     later = len(group)
     while later and not _is_answered(group[later - 1]):
         later -= 1
-    return [one for one in group[later:] if _is_unanswered(one) or _doubts(one)]
+    return [one for one in group[later:] if _is_unanswered(one) or _disputes(one)]
 
 
 def _is_answered(one: AskedQuestion) -> bool:
-    return one.state in ANSWERED and not _doubts(one)
+    return one.state in ANSWERED and not _disputes(one)
 
 
 def _is_unanswered(one: AskedQuestion) -> bool:
     return one.state == AnswerState.NOT_FOUND and FeedbackVerdict.GOOD not in one.verdicts
 
 
-def _doubts(one: AskedQuestion) -> list[str]:
+def _disputes(one: AskedQuestion) -> list[str]:
     return [verdict for verdict in one.verdicts if verdict != FeedbackVerdict.GOOD]
 
 
@@ -123,7 +123,7 @@ def _gap(group: Sequence[AskedQuestion]) -> QuestionGap:
         question=group[-1].question,
         count=len(group),
         states=Counter(one.state for one in group),
-        doubts=Counter(verdict for one in group for verdict in _doubts(one)),
+        disputes=Counter(verdict for one in group for verdict in _disputes(one)),
         last_asked=group[-1].asked_at,
         unknown=tuple(word for word, _ in words.most_common()),
         ids=tuple(one.key for one in group),

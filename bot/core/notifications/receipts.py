@@ -33,7 +33,7 @@ from storage.models import Channel
 
 _log = logging.getLogger(__name__)
 
-MAX_NAMED = 5
+MAX_LISTED = 5
 # Searchable files listed even with many failures.
 MIN_LIVE = 2
 # Longest title, file name or folder location, in characters.
@@ -54,7 +54,7 @@ def _paragraph(entry: AnnouncementEntry) -> str:
     return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
 
 
-class _Named(NamedTuple):
+class _Listed(NamedTuple):
     """Notices listed in a message."""
 
     failed: list[Notice]
@@ -66,14 +66,14 @@ class _Named(NamedTuple):
     outages: list[Notice]
 
 
-def named_notices(contents: Contents) -> _Named:
+def listed_notices(contents: Contents) -> _Listed:
     """Select the notices of a batch that the message lists."""
     failed, live, folders, sources, outages = (
         list(contents[kind][1]) for kind in ("failed", "live", "folder", "source", "outage")
     )
-    failed = failed[:MAX_NAMED]
-    live = live[: max(MIN_LIVE, MAX_NAMED - len(failed))]
-    return _Named(failed, live, folders[:MAX_NAMED], sources[:MAX_NAMED], outages[:MAX_NAMED])
+    failed = failed[:MAX_LISTED]
+    live = live[: max(MIN_LIVE, MAX_LISTED - len(failed))]
+    return _Listed(failed, live, folders[:MAX_LISTED], sources[:MAX_LISTED], outages[:MAX_LISTED])
 
 
 def write_receipt(
@@ -93,7 +93,7 @@ def write_receipt(
         first_pages: notice id -> button to the first page.
         is_elsewhere: posted outside the documents' channel, so that channel is named.
     """
-    failed, live, folders, web, outages = named = named_notices(contents)
+    failed, live, folders, web, outages = named = listed_notices(contents)
     if not any(named):
         return None
     entries = [
@@ -114,7 +114,7 @@ def write_receipt(
 
 
 def _more(contents: Contents) -> Iterator[str]:
-    failed, live, folders, web, outages = named_notices(contents)
+    failed, live, folders, web, outages = listed_notices(contents)
     if (unnamed := contents["failed"][0] - len(failed)) > 0:
         yield notification_wording.more_unreadable(unnamed)
     if (unnamed := contents["live"][0] - len(live)) > 0:
@@ -224,12 +224,12 @@ class ReceiptBuilder:
         Raises:
             storage.errors.InfrastructureError: a backend is down; nothing was announced.
         """
-        contents = await self._notices.read(batch, MAX_NAMED)
+        contents = await self._notices.read(batch, MAX_LISTED)
         if contents[WELCOME][0]:
             return await self._welcome.prepare(batch, target)
         if contents[DIGEST][0]:
             return await self._digest.prepare(batch, contents[DIGEST][1][0], target) if self._digest else None
-        named = named_notices(contents)
+        named = listed_notices(contents)
         live = named.live
         questions = await self._questions(live)
         origins = {notice.channel_id for notices in named for notice in notices}
@@ -242,7 +242,7 @@ class ReceiptBuilder:
 
     async def prepare_for_console(self, batch: str) -> None:
         """Try questions for the files that a message would list; nothing is posted."""
-        await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED)).live)
+        await self._questions(listed_notices(await self._notices.read(batch, MAX_LISTED)).live)
 
     async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
         """Return notice id -> suggested questions; on timeout or failure, the ones found by then."""
@@ -252,9 +252,9 @@ class ReceiptBuilder:
                 for notice in live:
                     found[notice.id] = await self._questions_of(notice)
         except TimeoutError:
-            _log.info("questions were tried for %d of %d files", len(found), len(live))
+            _log.info("suggested questions timed out: %d of %d files done", len(found), len(live))
         except InfrastructureError as error:
-            _log.warning("questions could not be tried: %s", type(error).__name__)
+            _log.warning("trying suggested questions failed: %s", type(error).__name__)
         return found
 
     async def _questions_of(self, notice: Notice) -> Sequence[str]:

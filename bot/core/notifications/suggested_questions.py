@@ -100,7 +100,7 @@ class SuggestedQuestions:
         try:
             reply = await self._model.write(self._instructions, request, seconds=SECONDS, tokens=TOKENS)
         except ModelError as error:
-            log.warning("notice=%d gets no questions of a model: %s", notice.id, type(error).__name__)
+            log.warning("notice=%d question generation failed: %s", notice.id, type(error).__name__)
             return []
         return plain_questions(_BULLET.sub("", line) for line in reply.text.splitlines())
 

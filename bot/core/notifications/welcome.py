@@ -69,7 +69,7 @@ class Onboarding:
             await self._channels.set_address(channel, address)
         await self._notices.welcome(channel.id)
 
-    async def name(self, key: ChannelKey, name: str) -> None:
+    async def set_channel_name(self, key: ChannelKey, name: str) -> None:
         """Store the channel's display name.
 
         Raises:
@@ -77,7 +77,7 @@ class Onboarding:
         """
         await self._channels.ensure(key, name)
 
-    async def move(self, old: ChannelKey, new: ChannelKey) -> None:
+    async def change_channel_id(self, old: ChannelKey, new: ChannelKey) -> None:
         """Store that the platform changed a channel's id.
 
         Raises:
@@ -85,11 +85,11 @@ class Onboarding:
         """
         outcome = await self._channels.move(old, new)
         if outcome is MoveOutcome.MOVED:
-            log.info("the channel %s is called %s by its platform from now on", old.tenant, new.tenant)
+            log.info("channel %s has the new platform id %s", old.tenant, new.tenant)
         elif outcome is MoveOutcome.OCCUPIED:
             log.warning(
-                "the channel %s has another id now, and %s has documents already: both stay as they are, and "
-                "questions are answered from the documents of %s; put the others into its folder",
+                "channel %s got the id of %s, which already has documents: kept separate, questions use %s; "
+                "move the other files to its folder",
                 *(old.tenant, new.tenant, new.tenant),
             )
 

@@ -5,54 +5,54 @@ from __future__ import annotations
 from bot.core.plaintext import escape_markers
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import MEDIA_TYPE, SUFFIX, is_named_pdf, safe_file_name
-from bot.core.uploads.upload_folder import PartialFile, on_disk
+from bot.core.uploads.upload_folder import PartialFile, run_on_disk
 from bot.core.wording import ReplyWords
 
 MEGABYTE = 1 << 20
 
 
-class UploadRefused(Exception):
+class UploadRejected(Exception):
     """An upload was rejected; the message is the reply that says why."""
 
 
-class FileChecks:
+class UploadValidator:
     """Rejects files that ingestion would not read."""
 
     def __init__(self, max_file_mb: int) -> None:
         self._max_file_mb = max_file_mb
 
-    def refuse_declared(self, download: FileDownload, words: ReplyWords) -> None:
+    def check_declared(self, download: FileDownload, words: ReplyWords) -> None:
         """Check the declared name, media type and size before the download.
 
         Raises:
-            UploadRefused: not declared as a PDF, or too large.
+            UploadRejected: not declared as a PDF, or too large.
         """
         name = shown_name(download.name, download.media_type)
         if not is_named_pdf(download.name, download.media_type):
-            raise UploadRefused(words.upload_no_pdf(file=name))
-        self._refuse_size(download.size, name, words)
+            raise UploadRejected(words.upload_no_pdf(file=name))
+        self._check_size(download.size, name, words)
 
     async def write(self, download: FileDownload, partial_file: PartialFile, words: ReplyWords) -> None:
         """Stream a download to disk, checking size and content.
 
         Raises:
-            UploadRefused: empty, not a PDF, or larger than allowed whatever size was declared.
+            UploadRejected: empty, not a PDF, or larger than allowed whatever size was declared.
             bot.core.errors.DeliveryError: the download broke off.
             OSError: the disk is full or failing.
         """
         name = shown_name(download.name)
         async for chunk in download.chunks:
-            self._refuse_size(partial_file.size + len(chunk), name, words)
-            await on_disk(partial_file.write, chunk)
+            self._check_size(partial_file.size + len(chunk), name, words)
+            await run_on_disk(partial_file.write, chunk)
         if not partial_file.size:
-            raise UploadRefused(words.upload_empty(file=name))
+            raise UploadRejected(words.upload_empty(file=name))
         if not partial_file.is_pdf:
-            raise UploadRefused(words.upload_no_pdf(file=name))
+            raise UploadRejected(words.upload_no_pdf(file=name))
 
-    def _refuse_size(self, size: int, name: str, words: ReplyWords) -> None:
+    def _check_size(self, size: int, name: str, words: ReplyWords) -> None:
         limit = self._max_file_mb
         if size > limit * MEGABYTE:
-            raise UploadRefused(words.upload_too_large(file=name, limit=limit))
+            raise UploadRejected(words.upload_too_large(file=name, limit=limit))
 
 
 def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:

@@ -10,16 +10,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from bot.core.models import Language
-from bot.core.uploads.file_checks import FileChecks
+from bot.core.uploads.file_checks import UploadValidator
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import free_file_name, is_same_name, safe_file_name
-from bot.core.uploads.upload_folder import PartialFile, UploadFolder, on_disk
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder, run_on_disk
 from bot.core.uploads.upload_places import UploadPlace
 from bot.core.wording import reply_words
 from storage.clock import monotonic_seconds
 
 # Time limit for a decision on a name conflict; then the upload is discarded.
-MAX_HELD_SECONDS = 3600.0
+DECISION_TIMEOUT_SECONDS = 3600.0
 
 
 class UploadDecision(StrEnum):
@@ -43,7 +43,7 @@ class FolderUpload:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _PendingUpload:
     upload: FolderUpload
     partial_file: PartialFile
     since: float
@@ -53,8 +53,8 @@ class FolderUploads:
     """Writes uploads into local folders and holds those with name conflicts until they are decided."""
 
     def __init__(self, max_file_mb: int) -> None:
-        self._checks = FileChecks(max_file_mb)
-        self._held: dict[str, _Held] = {}
+        self._checks = UploadValidator(max_file_mb)
+        self._pending: dict[str, _PendingUpload] = {}
 
     async def take(self, place: UploadPlace, download: FileDownload) -> FolderUpload:
         """Write a file into a place without problems, under a sanitized name.
@@ -62,64 +62,64 @@ class FolderUploads:
         On any error the partial file is deleted.
 
         Raises:
-            UploadRefused: not a PDF, empty or too large.
+            UploadRejected: not a PDF, empty or too large.
             OSError: the disk is full or failing.
         """
-        await self._forget_old()
+        await self._discard_expired()
         words = reply_words(Language.ENGLISH)
-        self._checks.refuse_declared(download, words)
+        self._checks.check_declared(download, words)
         folder, name = _folder(place), safe_file_name(download.name)
-        partial_file = await on_disk(folder.begin, secrets.token_hex(16))
+        partial_file = await run_on_disk(folder.create_partial, secrets.token_hex(16))
         try:
             await self._checks.write(download, partial_file, words)
-            if not await on_disk(_keep, folder, partial_file, name):
-                return self._hold(place, name, partial_file)
+            if not await run_on_disk(_rename_if_free, folder, partial_file, name):
+                return self._await_decision(place, name, partial_file)
         except BaseException:
-            await asyncio.shield(on_disk(folder.discard, partial_file))
+            await asyncio.shield(run_on_disk(folder.discard, partial_file))
             raise
         return FolderUpload(place, name, partial_file.sha256)
 
-    async def decide(self, token: str, decision: UploadDecision) -> FolderUpload | None:
+    async def resolve_conflict(self, token: str, decision: UploadDecision) -> FolderUpload | None:
         """Resolve the name conflict of a pending upload; None if it was cancelled or has expired.
 
         Raises:
             OSError: the disk is failing; the upload is discarded.
         """
-        held = self._held.pop(token, None)
+        held = self._pending.pop(token, None)
         if held is None:
             return None
         place, name = held.upload.place, held.upload.file
         folder, partial_file = _folder(place), held.partial_file
         try:
             if decision is UploadDecision.REPLACE:
-                name = await on_disk(_replace, folder, partial_file, name)
+                name = await run_on_disk(_replace, folder, partial_file, name)
             elif decision is UploadDecision.KEEP_BOTH:
-                name = await on_disk(_keep_beside, folder, partial_file, name)
+                name = await run_on_disk(_rename_to_free_name, folder, partial_file, name)
             else:
-                await on_disk(folder.discard, partial_file)
+                await run_on_disk(folder.discard, partial_file)
                 return None
         except BaseException:
-            await asyncio.shield(on_disk(folder.discard, partial_file))
+            await asyncio.shield(run_on_disk(folder.discard, partial_file))
             raise
         return FolderUpload(place, name, held.upload.sha256)
 
     async def aclose(self) -> None:
         """Discard all pending uploads."""
-        for token in list(self._held):
-            await self.decide(token, UploadDecision.CANCEL)
+        for token in list(self._pending):
+            await self.resolve_conflict(token, UploadDecision.CANCEL)
 
-    def _hold(self, place: UploadPlace, name: str, partial_file: PartialFile) -> FolderUpload:
+    def _await_decision(self, place: UploadPlace, name: str, partial_file: PartialFile) -> FolderUpload:
         upload = FolderUpload(place, name, partial_file.sha256, secrets.token_hex(16))
-        self._held[upload.token or ""] = _Held(upload, partial_file, monotonic_seconds())
+        self._pending[upload.token or ""] = _PendingUpload(upload, partial_file, monotonic_seconds())
         return upload
 
-    async def _forget_old(self) -> None:
-        for token in list(self._old()):
-            await self.decide(token, UploadDecision.CANCEL)
+    async def _discard_expired(self) -> None:
+        for token in list(self._expired()):
+            await self.resolve_conflict(token, UploadDecision.CANCEL)
 
-    def _old(self) -> Iterator[str]:
-        for token, one in self._held.items():
-            if monotonic_seconds() - one.since > MAX_HELD_SECONDS:
+    def _expired(self) -> Iterator[str]:
+        for token, one in self._pending.items():
+            if monotonic_seconds() - one.since > DECISION_TIMEOUT_SECONDS:
                 yield token
 
 
@@ -127,22 +127,22 @@ def _folder(place: UploadPlace) -> UploadFolder:
     return UploadFolder(Path(place.location), inside=None)
 
 
-def _keep(folder: UploadFolder, file: PartialFile, name: str) -> bool:
+def _rename_if_free(folder: UploadFolder, file: PartialFile, name: str) -> bool:
     """Give a file its name; False if an equal name exists, and the file is only synced."""
     if any(is_same_name(one, name) for one in folder.names()):
         file.sync()
         return False
-    return folder.keep(file, name)
+    return folder.rename(file, name)
 
 
 def _replace(folder: UploadFolder, file: PartialFile, name: str) -> str:
     """Replace the existing file of this name, keeping its spelling; return that spelling."""
     theirs = next((one for one in folder.names() if is_same_name(one, name)), name)
-    folder.keep(file, theirs, replaces=True)
+    folder.rename(file, theirs, replaces=True)
     return theirs
 
 
-def _keep_beside(folder: UploadFolder, file: PartialFile, name: str) -> str:
-    while not folder.keep(file, chosen := free_file_name(name, folder.names())):
+def _rename_to_free_name(folder: UploadFolder, file: PartialFile, name: str) -> str:
+    while not folder.rename(file, chosen := free_file_name(name, folder.names())):
         continue  # race: the name was taken between the two calls
     return chosen

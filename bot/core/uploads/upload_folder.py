@@ -2,7 +2,7 @@
 
 Uploads from chats go to ``uploads/`` in the channel's folder of the inbox, which no other channel reads and
 no sync source touches. Uploads from the console go into a watched folder itself. Symlinks are not followed
-(O_NOFOLLOW, dir_fd). All methods block: call them in a thread (``on_disk``).
+(O_NOFOLLOW, dir_fd). All methods block: call them in a thread (``run_on_disk``).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from storage.chat.notification_events import UPLOADS_FOLDER
 
 # PDF readers search the first bytes of a file for the signature.
 HEAD_BYTES = 1024
-PDF_MARK = b"%PDF-"
+PDF_SIGNATURE = b"%PDF-"
 # Age at which a partial file counts as abandoned and is deleted.
-LEFT_SECONDS = 86_400.0
+ABANDONED_SECONDS = 86_400.0
 # Timeout of one disk operation.
 DISK_SECONDS = 30.0
 _PARTIAL = ".upload-"
@@ -39,12 +39,12 @@ class UploadFolder:
     def __init__(self, root: Path, inside: str | None = UPLOADS_FOLDER) -> None:
         """Write to the subfolder ``inside`` of ``root``; None: to ``root`` itself.
 
-        Both are created by ``begin``, parents of ``root`` never.
+        Both are created by ``create_partial``, parents of ``root`` never.
         """
         self._root = root
         self._inside = inside
 
-    def begin(self, key: str) -> PartialFile:
+    def create_partial(self, key: str) -> PartialFile:
         """Create a partial file for an upload; delete those of earlier tries and abandoned ones.
 
         Raises:
@@ -53,7 +53,7 @@ class UploadFolder:
         with self._opened(make=True) as folder:
             prefix = f"{_PARTIAL}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
             for left in os.listdir(folder):
-                if left.startswith(prefix) or (left.startswith(_PARTIAL) and _is_left(left, folder)):
+                if left.startswith(prefix) or (left.startswith(_PARTIAL) and _is_abandoned(left, folder)):
                     os.unlink(left, dir_fd=folder)
             name = f"{prefix}-{os.urandom(4).hex()}"  # random: a worker presumed dead may still write its own
             return PartialFile(os.open(name, _NEW_FILE, 0o644, dir_fd=folder), name)
@@ -70,16 +70,16 @@ class UploadFolder:
         except FileNotFoundError:
             return []
 
-    def finish(self, file: PartialFile, name: str) -> None:
+    def rename_or_discard(self, file: PartialFile, name: str) -> None:
         """Give a complete file its name durably; discard it if a file of that name exists.
 
         Raises:
             OSError: the disk is failing.
         """
-        if not self.keep(file, name):
+        if not self.rename(file, name):
             self.discard(file)
 
-    def keep(self, file: PartialFile, name: str, *, replaces: bool = False) -> bool:
+    def rename(self, file: PartialFile, name: str, *, replaces: bool = False) -> bool:
         """Give a complete file its name durably; False if the name is taken and not ``replaces``.
 
         Raises:
@@ -132,9 +132,9 @@ class UploadFolder:
             os.close(folder)
 
 
-def _is_left(name: str, folder: int) -> bool:
+def _is_abandoned(name: str, folder: int) -> bool:
     try:
-        return time.time() - os.lstat(name, dir_fd=folder).st_mtime > LEFT_SECONDS
+        return time.time() - os.lstat(name, dir_fd=folder).st_mtime > ABANDONED_SECONDS
     except FileNotFoundError:
         return False
 
@@ -154,7 +154,7 @@ def _name(partial: str, name: str, folder: int) -> bool:
     return True
 
 
-async def on_disk(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+async def run_on_disk(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Run blocking ``work`` in a thread with a timeout: the inbox may be on a network share that hangs.
 
     Raises:
@@ -182,7 +182,7 @@ class PartialFile:
     @property
     def is_pdf(self) -> bool:
         """True if the first HEAD_BYTES contain the PDF signature."""
-        return PDF_MARK in self._head
+        return PDF_SIGNATURE in self._head
 
     def write(self, data: bytes) -> None:
         """Append bytes.

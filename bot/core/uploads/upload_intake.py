@@ -21,10 +21,10 @@ from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.understanding.question_terms import language_of
-from bot.core.uploads.file_checks import MEGABYTE, FileChecks, UploadRefused, shown_name
+from bot.core.uploads.file_checks import MEGABYTE, UploadValidator, UploadRejected, shown_name
 from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.file_names import free_file_name, safe_file_name
-from bot.core.uploads.upload_folder import PartialFile, UploadFolder, on_disk
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder, run_on_disk
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.channels import Channels
 from storage.chat.notification_events import UPLOADS_FOLDER
@@ -50,7 +50,7 @@ MAX_FETCH_TIME = timedelta(minutes=15)
 # Longest wait for a file to become searchable before the text sent with it is asked.
 MAX_READING_TIME = timedelta(minutes=5)
 # Age at which a recorded upload without a file counts as removed; normally the file follows at once.
-MAX_GAP = timedelta(minutes=10)
+MISSING_FILE_GRACE = timedelta(minutes=10)
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class UploadPolicy:
         return self._names <= {"off"}
 
     @property
-    def takes_library(self) -> bool:
+    def accepts_library(self) -> bool:
         """True if direct chats accept uploads to their library, which every direct chat searches."""
         return LIBRARY in self._names
 
@@ -76,9 +76,9 @@ class UploadPolicy:
         """True if this channel accepts uploads."""
         return "all" in self._names or tenant in self._names
 
-    def takes(self, said: IncomingMessage) -> bool:
+    def accepts(self, said: IncomingMessage) -> bool:
         """True if a file of this message may become a document."""
-        return self.takes_library if said.is_direct else self.allows(said.key.tenant)
+        return self.accepts_library if said.is_direct else self.allows(said.key.tenant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class UploadIntake:
         self._inbox = inbox
         self._rules = rules
         self._hosts = hosts
-        self._checks = FileChecks(rules.max_file_mb)
+        self._checks = UploadValidator(rules.max_file_mb)
 
     async def take(self, item: InboxItem) -> Answer | None:
         """Fetch and store the file of a message and return the reply; see ``bot.core.ports.IngestUpload``."""
@@ -122,7 +122,7 @@ class UploadIntake:
             upload = await self._uploads.find(channel.id, item.address["key"])
             if upload is None or not await self._has_file(channel, upload):
                 upload = await self._fetch(item, channel, words)
-        except UploadRefused as refused:
+        except UploadRejected as refused:
             return Answer(AnswerState.CHAT, str(refused), language=words.language)
         if item.text:
             if not await self._is_read(upload) and utc_now() - item.received_at < MAX_READING_TIME:
@@ -136,7 +136,7 @@ class UploadIntake:
     async def _channel_of(self, item: InboxItem) -> Channel:
         """Return the channel that gets the document: a direct chat's library if it accepts uploads."""
         chat = await self._channels.get(item.channel_id)
-        is_for_library = chat.is_direct and self._rules.policy.takes_library
+        is_for_library = chat.is_direct and self._rules.policy.accepts_library
         if not is_for_library:
             return chat
         return await self._libraries.library_for(chat.platform, chat.installation) or chat
@@ -144,7 +144,7 @@ class UploadIntake:
     async def _has_file(self, channel: Channel, upload: Upload) -> bool:
         folder = upload_folder(self._inbox, channel)
         try:
-            return upload.name in await on_disk(folder.names)
+            return upload.name in await run_on_disk(folder.names)
         except OSError:  # disk unavailable: do not download the file again
             return True
 
@@ -156,46 +156,46 @@ class UploadIntake:
     async def _fetch(self, item: InboxItem, channel: Channel, words: ReplyWords) -> Upload:
         host = self._hosts.get(item.platform)
         if channel.id == item.channel_id:
-            self._refuse_place(channel, words)
+            self._check_channel(channel, words)
         if host is None:
-            raise UploadRefused(words.uploads_off)
+            raise UploadRejected(words.uploads_off)
         folder = upload_folder(self._inbox, channel)
         name = shown_name(str(item.address[UPLOAD_KEY].get("name") or ""))
         try:
             async with host.open(item.address) as download:
                 name = shown_name(download.name)
-                self._checks.refuse_declared(download, words)
-                partial_file = await on_disk(folder.begin, item.address["key"])
+                self._checks.check_declared(download, words)
+                partial_file = await run_on_disk(folder.create_partial, item.address["key"])
                 try:
                     await self._checks.write(download, partial_file, words)
-                    upload = await self._keep(item, channel, download, partial_file, words)
+                    upload = await self._record(item, channel, download, partial_file, words)
                     await self._finish(folder, partial_file, upload)
                 except BaseException:
-                    await on_disk(folder.discard, partial_file)
+                    await run_on_disk(folder.discard, partial_file)
                     raise
         except FileUnavailable as error:
-            log.warning("channel=%d an upload cannot be fetched: %s", channel.id, error)
-            raise UploadRefused(words.upload_unfetched(file=name)) from error
+            log.warning("channel=%d upload download failed: %s", channel.id, error)
+            raise UploadRejected(words.upload_unfetched(file=name)) from error
         except DeliveryError as error:
             if utc_now() - item.received_at < MAX_FETCH_TIME:
                 raise
-            log.warning("channel=%d an upload is given up: %s", channel.id, error)
-            raise UploadRefused(words.upload_unfetched(file=name)) from error
+            log.warning("channel=%d upload download abandoned: %s", channel.id, error)
+            raise UploadRejected(words.upload_unfetched(file=name)) from error
         except OSError as error:
-            log.warning("channel=%d an upload cannot be kept: %s", channel.id, type(error).__name__)
-            raise UploadRefused(words.upload_no_folder(file=name)) from error
-        log.info("channel=%d upload=%d bytes=%d taken", channel.id, upload.id, upload.size)
+            log.warning("channel=%d storing an upload failed: %s", channel.id, type(error).__name__)
+            raise UploadRejected(words.upload_no_folder(file=name)) from error
+        log.info("channel=%d upload=%d bytes=%d stored", channel.id, upload.id, upload.size)
         return upload
 
-    def _refuse_place(self, channel: Channel, words: ReplyWords) -> None:
+    def _check_channel(self, channel: Channel, words: ReplyWords) -> None:
         policy = self._rules.policy
         # Slack only: in Teams, a bot gets no files in channels, so "upload it in a channel" would not help.
         if channel.is_direct and not policy.is_off and channel.platform is Platform.SLACK:
-            raise UploadRefused(words.upload_direct)
+            raise UploadRejected(words.upload_direct)
         if channel.is_direct or not policy.allows(channel.tenant):
-            raise UploadRefused(words.uploads_off)
+            raise UploadRejected(words.uploads_off)
 
-    async def _keep(
+    async def _record(
         self,
         item: InboxItem,
         channel: Channel,
@@ -206,9 +206,9 @@ class UploadIntake:
         """Record the upload in SQL against the channel's quota, under a free name.
 
         Raises:
-            UploadRefused: a duplicate, or over quota.
+            UploadRejected: a duplicate, or over quota.
         """
-        there = await self._tidy(channel)
+        there = await self._prune_missing(channel)
         where = {} if channel.id == item.channel_id else {CHAT_KEY: item.channel_id}
         new = NewUpload(
             channel.id,
@@ -224,7 +224,7 @@ class UploadIntake:
             return kept
         reason, known = kept
         shown = shown_name(download.name)
-        raise UploadRefused(
+        raise UploadRejected(
             {
                 UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=escape_markers(known)),
                 UploadRefusal.TOO_MANY: partial(words.upload_too_many, quota.files, file=shown),
@@ -238,16 +238,16 @@ class UploadIntake:
     async def _finish(self, folder: UploadFolder, partial_file: PartialFile, upload: Upload) -> None:
         """Rename the partial file; on failure delete the record, so that the file can be uploaded again."""
         try:
-            await on_disk(folder.finish, partial_file, upload.name)
+            await run_on_disk(folder.rename_or_discard, partial_file, upload.name)
         except OSError:
             await self._uploads.forget(upload)
             raise
 
-    async def _tidy(self, channel: Channel) -> list[str]:
+    async def _prune_missing(self, channel: Channel) -> list[str]:
         """Return the folder's files; delete records of uploads whose file was removed from it."""
-        there = await on_disk(upload_folder(self._inbox, channel).names)
+        there = await run_on_disk(upload_folder(self._inbox, channel).names)
         for upload in await self._uploads.of_channel(channel.id):
-            if upload.name not in there and utc_now() - upload.created_at > MAX_GAP:
+            if upload.name not in there and utc_now() - upload.created_at > MISSING_FILE_GRACE:
                 await self._uploads.forget(upload)
         return there
 

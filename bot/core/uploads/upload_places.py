@@ -18,7 +18,7 @@ from storage.mounts import may_hang
 # Name of the channel that a first upload creates.
 FIRST_CHANNEL = "documents"
 # Timeout of a folder check: it may be on a network share that hangs.
-LOOKING_SECONDS = 3.0
+CHECK_TIMEOUT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +51,28 @@ class UploadPlaces:
         Raises:
             storage.errors.DatabaseUnavailable: the folders cannot be read.
         """
-        return list(await asyncio.gather(*(_looked_at(one) for one in await self._known())))
+        return list(await asyncio.gather(*(_checked(one) for one in await self._list())))
 
     async def get(self, key: str) -> UploadPlace | None:
         """Return the place with a form's key; raises as ``all``."""
-        known = await self._known()
+        known = await self._list()
         found = [one for one in known if one.key == key]
         # A form opened before the channel had a folder names the channel: use the folder it has now.
         found += [one for one in known if key in {f"c{each.id}" for each in one.channels}]
-        return await _looked_at(found[0]) if found else None
+        return await _checked(found[0]) if found else None
 
-    async def of_channel(self, channel_id: int) -> UploadPlace | None:
+    async def for_channel(self, channel_id: int) -> UploadPlace | None:
         """Return a channel's first place without a problem, else its first; raises as ``all``."""
-        known = [one for one in await self._known() if channel_id in {each.id for each in one.channels}]
-        places = [await _looked_at(one) for one in known]
+        known = [one for one in await self._list() if channel_id in {each.id for each in one.channels}]
+        places = [await _checked(one) for one in known]
         return next((one for one in places if one.problem is None), places[0] if places else None)
 
     async def first(self) -> UploadPlace | None:
         """Return the place that creates the first channel; None if channels exist. Raises as ``all``."""
-        known = await self._known()
-        return await _looked_at(known[0]) if known and not known[0].channels else None
+        known = await self._list()
+        return await _checked(known[0]) if known and not known[0].channels else None
 
-    async def _known(self) -> list[UploadPlace]:
+    async def _list(self) -> list[UploadPlace]:
         channels = {one.id: one for one in await self._channels.all() if not one.is_direct}
         if not channels:
             return [UploadPlace("first", str(self._inbox / FIRST_CHANNEL), (), is_new=True)]
@@ -94,14 +94,14 @@ def _order(place: UploadPlace) -> tuple[Sequence[str], str]:
     return [one.name.casefold() for one in place.channels], place.location
 
 
-async def _looked_at(place: UploadPlace) -> UploadPlace:
+async def _checked(place: UploadPlace) -> UploadPlace:
     try:
-        async with asyncio.timeout(LOOKING_SECONDS):
+        async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             problem = await asyncio.to_thread(_problem, place.location, is_new=place.is_new)
     except TimeoutError:
         problem = "It does not answer: is its share connected?"
     except OSError as error:
-        problem = f"It cannot be looked at: {error.strerror}."
+        problem = f"It cannot be read: {error.strerror}."
     return replace(place, problem=problem)
 
 
@@ -110,11 +110,11 @@ def _problem(location: str, *, is_new: bool) -> str | None:
         return "It is not on this machine, and Footnote only reads there."
     path = Path(location)
     if path.is_symlink():
-        return "It is a link, and uploads follow none."
+        return "It is a symbolic link; uploads don't follow links."
     if not path.is_dir():
         if not is_new or not path.parent.is_dir():
             return "It is missing: is its disk or share connected?"
         path = path.parent
     if may_hang(path):
-        return "It lies on a share, and Footnote writes to local disks only."
+        return "It is on a network share; Footnote writes to local disks only."
     return None if os.access(path, os.W_OK | os.X_OK) else "Footnote may not write into it."

@@ -21,7 +21,7 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.slack.events import SLACK_ID, installation_of
-from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
+from bot.slack.installations.token_cipher import Tokens, TokenCipher
 from storage.clock import monotonic_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
@@ -39,12 +39,12 @@ class InstallationsBusy(Exception):
     """Too many OAuth redirects arrive at once."""
 
 
-class SealedInstallationStore(AsyncInstallationStore):
+class EncryptedInstallationStore(AsyncInstallationStore):
     """Stores installations made by the OAuth flow; only ``InstalledWorkspaces`` reads their tokens."""
 
-    def __init__(self, installations: SlackInstallations, seal: TokenSeal) -> None:
+    def __init__(self, installations: SlackInstallations, cipher: TokenCipher) -> None:
         self._installations = installations
-        self._seal = seal
+        self._cipher = cipher
 
     @property
     def logger(self) -> Logger:
@@ -60,7 +60,7 @@ class SealedInstallationStore(AsyncInstallationStore):
         """
         key = installation_of(vars(installation))
         if not installation.bot_token or not SLACK_ID.fullmatch(key):
-            raise BoltError("Slack gave no token of a bot")
+            raise BoltError("installation has no bot token")
         name = installation.enterprise_name if installation.is_enterprise_install else installation.team_name
         expires = installation.bot_token_expires_at
         tokens = Tokens(installation.bot_token, installation.bot_refresh_token)
@@ -69,7 +69,7 @@ class SealedInstallationStore(AsyncInstallationStore):
                 key,
                 shorten(strip_hidden_chars(name or key), MAX_NAME_CHARS),
                 installation.bot_user_id or "",
-                self._seal.seal(key, tokens),
+                self._cipher.encrypt(key, tokens),
                 datetime.fromtimestamp(expires, UTC) if expires is not None else None,
                 utc_now(),
             )

@@ -29,10 +29,10 @@ from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.installation_store import (
     STATE_SECONDS,
     InstallationsBusy,
-    SealedInstallationStore,
+    EncryptedInstallationStore,
     SignedStates,
 )
-from bot.slack.installations.sealed_tokens import TokenSeal
+from bot.slack.installations.token_cipher import TokenCipher
 from bot.slack.installations.workspaces import InstalledWorkspaces
 from bot.slack.web_api import web_client
 from bot.slack.workspace.app_manifest import SCOPES
@@ -50,7 +50,7 @@ REFUSED = (
 )
 NO_CODE = f"Footnote isn’t installed, because Slack didn’t confirm it. Start again at {INSTALL}."
 UNREACHABLE = f"Footnote isn’t installed, because I couldn’t reach Slack. Start again at {INSTALL}."
-UNKEPT = f"Footnote isn’t installed, because I couldn’t save it. Start again at {INSTALL} in a few minutes."
+NOT_SAVED = f"Footnote isn’t installed, because I couldn’t save it. Start again at {INSTALL} in a few minutes."
 BUSY = "Footnote isn’t installed yet: too many people are installing it. Reload this page in a moment."
 # Bolt's failure reason -> page; the reason may come from the URL, so unknown ones are not echoed.
 _SENTENCES = {
@@ -72,10 +72,10 @@ def require_oauth_settings(settings: BotSettings) -> None:
         SettingsError: they are not; the message names the setting.
     """
     if settings.slack_client_id is None or settings.slack_client_secret is None:
-        raise SettingsError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET belong together: set both, or none")
+        raise SettingsError("set both SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, or neither")
     if settings.slack_bot_token is not None:
         raise SettingsError(
-            "SLACK_BOT_TOKEN is of one workspace, SLACK_CLIENT_ID of an app for many: set one of them"
+            "SLACK_BOT_TOKEN is for one workspace, SLACK_CLIENT_ID for many: set only one of them"
         )
     if settings.slack_app_token is not None:
         raise SettingsError(
@@ -83,7 +83,7 @@ def require_oauth_settings(settings: BotSettings) -> None:
             "SLACK_CLIENT_ID events come over HTTP"
         )
     if settings.slack_signing_secret is None:
-        raise SettingsError("SLACK_CLIENT_ID is set, but no events can come in: set SLACK_SIGNING_SECRET")
+        raise SettingsError("SLACK_CLIENT_ID is set, but events cannot arrive: set SLACK_SIGNING_SECRET")
     is_real = not is_loopback_host(urlsplit(settings.slack_api_url).hostname)
     if settings.public_url is None or (is_real and not settings.public_url.startswith("https://")):
         raise SettingsError(
@@ -95,7 +95,7 @@ def require_oauth_settings(settings: BotSettings) -> None:
 class SlackOAuth:
     """OAuth installations: the two routes, the Web API clients, and uninstallation."""
 
-    def __init__(self, settings: BotSettings, installations: SlackInstallations, seal: TokenSeal) -> None:
+    def __init__(self, settings: BotSettings, installations: SlackInstallations, cipher: TokenCipher) -> None:
         """Build Bolt's OAuth flow; no request is sent yet.
 
         Raises:
@@ -107,7 +107,7 @@ class SlackOAuth:
         rotator = AsyncTokenRotator(
             client_id=settings.slack_client_id or "", client_secret=secret, client=client
         )
-        self.workspaces = InstalledWorkspaces(installations, seal, rotator, settings.slack_api_url)
+        self.workspaces = InstalledWorkspaces(installations, cipher, rotator, settings.slack_api_url)
         self._installations = installations
         logger = logging.getLogger("slack_bolt.footnote.oauth")
         logger.setLevel(logging.ERROR)  # at lower levels Bolt logs OAuth codes
@@ -124,7 +124,7 @@ class SlackOAuth:
                 redirect_uri_path=REDIRECT,
                 install_page_rendering_enabled=False,
                 authorization_url=urljoin(settings.slack_api_url, "/oauth/v2/authorize"),
-                installation_store=SealedInstallationStore(installations, seal),
+                installation_store=EncryptedInstallationStore(installations, cipher),
                 state_store=SignedStates(secret),
                 state_expiration_seconds=STATE_SECONDS,
                 callback_options=AsyncCallbackOptions(_installed, _not_installed),
@@ -137,7 +137,7 @@ class SlackOAuth:
         app.router.add_get(INSTALL, self._begin, name="slack_install", allow_head=False)
         app.router.add_get(REDIRECT, self._finish, name="slack_oauth_redirect", allow_head=False)
 
-    async def forget(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def on_uninstalled(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Delete the installation named by ``app_uninstalled`` or ``tokens_revoked``.
 
         An installation newer than the event stays. Slack sends both events; either is enough.
@@ -152,7 +152,7 @@ class SlackOAuth:
         told = body.get("event_time")
         until = datetime.fromtimestamp(told + 1, UTC) if isinstance(told, int) else utc_now()
         if gone := await self._installations.erase(key, until):
-            log.warning("%s (%s) removed the app: its tokens are erased", gone.name, gone.installation)
+            log.warning("%s (%s) uninstalled the app: tokens deleted", gone.name, gone.installation)
 
     async def _begin(self, request: web.Request) -> web.Response:
         # Bolt copies the query into Slack's URL unescaped, so only a valid team id is passed on.
@@ -165,14 +165,14 @@ class SlackOAuth:
             returned = AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
             return await _answer(await self.flow.handle_callback(returned))
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            log.warning("an installation failed: %s", type(error).__name__)
+            log.warning("installation failed: %s", type(error).__name__)
             return await _answer(_page(502, UNREACHABLE))
         except InstallationsBusy:
-            log.warning("an installation has to wait: too many at once")
+            log.warning("installation rate-limited: too many at once")
             return await _answer(_page(503, BUSY))
         except (StorageError, OSError) as error:
-            log.warning("an installation could not be kept: %s", type(error).__name__)
-            return await _answer(_page(503, UNKEPT))
+            log.warning("storing an installation failed: %s", type(error).__name__)
+            return await _answer(_page(503, NOT_SAVED))
 
 
 async def _installed(args: AsyncSuccessArgs) -> BoltResponse:
@@ -184,7 +184,7 @@ async def _installed(args: AsyncSuccessArgs) -> BoltResponse:
 
 async def _not_installed(args: AsyncFailureArgs) -> BoltResponse:
     reason = args.reason if args.reason in _SENTENCES else "other"
-    log.warning("an installation was not finished: %s", reason)
+    log.warning("installation not completed: %s", reason)
     return _page(args.suggested_status_code, _SENTENCES.get(args.reason, NO_CODE))
 
 

@@ -33,13 +33,13 @@ MAX_TITLE_CHARS = 75
 # Title of a session whose question was deleted; Slack accepts no empty one.
 NAMELESS = "…"
 # Timeouts: of best-effort calls, and of clearing the status, which otherwise shows "working" for an hour.
-DECORATION_SECONDS, REST_SECONDS = 1.0, 4.0
+CALL_TIMEOUT_SECONDS, CLEAR_TIMEOUT_SECONDS = 1.0, 4.0
 # Own rate limit, sessions per minute: Slack allows 50 calls, and each session needs two.
 MAX_OPENED, OPENED_SECONDS = 20, 60.0
 # Circuit breaker: no new session in a workspace for this long after Slack refused one there.
-QUIET_SECONDS = 300.0
+BREAKER_SECONDS = 300.0
 # Installations whose refusal is remembered.
-MAX_QUIET = 1000
+MAX_TRACKED = 1000
 
 log = logging.getLogger(__name__)
 
@@ -48,21 +48,21 @@ class AgentSessions:
     """Opens, titles and clears agent sessions."""
 
     def __init__(
-        self, *, decoration_seconds: float = DECORATION_SECONDS, rest_seconds: float = REST_SECONDS
+        self, *, call_timeout: float = CALL_TIMEOUT_SECONDS, clear_timeout: float = CLEAR_TIMEOUT_SECONDS
     ) -> None:
-        self._decoration_seconds = decoration_seconds
-        self._rest_seconds = rest_seconds
+        self._call_timeout = call_timeout
+        self._clear_timeout = clear_timeout
         # Per installation, because another workspace may support sessions; monotonic seconds.
-        self._quiet_until: LRUCache[str, float] = LRUCache(MAX_QUIET)
+        self._disabled_until: LRUCache[str, float] = LRUCache(MAX_TRACKED)
         # Monotonic seconds of the latest openings, per installation: a sliding window.
         self._opened: dict[str, deque[float]] = {}
 
     async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
         """Set the status "processing" for a question in a direct chat; True if it may have to be cleared."""
-        if not is_typed_to_us_alone(address) or not self._may_open(_installation(address)):
+        if not is_typed_in_direct_chat(address) or not self._may_open(_installation(address)):
             return False
         title = {"title": title_of(asked)} if title_of(asked) else {}
-        return await self._decorate(
+        return await self._call_best_effort(
             client.agents_sessions_setStatus,
             _installation(address),
             channel_id=address["channel"],
@@ -72,60 +72,60 @@ class AgentSessions:
             **title,
         )
 
-    async def name(self, client: AsyncWebClient, address: Json, asked: str) -> None:
+    async def set_title(self, client: AsyncWebClient, address: Json, asked: str) -> None:
         """Title a stream's session after the question that opened its thread."""
         if address["thread"] == address["ts"] and (title := title_of(asked)):
             await self._rename(client, address, title)
 
-    async def forget(self, client: AsyncWebClient, address: Json, message: Json) -> None:
+    async def clear_deleted(self, client: AsyncWebClient, address: Json, message: Json) -> None:
         """Clear the session of a deleted question and remove its words from the title."""
         is_named = STREAM_KEY in message and address["thread"] == address["ts"]
         if message.get("in_session"):
-            await self.rest(client, address["channel"], thread_of(address))
+            await self.clear_status(client, address["channel"], thread_of(address))
         if message.get("in_session") or is_named:
             await self._rename(client, address, NAMELESS)
 
-    async def rest(self, client: AsyncWebClient, channel: str, thread: str) -> None:
+    async def clear_status(self, client: AsyncWebClient, channel: str, thread: str) -> None:
         """Clear the "processing" status of a thread; failures are only logged."""
         try:
-            async with asyncio.timeout(self._rest_seconds):
+            async with asyncio.timeout(self._clear_timeout):
                 place = {"channel_id": channel, "thread_ts": thread}
                 await call(client.agents_sessions_setStatus, MAX_TRIES, **place, status="active")
         except (DeliveryError, TimeoutError) as error:
-            log.info("a session may say for a while that we are at work: %s", error)
+            log.info("could not clear Slack status: %s", error)
 
     def _may_open(self, installation: str) -> bool:
         now = monotonic_seconds()
         opened = self._opened.setdefault(installation, deque(maxlen=MAX_OPENED))
-        if self._is_quiet(installation) or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
+        if self._is_disabled(installation) or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
             return False
         opened.append(now)
         return True
 
     async def _rename(self, client: AsyncWebClient, address: Json, title: str) -> None:
         installation = _installation(address)
-        if not self._is_quiet(installation):
+        if not self._is_disabled(installation):
             place = {"channel_id": address["channel"], "thread_ts": thread_of(address)}
-            await self._decorate(client.agents_sessions_rename, installation, **place, title=title)
+            await self._call_best_effort(client.agents_sessions_rename, installation, **place, title=title)
 
-    def _is_quiet(self, installation: str) -> bool:
-        return monotonic_seconds() < self._quiet_until.get(installation, 0.0)
+    def _is_disabled(self, installation: str) -> bool:
+        return monotonic_seconds() < self._disabled_until.get(installation, 0.0)
 
-    async def _decorate(
+    async def _call_best_effort(
         self, method: Callable[..., Awaitable[Any]], installation: str, **arguments: Any
     ) -> bool:
         """Call best-effort with a timeout; True if Slack did it, or may have."""
         try:
-            async with asyncio.timeout(self._decoration_seconds):
+            async with asyncio.timeout(self._call_timeout):
                 await method(**arguments)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            self._quiet_until[installation] = monotonic_seconds() + QUIET_SECONDS
-            log.info("no agent sessions for a while: %s", type(error).__name__)
+            self._disabled_until[installation] = monotonic_seconds() + BREAKER_SECONDS
+            log.info("agent sessions disabled temporarily: %s", type(error).__name__)
             return not isinstance(error, SlackClientError | aiohttp.ClientConnectorError)
         return True
 
 
-def is_typed_to_us_alone(address: Json) -> bool:
+def is_typed_in_direct_chat(address: Json) -> bool:
     """True if the question was typed in a direct chat, not asked by a button or with a file."""
     return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD_KEY not in address
 

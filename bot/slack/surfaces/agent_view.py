@@ -49,14 +49,14 @@ class SuggestedPrompts:
 
     async def _set(self, installation: str, direct: str) -> None:
         try:
-            client = await self._clients.of(installation)
+            client = await self._clients.client_for(installation)
             questions = await self._read_questions(Platform.SLACK, installation)
             # Without thread_ts: given one, Slack does not set the prompts of an agent.
             await client.assistant_threads_setSuggestedPrompts(
                 channel_id=direct, title=TRY_ASKING, prompts=prompts(questions)
             )
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
-            log.info("a direct chat has no prompts: %s", type(error).__name__)
+            log.info("setting suggested prompts failed: %s", type(error).__name__)
 
 
 def prompts(questions: Sequence[str]) -> list[dict[str, str]]:

@@ -27,7 +27,7 @@ from bot.core.notifications.notification_wording import (
 )
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
-from bot.slack.blocks import SECTION, Block, escape
+from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape
 from bot.slack.events import SLACK_ID, installation_of, is_outsider
 from bot.slack.question_buttons import question_blocks, read_home_click
 from bot.slack.web_api import WebClients
@@ -38,7 +38,7 @@ from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
 
-HEADER = 150
+MAX_HEADER_CHARS = 150
 # Recent questions shown.
 MAX_RECENT = 5
 MAX_RECENT_CHARS = 200
@@ -78,22 +78,22 @@ class AppHome:
         self._read_recent = read_recent
         self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
 
-    def open(self, visit: HomeVisit) -> None:
+    def publish(self, visit: HomeVisit) -> None:
         """Publish a person's home in the background, unless that is in progress."""
         if visit not in self._publishing:
             task = asyncio.create_task(self._publish(visit), name="app-home")
             self._publishing[visit] = task
             task.add_done_callback(lambda _: self._publishing.pop(visit, None))
 
-    async def asked(self, payload: Json) -> IncomingMessage | None:
+    async def read_click(self, payload: Json) -> IncomingMessage | None:
         """Return the question of a click in a home; None for a non-member, whose home is published again."""
         message = read_home_click(payload)
         if message is None:
             return None
         visit = HomeVisit(message.key.installation, message.address["user"], message.address["channel"])
-        if await self._memberships.has(message.key, visit.user):
+        if await self._memberships.is_member(message.key, visit.user):
             return message
-        self.open(visit)
+        self.publish(visit)
         return None
 
     async def aclose(self) -> None:
@@ -111,13 +111,13 @@ class AppHome:
             asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
             recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
-            log.warning("an App Home shows help alone: %s", type(error).__name__)
+            log.warning("App Home content unavailable, showing help only: %s", type(error).__name__)
         try:
             view = home_view(overviews, recent) | {"private_metadata": visit.direct}
-            client = await self._clients.of(visit.installation)
+            client = await self._clients.client_for(visit.installation)
             await client.views_publish(user_id=visit.user, view=view)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            log.warning("an App Home was not published: %s", type(error).__name__)
+            log.warning("publishing App Home failed: %s", type(error).__name__)
 
 
 def _named(overview: ChannelOverview, name: str) -> ChannelOverview:
@@ -149,7 +149,7 @@ def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str]
 def _header(text: str) -> Block:
     return {
         "type": "header",
-        "text": {"type": "plain_text", "text": shorten(strip_hidden_chars(text), HEADER), "emoji": False},
+        "text": {"type": "plain_text", "text": shorten(strip_hidden_chars(text), MAX_HEADER_CHARS), "emoji": False},
     }
 
 
@@ -157,7 +157,7 @@ def _section(text: str) -> Block:
     """Return a section block, truncated at a line break if too long."""
     lines: list[str] = []
     for line in strip_hidden_chars(text).split("\n"):
-        if len(escape("\n".join([*lines, line]))) > SECTION - 10:
+        if len(escape("\n".join([*lines, line]))) > MAX_SECTION_CHARS - 10:
             lines.append("…")
             break
         lines.append(line)

@@ -84,10 +84,10 @@ class LinkPreviews:
                 if one is not None and one.tenant == shared.key.tenant
             }
             if unfurls:
-                client = await self._clients.of(shared.key.installation)
+                client = await self._clients.client_for(shared.key.installation)
                 await client.chat_unfurl(channel=shared.key.conversation, ts=shared.ts, unfurls=unfurls)
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
-            log.info("a link has no preview: %s", type(error).__name__)
+            log.info("link unfurl failed: %s", type(error).__name__)
 
 
 def preview_blocks(preview: LinkPreview) -> list[Block]:

@@ -39,7 +39,7 @@ class LinkRenewals:
         self._messenger = messenger
         self._settings = settings
 
-    async def take(self, body: Mapping[str, Any], ack: Callable[[], Awaitable[Any]]) -> None:
+    async def on_click(self, body: Mapping[str, Any], ack: Callable[[], Awaitable[Any]]) -> None:
         """Post the sources with renewed links as an ephemeral message.
 
         Raises:
@@ -55,14 +55,14 @@ class LinkRenewals:
             answer = Answer(AnswerState.CHAT, reply_words(click.language).no_sources, language=click.language)
         shown = render(answer, self._settings.sources_shown)
         url = read_response_url(body, self._settings.slack_api_url)
-        await self._messenger.whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
+        await self._messenger.post_ephemeral(click.key.installation, click.place, shown.text, shown.blocks, url)
 
     async def _may_open(self, click: FeedbackClick) -> bool:
         """True if Slack confirms in time that the person may read the channels the answer is from."""
-        given = await self._intake.given(Platform.SLACK, click.message_key)
-        if given is None:
+        stored = await self._intake.answer_of(Platform.SLACK, click.message_key)
+        if stored is None:
             return False
         if click.place["channel"].startswith("D"):
-            return await self._memberships.may_see(given)
-        is_own = is_private(given.address) and given.address["user"] == click.user
-        return is_own or await self._memberships.has(click.key, click.user)
+            return await self._memberships.may_see(stored)
+        is_own = is_private(stored.address) and stored.address["user"] == click.user
+        return is_own or await self._memberships.is_member(click.key, click.user)

@@ -16,9 +16,9 @@ from storage.models import ChannelKey, TenantName
 from storage.task_group import cancel_and_wait
 
 # TTL of a name: people rename channels.
-KNOWN_SECONDS = 3600.0
+NAME_TTL_SECONDS = 3600.0
 # Retry interval after a failed lookup.
-FAILED_SECONDS = 300.0
+RETRY_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +36,11 @@ class ChannelNames:
         self._known_until: dict[TenantName, float] = {}
         self._asking: set[asyncio.Task[None]] = set()
 
-    def learn(self, key: ChannelKey) -> None:
+    def refresh(self, key: ChannelKey) -> None:
         """Look up a channel's name in the background unless it is fresh; direct chats have none."""
         if key.conversation.startswith("D") or monotonic_seconds() < self._known_until.get(key.tenant, 0):
             return
-        self._known_until[key.tenant] = monotonic_seconds() + FAILED_SECONDS
+        self._known_until[key.tenant] = monotonic_seconds() + RETRY_SECONDS
         asking = asyncio.create_task(self._ask(key), name="channel-name")
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
@@ -51,11 +51,11 @@ class ChannelNames:
 
     async def _ask(self, key: ChannelKey) -> None:
         try:
-            client = await self._clients.of(key.installation)
+            client = await self._clients.client_for(key.installation)
             reply = await client.conversations_info(channel=key.conversation)
             channel = reply.get("channel") or {}
             if (name := channel.get("name")) and not channel.get("is_mpim"):
                 await self._name_channel(key, f"#{name}")
-            self._known_until[key.tenant] = monotonic_seconds() + KNOWN_SECONDS
+            self._known_until[key.tenant] = monotonic_seconds() + NAME_TTL_SECONDS
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
-            log.warning("a Slack channel's name is not known yet: %s", type(error).__name__)
+            log.warning("channel name lookup failed: %s", type(error).__name__)

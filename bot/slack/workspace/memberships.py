@@ -43,7 +43,7 @@ class Memberships:
             aiohttp.ClientError: Slack could not be reached.
             TimeoutError: Slack did not answer in time.
         """
-        client = await self._clients.of(installation)
+        client = await self._clients.client_for(installation)
         found: dict[TenantName, str] = {}
         cursor: str | None = None
         for _ in range(MAX_PAGES):
@@ -70,12 +70,12 @@ class Memberships:
                 installation = address["key"].partition(":")[0]
                 user = address.get("user") or await self._person_of(installation, address["channel"])
                 if not SLACK_ID.fullmatch(str(user or "")):  # without a user, Slack lists the bot's channels
-                    raise MembershipsUnknown("Slack does not say whose chat it is")
+                    raise MembershipsUnknown("the user of the direct chat is unknown")
                 return await self.channels_of(installation, str(user))
         except SlackApiError as error:
             raise MembershipsUnknown(f"Slack refused: {error.response.get('error')}") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            raise MembershipsUnknown(f"Slack does not say it: {type(error).__name__}") from error
+            raise MembershipsUnknown(f"membership lookup failed: {type(error).__name__}") from error
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
         """True if the asker is a member of ``tenants`` and of the channel that was asked.
@@ -88,7 +88,7 @@ class Memberships:
         others = {one for one in (*tenants, asked_tenant(address)) if one.startswith("sl_")} - {here}
         return not others or others <= (await self.channels_of_asker(address)).keys()
 
-    async def has(self, key: ChannelKey, user: str) -> bool:
+    async def is_member(self, key: ChannelKey, user: str) -> bool:
         """True if Slack confirms, in time for a click, that a person is a member; False if unknown."""
         if key.conversation.startswith("D"):  # members of a direct chat never change, and only they can click
             return True
@@ -96,21 +96,21 @@ class Memberships:
             async with asyncio.timeout(CLICK_SECONDS):
                 return key.tenant in await self.channels_of(key.installation, user)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            log.warning("Slack does not say who is in a channel: %s", type(error).__name__)
+            log.warning("membership check failed: %s", type(error).__name__)
             return False
 
-    async def may_see(self, given: StoredAnswer) -> bool:
+    async def may_see(self, stored: StoredAnswer) -> bool:
         """True if Slack confirms, in time for a click, that the asker may read the answer's channels."""
-        shown = given.answer.answered_from
+        shown = stored.answer.answered_from
         try:
             async with asyncio.timeout(CLICK_SECONDS):
-                return await self.may_read(given.address, shown.tenants if shown else ())
+                return await self.may_read(stored.address, shown.tenants if shown else ())
         except (MembershipsUnknown, TimeoutError) as error:
-            log.warning("Slack does not say who is in a channel: %s", type(error).__name__)
+            log.warning("membership check failed: %s", type(error).__name__)
             return False
 
     async def _person_of(self, installation: str, direct: str) -> object:
         """Return the user of a direct chat, for addresses without one (notes on followed pages)."""
-        client = await self._clients.of(installation)
+        client = await self._clients.client_for(installation)
         channel = (await client.conversations_info(channel=direct)).get("channel") or {}
         return channel.get("user") if channel.get("is_im") else None

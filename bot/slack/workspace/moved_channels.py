@@ -21,14 +21,14 @@ from storage.models import ChannelKey, Platform
 
 CHANGED = "channel_id_changed"
 # Cache TTL: another process may have received a change.
-KNOWN_SECONDS = 1.0
+CACHE_TTL_SECONDS = 1.0
 # An id as a whole value, or in a channel mention within a text.
 _ID = re.compile(r"^[A-Z0-9]{2,24}$|(?<=<#)[A-Z0-9]{2,24}(?=[|>])")
 
 Json = Mapping[str, Any]
 
 
-class MovedChannels:
+class ChannelIdMap:
     """Caches changed channel ids, per installation.
 
     A workspace could claim any id to have changed, so its changes never apply to another installation.
@@ -48,13 +48,13 @@ class MovedChannels:
         if monotonic_seconds() < self._known_until:
             return
         self._moves = [(_key(ours), _key(theirs)) for ours, theirs in await self._read()]
-        self._known_until = monotonic_seconds() + KNOWN_SECONDS
+        self._known_until = monotonic_seconds() + CACHE_TTL_SECONDS
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the cache."""
         self._known_until = 0.0
 
-    def inward(self, said: Any, installation: str | None) -> Any:
+    def to_stored(self, said: Any, installation: str | None) -> Any:
         """Return a payload from Slack with current ids replaced by the stored ones.
 
         Args:
@@ -63,8 +63,8 @@ class MovedChannels:
         """
         return _translated(said, {theirs: ours for ours, theirs in self._of(installation)})
 
-    def outward(self, said: Any, installation: str | None) -> Any:
-        """Return arguments for Slack with stored ids replaced by the current ones; Args as ``inward``."""
+    def to_current(self, said: Any, installation: str | None) -> Any:
+        """Return arguments for Slack with stored ids replaced by the current ones; Args as ``to_stored``."""
         return _translated(said, dict(self._of(installation)))
 
     def _of(self, installation: str | None) -> Iterator[tuple[str, str]]:
@@ -77,23 +77,23 @@ class MovedChannels:
 class TranslatingClient(AsyncWebClient):
     """Web API client that sends current channel ids and returns replies with the stored ones."""
 
-    moved: MovedChannels | None = None
+    channel_ids: ChannelIdMap | None = None
     # Owner of the token; None: the only installation there is.
     installation: str | None = None
 
     async def api_call(self, api_method: str, **given: Any) -> AsyncSlackResponse:
         """Call the Web API with translated ids."""
-        if self.moved is None:
+        if self.channel_ids is None:
             return await super().api_call(api_method, **given)
         try:
-            await self.moved.refresh()
+            await self.channel_ids.refresh()
         except StorageError:  # database down: use the changes cached before
             pass
         for part in ("json", "params", "data"):
             if isinstance(given.get(part), Mapping):
-                given[part] = self.moved.outward(given[part], self.installation)
+                given[part] = self.channel_ids.to_current(given[part], self.installation)
         reply = await super().api_call(api_method, **given)
-        reply.data = self.moved.inward(reply.data, self.installation)
+        reply.data = self.channel_ids.to_stored(reply.data, self.installation)
         return reply
 
 

@@ -20,7 +20,7 @@ from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
 from bot.file_download import open_download, read_chunks
 from bot.slack.events import SLACK_ID, read_event, read_message
-from bot.slack.web_api import WebClients, call, client_of
+from bot.slack.web_api import WebClients, call, delivery_client
 from storage.chat_models import UPLOAD_KEY
 
 Json = Mapping[str, Any]
@@ -61,15 +61,15 @@ class SharedFiles:
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Read the file's metadata with files.info and download it; raises as ``FileHost.open``."""
-        client = await client_of(self._clients, address["key"].partition(":")[0])
+        client = await delivery_client(self._clients, address["key"].partition(":")[0])
         known = await _info(client, address[UPLOAD_KEY]["id"])
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
-            raise FileUnavailable("it does not lie on one of Slack's hosts")
+            raise FileUnavailable("file URL is not on a Slack host")
         headers = {"Authorization": f"Bearer {client.token}"}
         async with open_download(url, "Slack", headers) as response:
             if response.content_type == "text/html":  # without access, Slack answers 200 with a login page
-                raise FileUnavailable("Slack shows a page in its place: is the scope files:read granted?")
+                raise FileUnavailable("Slack returned a login page: grant the scope files:read")
             name, media_type = str(known.get("name") or ""), str(known.get("mimetype") or "")
             yield FileDownload(name, media_type, int(known.get("size") or 0), read_chunks(response))
 

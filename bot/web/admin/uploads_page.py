@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import BodyPartReader, MultipartReader, web
 
 from bot.core.plaintext import replace_invalid_chars
-from bot.core.uploads.file_checks import UploadRefused, shown_name
+from bot.core.uploads.file_checks import UploadRejected, shown_name
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
 from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
@@ -71,7 +71,7 @@ class UploadsPage:
         except ValueError:
             raise web.HTTPBadRequest from None
         try:
-            upload = await self._uploads.decide(request.match_info["token"], decision)
+            upload = await self._uploads.resolve_conflict(request.match_info["token"], decision)
         except OSError as error:
             view = _refused("The file", _why_unwritten(error))
         else:
@@ -109,7 +109,7 @@ class UploadsPage:
         try:
             download = FileDownload(part.filename or "", media_type, 0, _chunks(part))
             upload = await self._uploads.take(place, download)
-        except UploadRefused as refused:
+        except UploadRejected as refused:
             return {"name": name, "state": "refused", "text": str(refused)}
         except OSError as error:
             log.warning("an upload cannot be kept: %s", type(error).__name__)

@@ -110,7 +110,7 @@ class Console:
         documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
         may_upload = visitor.role >= Role.ADMIN
-        place = await self._places.of_channel(channel.id) if may_upload else None
+        place = await self._places.for_channel(channel.id) if may_upload else None
         return _json(
             {
                 "name": channel.name,

@@ -105,7 +105,7 @@ def messenger(slack: Slack, *, is_model_writing: bool = False) -> SlackMessenger
 async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **given: Any) -> dict[str, Any]:
     """Post a placeholder, deliver the answer over it and return the placeholder."""
     one = messenger(slack, **given)
-    placed = await one.place(address, Language.GERMAN, asked=asked)
+    placed = await one.post_placeholder(address, Language.GERMAN, asked=asked)
     await one.deliver(address, placed, ANSWER)
     return placed
 
@@ -146,7 +146,7 @@ async def test_a_stream_is_titled_after_its_threads_first_question(slack: Slack)
 async def test_a_stream_that_slack_ended_leaves_its_session_active(slack: Slack) -> None:
     """After a person stopped the stream, its session is set to active."""
     one = messenger(slack, is_model_writing=True)
-    placed = await one.place(IN_CHANNEL, Language.ENGLISH, asked=ASKED)
+    placed = await one.post_placeholder(IN_CHANNEL, Language.ENGLISH, asked=ASKED)
     slack.streaming.clear()
     await one.deliver(IN_CHANNEL, placed, ANSWER)
     assert slack.statuses == {"17.1": "active"}
@@ -154,7 +154,7 @@ async def test_a_stream_that_slack_ended_leaves_its_session_active(slack: Slack)
 
 async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) -> None:
     """The outbox records that a session began; another process that delivers the answer closes it."""
-    placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
+    placed = await messenger(slack).post_placeholder(DIRECT, Language.ENGLISH, asked=ASKED)
     assert slack.statuses == {"17.1": "processing"}
     await messenger(slack).deliver(DIRECT, placed, ANSWER)
     assert slack.statuses == {"17.1": "active"}
@@ -172,7 +172,7 @@ async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) 
 async def test_sessions_begin_only_for_typed_direct_messages(slack: Slack, address: dict[str, Any]) -> None:
     """Covers channels, threads and queued questions."""
     await answer(slack, address)
-    queued = await messenger(slack).place(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
+    queued = await messenger(slack).post_placeholder(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
     await messenger(slack).deliver(DIRECT, queued, ANSWER)
     assert slack.statuses == {}
 
@@ -183,10 +183,10 @@ async def test_answers_work_without_sessions_which_are_not_retried(
 ) -> None:
     """The second question tries no session; one that may have begun is still closed."""
     slack.refusal, slack.hangs = refusal, hangs
-    sessions = AgentSessions(decoration_seconds=0.1, rest_seconds=0.1)
+    sessions = AgentSessions(call_timeout=0.1, clear_timeout=0.1)
     one = SlackMessenger(web_client("xoxb-test", slack.url), sessions=sessions)
     for _ in range(2):
-        placed = await one.place(DIRECT, Language.ENGLISH, asked=ASKED)
+        placed = await one.post_placeholder(DIRECT, Language.ENGLISH, asked=ASKED)
         await one.deliver(DIRECT, placed, ANSWER)
     assert slack.methods().count("agents.sessions.setStatus") == (2 if hangs else 1)
     assert slack.methods().count("chat.update") == 2
@@ -219,7 +219,7 @@ async def test_no_more_sessions_are_opened_than_can_be_closed(slack: Slack) -> N
 
 async def test_a_deleted_questions_words_leave_the_title(slack: Slack) -> None:
     """Shows it also if another process began the session; its status is set to active."""
-    placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
+    placed = await messenger(slack).post_placeholder(DIRECT, Language.ENGLISH, asked=ASKED)
     await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False), take_any)
     assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
 

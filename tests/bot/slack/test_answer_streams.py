@@ -63,14 +63,14 @@ async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[
 async def test_an_answer_is_streamed_by_sentence_and_ends_as_usual(slack: StreamingSlack) -> None:
     """A single message gets escaped text without [n] that have no target yet; only new text is sent."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert placed == {"channel": "C1", "ts": "18.0", "is_stream": True}
     recipient = {
         name: slack.sent[0][name] for name in ("thread_ts", "recipient_user_id", "recipient_team_id")
     }
     assert recipient == {"thread_ts": "17.1", "recipient_user_id": "U1", "recipient_team_id": "T1"}
     for text in ("Daily <@U9> [1].", "Daily <@U9> [1].", "Daily <@U9> [1]. At *night* [2]."):
-        await messenger.show(ADDRESS, placed, text)
+        await messenger.show_partial(ADDRESS, placed, text)
     task, *sentences = slack.messages["18.0"]["shown"]
     assert (task["type"], task["title"], task["status"]) == ("task_update", WORDS.searching, "in_progress")
     shown = [block["text"]["text"] for chunk in sentences for block in chunk["blocks"]]
@@ -89,7 +89,7 @@ async def test_an_answer_is_streamed_by_sentence_and_ends_as_usual(slack: Stream
 async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
     """After a crash between the two deliveries another process repeats it without knowing the stream."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     first = dict(await finish(slack, messenger, placed))
     assert await finish(slack, new_messenger(slack), placed) == first
 
@@ -98,12 +98,12 @@ async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
 async def test_a_stream_ended_by_slack_continues_with_chat_update(slack: StreamingSlack, error: str) -> None:
     """The stream expired or was stopped by a person: chat.update writes the draft, then the answer."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
-    await messenger.show(ADDRESS, placed, "Daily [1].")
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
+    await messenger.show_partial(ADDRESS, placed, "Daily [1].")
     slack.streaming.clear()
     slack.refusals = {"chat.appendStream": error, "chat.stopStream": error}
     for text in ("Daily [1]. At", "Daily [1]. At night [2]."):
-        await messenger.show(ADDRESS, placed, text)
+        await messenger.show_partial(ADDRESS, placed, text)
     (message,) = slack.messages.values()
     assert message["blocks"][0]["text"]["text"] == "Daily. At night."
     await finish(slack, messenger, placed)
@@ -116,17 +116,17 @@ async def test_a_stream_that_refuses_blocks_is_stopped_then_updated(
 ) -> None:
     """A message that is still streaming cannot be updated, so the stream is stopped first."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     slack.refusals = {"chat.appendStream": "invalid_chunks"}
-    await messenger.show(ADDRESS, placed, "Daily [1].")
+    await messenger.show_partial(ADDRESS, placed, "Daily [1].")
     assert slack.messages["18.0"]["blocks"][0]["text"]["text"] == "Daily."
     await finish(slack, messenger, placed)
 
 
 async def test_another_process_stops_the_stream_and_updates_it(slack: StreamingSlack) -> None:
     """The other process does not know which text was shown; the same holds for a rewritten question."""
-    placed = await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
-    await new_messenger(slack).show(ADDRESS, placed, "Daily [1].")
+    placed = await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH)
+    await new_messenger(slack).show_partial(ADDRESS, placed, "Daily [1].")
     assert slack.messages["18.0"]["blocks"][0]["text"]["text"] == "Daily."
     await finish(slack, new_messenger(slack), placed)
 
@@ -135,11 +135,11 @@ async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: Str
     """Slack stores no metadata with a stream: it is our only message in the thread without any."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
-        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+        await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH)
     messenger = new_messenger(slack)
     placed = await messenger.find_placeholder(ADDRESS)
     assert placed == {"channel": "C1", "ts": "18.0", "is_stream": True}
-    await messenger.show(ADDRESS, placed, "Daily [1].")
+    await messenger.show_partial(ADDRESS, placed, "Daily [1].")
     await finish(slack, messenger, placed)
 
 
@@ -147,7 +147,7 @@ async def test_other_messages_of_the_thread_are_no_lost_stream(slack: StreamingS
     """Messages of people, placeholders with metadata, and earlier messages are not mistaken for it."""
     follow_up = ADDRESS | {"ts": "18.05", "key": "T1:C1:18.05"}
     messenger = new_messenger(slack)
-    await messenger.place(follow_up, Language.ENGLISH, queued="Others first.")
+    await messenger.post_placeholder(follow_up, Language.ENGLISH, queued="Others first.")
     slack.messages["18.9"] = {"ts": "18.9", "user": "U2"}
     assert await messenger.find_placeholder(ADDRESS) is None
     slack.messages["18.9"] = {"ts": "18.01", "user": "UBOT"}
@@ -160,7 +160,7 @@ async def test_a_question_claims_the_first_unclaimed_stream(slack: StreamingSlac
     questions = [ADDRESS | {"ts": ts, "key": f"T1:C1:{ts}"} for ts in ("17.1", "17.5")]
     for one in questions:
         with pytest.raises(DeliveryUnclear):
-            await new_messenger(slack).place(one, Language.ENGLISH)
+            await new_messenger(slack).post_placeholder(one, Language.ENGLISH)
     messenger = new_messenger(slack)
     first = await messenger.find_placeholder(questions[1])
     assert first == {"channel": "C1", "ts": "18.0", "is_stream": True}
@@ -176,12 +176,12 @@ async def test_a_placeholder_is_posted_where_slack_refuses_a_stream(
     """The final answer is the same; streaming is not retried for a while."""
     slack.refusals = {"chat.startStream": error}
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert placed == {"channel": "C1", "ts": "18.0"}
-    await messenger.show(ADDRESS, placed, "Daily [1].")
+    await messenger.show_partial(ADDRESS, placed, "Daily [1].")
     await finish(slack, messenger, placed)
     slack.messages.clear()
-    await messenger.place(ADDRESS, Language.ENGLISH)
+    await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert slack.calls == [
         "chat.startStream",
         "chat.postMessage",
@@ -195,7 +195,7 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
     """The question fails, as with any post."""
     slack.refusals = {"chat.startStream": "is_archived"}
     with pytest.raises(ChannelClosed):
-        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+        await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH)
     assert slack.calls == ["chat.startStream"]
 
 
@@ -215,7 +215,7 @@ async def test_only_what_is_typed_in_a_channel_is_streamed(
     slack: StreamingSlack, changed: dict[str, Any]
 ) -> None:
     """Direct chats, clicked buttons and messages without a named writer get no stream."""
-    await new_messenger(slack).place(ADDRESS | changed, Language.ENGLISH)
+    await new_messenger(slack).post_placeholder(ADDRESS | changed, Language.ENGLISH)
     assert slack.calls[0] == "chat.postMessage"
 
 
@@ -223,8 +223,8 @@ async def test_nothing_is_streamed_without_a_model_or_while_queued(
     slack: StreamingSlack,
 ) -> None:
     """Quotes are delivered at once, and Slack ends a stream after five minutes."""
-    await new_messenger(slack, is_model_writing=False).place(ADDRESS, Language.ENGLISH)
-    await new_messenger(slack).place(ADDRESS, Language.ENGLISH, queued="Others first.")
+    await new_messenger(slack, is_model_writing=False).post_placeholder(ADDRESS, Language.ENGLISH)
+    await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH, queued="Others first.")
     assert slack.calls == ["chat.postMessage"] * 2
 
 
@@ -232,13 +232,13 @@ async def test_nothing_is_streamed_without_a_model_or_while_queued(
 async def test_a_rate_limit_ends_no_stream(slack: StreamingSlack, method: str) -> None:
     """The outbox retries after Slack's Retry-After, and the stream goes on."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     slack.refusals = {method: "ratelimited"}
     with pytest.raises(DeliveryError):
         await (
             messenger.deliver(ADDRESS, placed, ANSWER)
             if method == "chat.stopStream"
-            else messenger.show(ADDRESS, placed, "Daily.")
+            else messenger.show_partial(ADDRESS, placed, "Daily.")
         )
     assert "chat.update" not in slack.calls
     slack.refusals = {}
@@ -248,7 +248,7 @@ async def test_a_rate_limit_ends_no_stream(slack: StreamingSlack, method: str) -
 async def test_a_lost_end_is_repeated_and_leads_to_one_answer(slack: StreamingSlack) -> None:
     """The result is unknown after a lost response: the delivery is retried."""
     messenger = new_messenger(slack)
-    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    placed = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     slack.lost = {"chat.stopStream"}
     with pytest.raises(DeliveryUnclear):
         await messenger.deliver(ADDRESS, placed, ANSWER)
@@ -260,7 +260,7 @@ async def test_a_deleted_questions_stream_is_deleted(slack: StreamingSlack) -> N
     """The stream is stopped, then deleted; also if the response to startStream was lost."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
-        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+        await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH)
     await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True), take_any)
     assert slack.messages == {}
     assert not slack.streaming
@@ -270,7 +270,7 @@ async def test_a_stream_that_another_question_has_is_not_deleted(slack: Streamin
     """Slack repeats the deletion event, and by then the owner of the stream is known."""
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
-        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+        await new_messenger(slack).post_placeholder(ADDRESS, Language.ENGLISH)
 
     async def take(message: dict[str, Any]) -> bool:
         return False

@@ -98,7 +98,7 @@ async def test_a_person_sees_the_channels_that_slack_lists(slack: tuple[Slack, s
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     for person, seen, unseen in ((ALICE, [IT, HR], [BOARD]), (BOB, [BOARD], [IT, HR])):
-        home.open(HomeVisit(TEAM, person, DIRECT))
+        home.publish(HomeVisit(TEAM, person, DIRECT))
         words = await double.shown(person)
         assert all(f"document of sl_{TEAM}_{one}" in words for one in seen)
         assert all(f"#name-of-{one}" in words for one in seen)
@@ -108,12 +108,12 @@ async def test_a_person_sees_the_channels_that_slack_lists(slack: tuple[Slack, s
         assert all(f"{person} on sl_{TEAM}_{one} (#name-of-{one})" in words for one in seen)
     assert {asked["user"] for asked in double.asked} == {ALICE, BOB}
     double.members[ALICE] = [HR]
-    home.open(VISIT)
+    home.publish(VISIT)
     words = await double.shown(ALICE)
     assert HR in words
     assert IT not in words
     double.members[ALICE] = []
-    home.open(VISIT)
+    home.publish(VISIT)
     assert HOME_NO_CHANNELS in await double.shown(ALICE)
     await home.aclose()
 
@@ -126,7 +126,7 @@ async def test_only_help_is_shown_when_memberships_are_unknown(
     double, url = slack
     double.is_silent = is_silent
     home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews, recent)
-    home.open(VISIT)
+    home.publish(VISIT)
     words = await double.shown(ALICE)
     assert HOME_UNKNOWN in words
     assert "document of" not in words
@@ -139,7 +139,7 @@ async def test_a_home_being_built_is_not_built_twice(slack: tuple[Slack, str]) -
     double.members[ALICE] = [IT]
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     for _ in range(5):
-        home.open(VISIT)
+        home.publish(VISIT)
     await double.shown(ALICE)
     assert len(double.asked) == 1
     await home.aclose()
@@ -167,7 +167,7 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     """The answer goes to the person's direct chat; after leaving the channel they get a home without it."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
-    message = await home.asked(click())
+    message = await home.read_click(click())
     assert message
     assert message.key == ChannelKey(Platform.SLACK, TEAM, IT)
     assert message.text == "When do <backups> run?"
@@ -175,10 +175,10 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     assert place == {"channel": DIRECT, "ts": "18.0001", "thread": None, "user": ALICE}
     assert asked_line(message.address) == f"<@{ALICE}> <#{IT}>: When do &lt;backups&gt; run?"
     double.members[ALICE] = [HR]
-    assert await home.asked(click()) is None
+    assert await home.read_click(click()) is None
     assert IT not in await double.shown(ALICE)
     double.is_silent = True
-    assert await home.asked(click(HR)) is None
+    assert await home.read_click(click(HR)) is None
     assert HOME_UNKNOWN in await double.shown(ALICE)
     await home.aclose()
 
@@ -208,7 +208,7 @@ async def test_a_click_not_on_a_home_question_asks_nothing(
     """Covers other views, workspaces, people and blocks: Slack is not even called."""
     double, url = slack
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
-    assert await home.asked(click(**changed)) is None
+    assert await home.read_click(click(**changed)) is None
     assert double.asked == []
 
 

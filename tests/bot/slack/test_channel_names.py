@@ -12,7 +12,7 @@ from fakes.slack_api import slack_api
 from harness.waiting import until_true
 
 from bot.slack.web_api import web_client
-from bot.slack.workspace.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
+from bot.slack.workspace.channel_names import RETRY_SECONDS, NAME_TTL_SECONDS, ChannelNames
 from storage.clock import advance_clocks
 from storage.models import ChannelKey, Platform
 
@@ -69,14 +69,14 @@ async def test_a_name_is_looked_up_once_an_hour(slack: Slack, names: ChannelName
     Direct messages have no name.
     """
     for key in (IT, IT, DIRECT):
-        names.learn(key)
+        names.refresh(key)
     await slack.until_asked(1)
-    names.learn(IT)
+    names.refresh(IT)
     await slack.until_asked(1)
     assert slack.learnt == [(IT, "#it-ops")]
     slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "it"}}
-    with advance_clocks(timedelta(seconds=KNOWN_SECONDS + 1)):
-        names.learn(IT)
+    with advance_clocks(timedelta(seconds=NAME_TTL_SECONDS + 1)):
+        names.refresh(IT)
         await slack.until_asked(2)
     assert slack.learnt[1:] == [(IT, "#it")]
 
@@ -86,12 +86,12 @@ async def test_a_refusal_is_no_error_and_is_tried_again_later(
 ) -> None:
     """A missing scope is logged once, without naming a channel."""
     slack.reply = {"ok": False, "error": "missing_scope"}
-    names.learn(IT)
+    names.refresh(IT)
     await slack.until_asked(1)
-    names.learn(IT)
+    names.refresh(IT)
     await slack.until_asked(1)
-    with advance_clocks(timedelta(seconds=FAILED_SECONDS + 1)):
-        names.learn(IT)
+    with advance_clocks(timedelta(seconds=RETRY_SECONDS + 1)):
+        names.refresh(IT)
         await slack.until_asked(2)
     assert slack.learnt == []
     assert "SlackApiError" in caplog.text
@@ -101,6 +101,6 @@ async def test_a_refusal_is_no_error_and_is_tried_again_later(
 async def test_a_group_conversation_has_no_name_to_show(slack: Slack, names: ChannelNames) -> None:
     """Slack generates its name from the members' names."""
     slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "mpdm-a--b-1", "is_mpim": True}}
-    names.learn(IT)
+    names.refresh(IT)
     await slack.until_asked(1)
     assert slack.learnt == []

@@ -19,7 +19,7 @@ from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import SHORTCUT
 from bot.slack.web_api import web_client
 from bot.slack.workspace.memberships import Memberships
-from bot.slack.workspace.moved_channels import MovedChannels, read_move
+from bot.slack.workspace.moved_channels import ChannelIdMap, read_move
 from storage.errors import DatabaseUnavailable
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
@@ -102,11 +102,11 @@ def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
     async def moves() -> list[tuple[TenantName, TenantName]]:
         return [*MOVES, (evil[0].tenant, evil[1].tenant)]
 
-    moved = MovedChannels(moves)
+    moved = ChannelIdMap(moves)
     asyncio.run(moved.refresh())
-    assert [moved.outward(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [NEW, OLD, OLD]
-    assert [moved.inward(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [OLD, OTHER, OLD]
-    assert [moved.inward(NEW, one) for one in (TEAM, "T0EVIL", None)] == [OLD, NEW, OLD]
+    assert [moved.to_current(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [NEW, OLD, OLD]
+    assert [moved.to_stored(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [OLD, OTHER, OLD]
+    assert [moved.to_stored(NEW, one) for one in (TEAM, "T0EVIL", None)] == [OLD, NEW, OLD]
 
 
 async def test_moves_and_questions_that_cannot_be_stored_are_retried(
@@ -175,7 +175,7 @@ async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack
     async def moves() -> list[tuple[TenantName, TenantName]]:
         return MOVES
 
-    client.moved = MovedChannels(moves)
+    client.channel_ids = ChannelIdMap(moves)
     messenger = SlackMessenger(client)
     address = {"channel": OLD, "ts": "17.1", "thread": "17.1", "key": f"{TEAM}:{OLD}:17.1"}
     asked = {"user": ALICE, "text": "When?", "channel": OLD}
@@ -189,7 +189,7 @@ async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack
     place = messenger.announcement_address(channel, None)
     assert (await client.chat_postMessage(channel=place["channel"], text="New."))["channel"] == OLD
     members = Memberships(client)
-    assert await members.has(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)
+    assert await members.is_member(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)
 
 
 async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tuple[Slack, str]) -> None:
@@ -201,7 +201,7 @@ async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tup
         evil = [TenantName(f"sl_T0EVIL_{one}") for one in (OLD, NEW, OTHER)]
         return [(evil[0], evil[1]), (evil[1], evil[2])]
 
-    client.moved, client.installation = MovedChannels(moves), TEAM
+    client.channel_ids, client.installation = ChannelIdMap(moves), TEAM
     assert (await client.chat_postMessage(channel=NEW, text="New."))["channel"] == NEW
     ((_, sent),) = double.calls
     assert sent["channel"] == NEW
@@ -218,8 +218,8 @@ async def test_known_moves_are_used_while_the_database_is_down(slack: tuple[Slac
             return answers.pop()
         raise DatabaseUnavailable("the database is away")
 
-    client.moved = MovedChannels(moves)
+    client.channel_ids = ChannelIdMap(moves)
     for _ in range(2):
         await client.chat_postMessage(channel=OLD, text="Hello.")
-        client.moved.forget()
+        client.channel_ids.invalidate()
     assert [sent["channel"] for _, sent in double.calls] == [NEW, NEW]

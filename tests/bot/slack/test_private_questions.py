@@ -17,18 +17,18 @@ from harness.tables import for_each
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import StoredAnswer
-from bot.slack.blocks import MESSAGE
+from bot.slack.blocks import MAX_MESSAGE_CHARS
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
     acknowledgement,
-    deliver_privately,
+    post_private_answer,
     may_share,
     read_command,
     read_share,
     read_shortcut,
-    share_privately_given,
+    share_to_channel,
 )
 from bot.slack.web_api import web_client
 from storage.models import ChannelKey, Platform
@@ -203,21 +203,21 @@ def address_at(url: str) -> dict[str, Any]:
 async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks) -> None:
     """The message fits Slack's limits for any answer; failures have no share button."""
     long = Answer(AnswerState.GROUNDED, "Daily & nightly. " * 2000, ANSWER.citations)
-    await deliver_privately(address_at(hooks.url), long, 5)
+    await post_private_answer(address_at(hooks.url), long, 5)
     (sent,) = hooks.sent
     assert sent["response_type"] == "ephemeral"
     *_, share = sent["blocks"]
     assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
     kinds = [block["type"] for block in sent["blocks"]]
     assert kinds[-4:] == ["actions", "context_actions", "actions", "actions"]
-    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 500  # the sections' other fields
-    await deliver_privately(address_at(hooks.url), Answer(AnswerState.FAILED, "Something failed."), 5)
+    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MAX_MESSAGE_CHARS + 500  # the sections' other fields
+    await post_private_answer(address_at(hooks.url), Answer(AnswerState.FAILED, "Something failed."), 5)
     assert SHARE not in json.dumps(hooks.sent[1])
 
 
 async def test_a_shared_answer_names_asker_and_question(hooks: Hooks) -> None:
     """Two replies: one in the channel, without the button, and one that deletes the ephemeral message."""
-    await share_privately_given(hooks.url, StoredAnswer(address_at("https://gone.example"), ANSWER), 5)
+    await share_to_channel(hooks.url, StoredAnswer(address_at("https://gone.example"), ANSWER), 5)
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
     assert shown["text"].startswith("<@U1>: when?\n")
@@ -241,7 +241,7 @@ async def test_a_reply_that_slack_refuses_raises_a_matching_error(
     """Covers refusals, rate limits, server errors and broken connections."""
     hooks.status = status
     with pytest.raises(DeliveryError) as raised:
-        await deliver_privately(address_at(hooks.url), ANSWER, 5)
+        await post_private_answer(address_at(hooks.url), ANSWER, 5)
     assert type(raised.value) is error
     assert raised.value.retry_after == wait
 
@@ -255,8 +255,8 @@ async def test_a_signed_shortcut_is_answered_at_its_response_url(
         assert await signed.click(shortcut(response_url=hooks.url)) == 200
     (message,) = street.inbox.kept.values()
     messenger = SlackMessenger(web_client("xoxb-test", settings_for().slack_api_url))
-    placed = await messenger.place(message.address, Language.ENGLISH)
-    await messenger.show(message.address, placed, "Daily")
+    placed = await messenger.post_placeholder(message.address, Language.ENGLISH)
+    await messenger.show_partial(message.address, placed, "Daily")
     await messenger.deliver(message.address, placed, ANSWER)
     searching, answer = hooks.sent
     assert searching["text"].endswith("Searching…")

@@ -30,14 +30,14 @@ class Slack:
     replies: list[dict[str, Any]] = field(default_factory=list)
     # Statuses of the next replies; 0 cuts the connection after the reply was accepted.
     statuses: list[int] = field(default_factory=list)
-    whispered: list[dict[str, Any]] = field(default_factory=list)
+    ephemeral: list[dict[str, Any]] = field(default_factory=list)
 
     async def api(self, request: web.Request) -> web.Response:
         """Handle ``users.conversations`` and ``chat.postEphemeral``."""
         if self.refusal:
             return web.json_response({"ok": False, "error": self.refusal})
         if request.match_info["method"] == "chat.postEphemeral":
-            self.whispered.append(await request.json())
+            self.ephemeral.append(await request.json())
             return web.json_response({"ok": True})
         channels = [{"id": one, "name": "it-ops"} for one in self.members]
         return web.json_response({"ok": True, "channels": channels})
@@ -173,7 +173,7 @@ async def test_new_links_are_for_the_asker_and_for_members(
     block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}:why", "action_id": "feedback-links"}
     clicked = desk.payload(block | {"value": f"links en {key}"}) | {"user": {"id": user}}
     assert await desk.signed.click(clicked) == 200
-    (said,) = desk.slack.whispered
+    (said,) = desk.slack.ephemeral
     assert said["user"] == user
     assert said["text"].startswith("Here are new links for the answer to" if has_links else WORDS.no_sources)
     assert (f"https://kept.example/v/1-{key}" in json.dumps(said)) is has_links
@@ -187,7 +187,7 @@ async def test_private_feedback_is_answered_without_membership(desk: Desk, is_me
     block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "feedback"}
     assert await desk.signed.click(desk.payload(block | {"value": f"bad en {key}"})) == 200
     assert [one[0] for one in desk.inbox.feedback.said] == [key]
-    said = desk.slack.whispered if is_member else desk.slack.replies
+    said = desk.slack.ephemeral if is_member else desk.slack.replies
     assert [one["text"] for one in said] == ["What was wrong?"]
-    assert len(desk.slack.whispered) + len(desk.slack.replies) == 1
+    assert len(desk.slack.ephemeral) + len(desk.slack.replies) == 1
     assert "feedback-wrong_page" in json.dumps(said)

@@ -25,7 +25,7 @@ from bot.core.models import (
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
-from bot.slack.blocks import MESSAGE, render_announcement
+from bot.slack.blocks import MAX_MESSAGE_CHARS, render_announcement
 from bot.slack.messenger import SlackMessenger
 from bot.slack.web_api import web_client
 from storage.chat_models import WithdrawnItem
@@ -140,13 +140,13 @@ async def test_a_placeholder_is_posted_without_previews_or_mentions(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """The placeholder is posted in the thread, with its question's key as metadata."""
-    assert await messenger.place(ADDRESS, Language.ENGLISH) == {"channel": "C1", "ts": "18.0"}
+    assert await messenger.post_placeholder(ADDRESS, Language.ENGLISH) == {"channel": "C1", "ts": "18.0"}
     ((method, sent),) = api.calls
     assert (method, sent["thread_ts"], sent["parse"]) == ("chat.postMessage", "17.1", "none")
     assert [
         str(sent[name]).lower() in {"false", "0"} for name in ("unfurl_links", "unfurl_media", "link_names")
     ]
-    await messenger.place(ADDRESS, Language.GERMAN, queued="Others first.")
+    await messenger.post_placeholder(ADDRESS, Language.GERMAN, queued="Others first.")
     assert [call["text"] for _, call in api.calls] == ["Searching…", "Others first."]
     assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
 
@@ -155,7 +155,7 @@ async def test_a_draft_updates_the_placeholder_and_keeps_its_metadata(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """The draft is escaped, without [n] that have no target yet; it is found after a crash."""
-    await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12].")
+    await messenger.show_partial(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12].")
     ((method, sent),) = api.calls
     assert (method, sent["ts"], sent["parse"]) == ("chat.update", "18.0", "none")
     section, more = json.loads(sent["blocks"]) if isinstance(sent["blocks"], str) else sent["blocks"]
@@ -168,7 +168,7 @@ async def test_a_draft_is_tried_once(api: WebApi, messenger: SlackMessenger) -> 
     """A rate limit is not waited for; only the final answer is worth it."""
     api.faults = [slow_down("1")]
     with pytest.raises(DeliveryError):
-        await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily [1].")
+        await messenger.show_partial(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily [1].")
     assert len(api.calls) == 1
 
 
@@ -179,7 +179,7 @@ async def test_a_placeholder_of_unclear_outcome_is_found_again(
     """The connection broke after Slack had posted: find_placeholder returns the one message."""
     api.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(address, Language.ENGLISH)
+        await messenger.post_placeholder(address, Language.ENGLISH)
     assert len(api.posted) == 1
     found = await messenger.find_placeholder(address)
     assert found is not None
@@ -190,7 +190,7 @@ async def test_the_placeholder_of_another_question_is_not_ours(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """Only the message of the same question is reused."""
-    await messenger.place(ADDRESS | {"key": "T1:C1:16.0"}, Language.ENGLISH)
+    await messenger.post_placeholder(ADDRESS | {"key": "T1:C1:16.0"}, Language.ENGLISH)
     assert await messenger.find_placeholder(ADDRESS) is None
 
 
@@ -201,7 +201,7 @@ async def test_a_placeholder_is_found_among_any_number_of_messages(
     """Shows that hundreds of messages before and after it cause no second placeholder."""
     api.chat(250)
     api.now = 400.0
-    placed = await messenger.place(address, Language.ENGLISH)
+    placed = await messenger.post_placeholder(address, Language.ENGLISH)
     api.posted += [{"ts": f"{500 + place}.0"} for place in range(450)]
     assert await messenger.find_placeholder(address) == placed
 
@@ -217,7 +217,7 @@ async def test_a_placeholder_waits_for_no_rate_limit(api: WebApi, messenger: Sla
     """Placeholders of other channels, which Slack may accept, are queued behind it."""
     api.faults = [slow_down("1")]
     with pytest.raises(DeliveryError) as caught:
-        await messenger.place(ADDRESS, Language.ENGLISH)
+        await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert (caught.value.retry_after, len(api.calls), api.posted) == (1, 1, [])
 
 
@@ -236,7 +236,7 @@ async def test_a_server_error_is_unclear_and_not_retried(api: WebApi, messenger:
     """A 503 does not tell if the message was posted."""
     api.faults = [web.Response(status=503, text="upstream")]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(ADDRESS, Language.ENGLISH)
+        await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert len(api.calls) == 1
 
 
@@ -244,14 +244,14 @@ async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMess
     """After not_in_channel it is certain that nothing was posted."""
     api.faults = [web.json_response({"ok": False, "error": "not_in_channel"})]
     with pytest.raises(DeliveryError, match="not_in_channel") as caught:
-        await messenger.place(ADDRESS, Language.ENGLISH)
+        await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
 async def test_an_unreachable_slack_is_no_unclear_outcome() -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(
+        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).post_placeholder(
             ADDRESS, Language.ENGLISH
         )
     assert not isinstance(caught.value, DeliveryUnclear)
@@ -259,7 +259,7 @@ async def test_an_unreachable_slack_is_no_unclear_outcome() -> None:
 
 async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: SlackMessenger) -> None:
     """A repeated update makes no second message and keeps the metadata."""
-    message = await messenger.place(ADDRESS, Language.ENGLISH)
+    message = await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     await messenger.deliver(ADDRESS, message, ANSWER)
     await messenger.deliver(ADDRESS, message, ANSWER)
     assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]
@@ -308,7 +308,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     """The files name no channel, so nothing is posted; each is rendered once, however often it is sent."""
     await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
     for _ in range(2):
-        await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+        await illustrator.attach_figures(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     methods = [method for method, _ in api.calls]
     assert methods == ["chat.update", *UPLOAD, *UPLOAD, "chat.update", "chat.update"]
     assert pictures(api.calls[0][1]) == []
@@ -323,7 +323,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
 async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMessenger) -> None:
     """Slack refuses alt texts over 1000 characters."""
     long = replace(ILLUSTRATED, figures=(replace(FIGURES[0], caption="A long caption " * 200),))
-    await illustrator.illustrate(ADDRESS, MESSAGE_OF, long, hold)
+    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, long, hold)
     assert 900 < len(api.calls[0][1]["alt_txt"]) <= 1000
     assert pictures(api.calls[-1][1]) == ["F1"]
 
@@ -334,7 +334,7 @@ async def test_a_file_that_slack_is_processing_is_shown_on_retry(
     """Slack refuses blocks with such files: the text stays, and a retry adds the figures."""
     await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
     api.faults = [*[False] * 6, *(refused("invalid_blocks") for _ in range(2))]
-    await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     assert [method for method, _ in api.calls[-3:]] == ["chat.update"] * 3
     assert pictures(api.calls[-1][1]) == ["F1", "F2"]
 
@@ -359,7 +359,7 @@ async def test_a_failed_upload_omits_only_its_figure(
 ) -> None:
     """The other figure is shown for a failure at any step, and the answer was posted before."""
     api.faults = [*[False] * step, fault()]
-    await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     assert api.calls[-1][0] == "chat.update"
     assert len(pictures(api.calls[-1][1])) == 1
 
@@ -369,16 +369,16 @@ async def test_a_figure_that_cannot_be_rendered_is_only_a_button(
 ) -> None:
     """A damaged page costs only its figure; without any figure the answer is not updated."""
     damaged = replace(FIGURES[0], page=9)
-    await illustrator.illustrate(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged,)), hold)
+    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged,)), hold)
     assert api.calls == []
-    await illustrator.illustrate(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged, *FIGURES[1:])), hold)
+    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged, *FIGURES[1:])), hold)
     assert len(pictures(api.calls[-1][1])) == 1
 
 
 async def test_a_private_answer_uploads_nothing(api: WebApi, illustrator: SlackMessenger) -> None:
     """Figures stay links, because other people could see an uploaded file."""
     private = {**ADDRESS, "response_url": f"{api.url}reply"}
-    await illustrator.illustrate(private, {"is_private": True}, ILLUSTRATED, hold)
+    await illustrator.attach_figures(private, {"is_private": True}, ILLUSTRATED, hold)
     assert api.calls == []
 
 
@@ -391,7 +391,7 @@ async def test_figures_are_attached_only_while_the_lease_is_held(
         raise LeaseLost("another worker has it")
 
     with pytest.raises(LeaseLost):
-        await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, lost)
+        await illustrator.attach_figures(ADDRESS, MESSAGE_OF, ILLUSTRATED, lost)
     assert "chat.update" not in {method for method, _ in api.calls}
 
 
@@ -403,7 +403,7 @@ async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenge
     await messenger.delete(GONE, take_any)
     assert api.calls == [("chat.delete", {"channel": "C1", "ts": "18.0"})]
     await messenger.delete(WithdrawnItem(ADDRESS, None, is_posting=False), take_any)
-    await messenger.place(ADDRESS, Language.ENGLISH)
+    await messenger.post_placeholder(ADDRESS, Language.ENGLISH)
     await messenger.delete(WithdrawnItem(ADDRESS, None, is_posting=True), take_any)
     assert [method for method, _ in api.calls[1:]] == [
         "chat.postMessage",
@@ -417,9 +417,9 @@ async def test_the_figures_of_a_deleted_answer_are_deleted_too(
     api: WebApi, illustrator: SlackMessenger, address: dict[str, Any], read: str
 ) -> None:
     """File ids are read from the message, so that they survive a restart."""
-    message = await illustrator.place(address, Language.ENGLISH)
+    message = await illustrator.post_placeholder(address, Language.ENGLISH)
     await illustrator.deliver(address, message, ILLUSTRATED)
-    await illustrator.illustrate(address, message, ILLUSTRATED, hold)
+    await illustrator.attach_figures(address, message, ILLUSTRATED, hold)
     restarted = SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
     before = len(api.calls)
     await restarted.delete(WithdrawnItem(address, message, is_posting=False), take_any)
@@ -433,9 +433,9 @@ async def test_undeletable_figures_do_not_keep_the_answer(
     api: WebApi, illustrator: SlackMessenger, step: int
 ) -> None:
     """The message is deleted even if its files cannot be listed or deleted."""
-    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    message = await illustrator.post_placeholder(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
-    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    await illustrator.attach_figures(ADDRESS, message, ILLUSTRATED, hold)
     api.faults = [*[False] * step, refused("not_allowed")]
     await illustrator.delete(WithdrawnItem(ADDRESS, message, is_posting=False), take_any)
     methods = [method for method, _ in api.calls]
@@ -503,7 +503,7 @@ async def test_an_upload_gets_a_placeholder_and_no_stream(api: WebApi) -> None:
     messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
     address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
     who = {"user": "U1", "team": "T1", "bot": "U2"}
-    await messenger.place(address | who, Language.GERMAN)
+    await messenger.post_placeholder(address | who, Language.GERMAN)
     assert [method for method, _ in api.calls] == ["chat.postMessage"]
     assert api.posted[0]["text"] == reply_words(Language.GERMAN).fetching
 
@@ -528,7 +528,7 @@ def test_an_announcement_is_escaped_and_within_slacks_limits() -> None:
     assert "<!channel>" not in words
     assert "<https" not in words
     assert all(block["text"]["verbatim"] for block in shown.blocks if block["type"] == "section")
-    assert len(json.dumps(shown.blocks, ensure_ascii=False)) <= MESSAGE + 1000
+    assert len(json.dumps(shown.blocks, ensure_ascii=False)) <= MAX_MESSAGE_CHARS + 1000
     urls = [one["url"] for block in shown.blocks for one in block.get("elements", ())]
     assert urls == ["https://footnote.example/v/1"] * 5
 
@@ -555,9 +555,9 @@ async def test_source_changes_update_the_answer(api: WebApi, messenger: SlackMes
 
 async def test_source_changes_leave_the_figures_in_place(api: WebApi, illustrator: SlackMessenger) -> None:
     """Shows the line above the answer and all uploaded files still in place."""
-    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    message = await illustrator.post_placeholder(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
-    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    await illustrator.attach_figures(ADDRESS, message, ILLUSTRATED, hold)
     before = [block for block in api.posted[0]["blocks"] if block["type"] == "image"]
     await illustrator.revise(ADDRESS, message, ILLUSTRATED, [SourceChange("Newer:", None)])
     shown = api.posted[0]["blocks"]
@@ -567,14 +567,14 @@ async def test_source_changes_leave_the_figures_in_place(api: WebApi, illustrato
 
 async def test_an_erased_answer_is_deleted_with_its_figures(api: WebApi, illustrator: SlackMessenger) -> None:
     """Text, buttons and uploaded files are deleted; a private answer cannot be reached."""
-    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    message = await illustrator.post_placeholder(ADDRESS, Language.ENGLISH)
     await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
-    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
-    await illustrator.retract(ADDRESS, message, Answer(AnswerState.CHAT, "Removed."))
+    await illustrator.attach_figures(ADDRESS, message, ILLUSTRATED, hold)
+    await illustrator.replace_erased(ADDRESS, message, Answer(AnswerState.CHAT, "Removed."))
     (posted,) = api.posted
     assert not [block for block in posted["blocks"] if block["type"] in ("image", "actions")]
     assert [sent["text"] for method, sent in api.calls if method == "chat.update"][-1] == "Removed."
     assert "files.delete" in [method for method, _ in api.calls]
     private = ADDRESS | {"response_url": "https://hooks.slack.example/x", "user": "U1"}
     with pytest.raises(ChannelClosed):
-        await illustrator.retract(private, message, Answer(AnswerState.CHAT, "Removed."))
+        await illustrator.replace_erased(private, message, Answer(AnswerState.CHAT, "Removed."))

@@ -227,7 +227,7 @@ async def test_a_stream_of_a_live_process_may_be_claimed_by_another(world: World
     dead, live = (one for one in items if one)
     for one in (dead, live):
         await inbox.mark_posting(one)
-    begun = await messenger.place(live.address, Language.ENGLISH)
+    begun = await messenger.post_placeholder(live.address, Language.ENGLISH)
     found = await messenger.find_placeholder(dead.address, await inbox.other_messages(dead))
     assert found == begun
     await inbox.mark_placed(dead, found)

@@ -55,7 +55,7 @@ def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     return TeamsAdapter(
         settings,
         inbox.receive,
-        given=inbox.given,
+        answer_of=inbox.answer_of,
         join=inbox.join,
         leave=inbox.leave,
         feedback=feedback,

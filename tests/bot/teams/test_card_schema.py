@@ -16,7 +16,7 @@ from fakes.core import WORDS
 from bot.core.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerState, Citation, CitedPage
 from bot.core.ports import Announcement, AnnouncementEntry
-from bot.teams.cards import render_announcement, render_whole, with_row
+from bot.teams.cards import render_announcement, render_card, with_row
 from bot.teams.compose_extension import question_card, waiting_card
 from bot.teams.feedback_actions import reply_card, why_row
 from bot.teams.question_actions import question_rows
@@ -48,7 +48,7 @@ def cards() -> dict[str, dict[str, Any]]:
     citation = Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://footnote.example/v/1")
     whole = Answer(AnswerState.GROUNDED, "Daily [1].\n\nAt 2.", (citation,), is_generated=True)
     return {
-        "whole answer": render_whole(whole, 5),
+        "whole answer": render_card(whole, 5),
         "question asked in the message box": question_card(WORDS, 2000),
         "answer that is still searched for": waiting_card(WORDS, "f:17"),
         "welcome": welcome(),

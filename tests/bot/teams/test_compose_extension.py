@@ -47,9 +47,9 @@ class LateInbox(MemoryInbox):
 
     may_answer = True
 
-    async def given(self, platform: Platform, message_key: str) -> StoredAnswer | None:
+    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
         """Return None until answering is allowed."""
-        return await super().given(platform, message_key) if self.may_answer else None
+        return await super().answer_of(platform, message_key) if self.may_answer else None
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> C
 def extension(inbox: LateInbox) -> ComposeExtension:
     """Return the adapter's extension with a short reply timeout."""
     return ComposeExtension(
-        inbox.receive, inbox.given, sources_shown=5, question_chars=500, reply_seconds=0.2
+        inbox.receive, inbox.answer_of, sources_shown=5, question_chars=500, reply_seconds=0.2
     )
 
 
@@ -195,9 +195,9 @@ async def test_nothing_of_a_private_question_is_posted() -> None:
         messenger = TeamsMessenger(Connector(None, is_local))
         address = teams.address | {"is_private": True, "is_personal": True}
         for queued in ("Others first.", ""):
-            message = await messenger.place(address, Language.ENGLISH, queued=queued)
+            message = await messenger.post_placeholder(address, Language.ENGLISH, queued=queued)
         assert await messenger.find_placeholder(address) == message
-        await messenger.show(address, message, "Daily.")
+        await messenger.show_partial(address, message, "Daily.")
 
         async def keep(message: dict[str, Any]) -> None:
             raise AssertionError

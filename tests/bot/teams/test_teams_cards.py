@@ -26,7 +26,7 @@ from bot.core.models import (
     SourceChange,
 )
 from bot.core.wording import reply_words
-from bot.teams.cards import render, render_whole
+from bot.teams.cards import render, render_card
 from bot.teams.connector import card_activity, text_activity
 from storage.models import Box
 
@@ -247,7 +247,7 @@ def test_the_headings_of_passages_are_bold_and_separated() -> None:
         "**Handbook, p. 2**",
         "“Stay put.” [2]",
     ]
-    runs = [one["inlines"][0] for one in render_whole(found, 5)["body"] if one["type"] == "RichTextBlock"]
+    runs = [one["inlines"][0] for one in render_card(found, 5)["body"] if one["type"] == "RichTextBlock"]
     assert [one["text"] for one in runs if one.get("weight") == "Bolder"] == list(places)
 
 

@@ -70,7 +70,7 @@ async def test_a_placeholder_says_when_others_are_answered_first(
     """The notice is in the language of the question."""
     said = reply_words(Language.GERMAN)
     for queued in ("", said.queued):
-        await messenger.place(teams.address, Language.GERMAN, queued=queued)
+        await messenger.post_placeholder(teams.address, Language.GERMAN, queued=queued)
     assert [one["text"] for one in teams.shown.values()] == [said.searching, said.queued]
 
 
@@ -78,7 +78,7 @@ async def test_repeated_deliveries_leave_one_text_and_one_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The answer replaces the placeholder; repeating the delivery shows nothing new."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
     await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
     text, card = teams.shown.values()
@@ -91,8 +91,8 @@ async def test_a_draft_updates_the_placeholder_as_plain_text(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The draft has no markup and no [n] without a target; the answer replaces it."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
-    await messenger.show(teams.address, message, f"Daily {EVIL} [1].")
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
+    await messenger.show_partial(teams.address, message, f"Daily {EVIL} [1].")
     (shown,) = teams.shown.values()
     assert shown["textFormat"] == "plain"
     assert "**bold**." in shown["text"]
@@ -103,11 +103,11 @@ async def test_a_draft_updates_the_placeholder_as_plain_text(
 
 async def test_a_draft_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
     """A rate limit is not waited for; only the final answer is worth it."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     sent = len(teams.sent)
     teams.faults = [web.Response(status=429)]
     with pytest.raises(DeliveryError):
-        await messenger.show(teams.address, message, "Daily [1].")
+        await messenger.show_partial(teams.address, message, "Daily [1].")
     assert len(teams.sent) == sent + 1
 
 
@@ -116,10 +116,10 @@ async def test_a_personal_chats_answer_ends_its_stream_once(
 ) -> None:
     """Shows "searching", then verified sentences as they grow, then one message and one card."""
     personal = teams.address | {"is_personal": True}
-    message = await messenger.place(personal, Language.ENGLISH)
+    message = await messenger.post_placeholder(personal, Language.ENGLISH)
     assert message == {"id": "stream", "is_stream": True}
-    await messenger.show(personal, message, f"Daily {EVIL} [1].")
-    await messenger.show(personal, message, f"Daily {EVIL} [1]. At 2.")
+    await messenger.show_partial(personal, message, f"Daily {EVIL} [1].")
+    await messenger.show_partial(personal, message, f"Daily {EVIL} [1]. At 2.")
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
     await messenger.deliver(personal, outbox.message, ANSWER, outbox.keep)
     begun, first, second = [one for *_, one in teams.sent if one["type"] == "typing"]
@@ -144,12 +144,12 @@ async def test_an_expired_stream_is_replaced_by_the_answer(
     personal = teams.address | {"is_personal": True}
     message = {"id": "stream", "is_stream": True}
     if is_known:
-        message = await messenger.place(personal, Language.ENGLISH)
+        message = await messenger.post_placeholder(personal, Language.ENGLISH)
         teams.ended.add("stream")
         with pytest.raises(DeliveryError):
-            await messenger.show(personal, message, "Daily [1].")
+            await messenger.show_partial(personal, message, "Daily [1].")
     else:
-        await messenger.show(personal, message, "Daily [1].")
+        await messenger.show_partial(personal, message, "Daily [1].")
         assert teams.sent == []
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
@@ -162,7 +162,7 @@ async def test_a_placeholder_is_posted_where_teams_refuses_a_stream(
     """Teams streams another answer of the chat: this one uses an ordinary message."""
     personal = teams.address | {"is_personal": True}
     teams.ended.add("stream")
-    message = await messenger.place(personal, Language.ENGLISH)
+    message = await messenger.post_placeholder(personal, Language.ENGLISH)
     assert "is_stream" not in message
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
@@ -173,7 +173,7 @@ async def test_a_rate_limited_stream_is_ended_later(
 ) -> None:
     """Rate limits and unclear outcomes are not worked around with another call."""
     personal = teams.address | {"is_personal": True}
-    message = await messenger.place(personal, Language.ENGLISH)
+    message = await messenger.post_placeholder(personal, Language.ENGLISH)
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError) as caught:
         await messenger.deliver(personal, message, ANSWER, outbox.keep)
@@ -229,7 +229,7 @@ async def test_the_bots_token_is_cached_and_renewed_after_a_401(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """A token serves many messages; after a 401 the next attempt requests a new one."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     assert (teams.tokens, set(teams.authorizations)) == (1, {"Bearer token-1"})
     teams.faults = [web.Response(status=401)]
     with pytest.raises(DeliveryError):
@@ -242,7 +242,7 @@ async def test_the_bots_token_is_cached_and_renewed_after_a_401(
 async def test_transient_errors_are_retried(teams: Teams, messenger: TeamsMessenger, status: int) -> None:
     """The documented statuses are retried with backoff."""
     teams.faults = [web.Response(status=status), web.Response(status=status)]
-    await messenger.place(teams.address, Language.ENGLISH)
+    await messenger.post_placeholder(teams.address, Language.ENGLISH)
     assert len(teams.shown) == 1
 
 
@@ -253,7 +253,7 @@ async def test_retries_are_limited(
     """After four attempts the outbox retries later."""
     teams.faults = [web.Response(status=status) for _ in range(9)]
     with pytest.raises(error):
-        await messenger.place(teams.address, Language.ENGLISH)
+        await messenger.post_placeholder(teams.address, Language.ENGLISH)
     assert len(teams.faults) == 5
 
 
@@ -261,7 +261,7 @@ async def test_a_long_rate_limit_goes_back_to_the_outbox(teams: Teams, messenger
     """Retry-After is handed on instead of slept through."""
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError) as caught:
-        await messenger.place(teams.address, Language.ENGLISH)
+        await messenger.post_placeholder(teams.address, Language.ENGLISH)
     assert caught.value.retry_after == 120
 
 
@@ -269,7 +269,7 @@ async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMess
     """The placeholder may have been posted, so it is not posted again here."""
     teams.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(teams.address, Language.ENGLISH)
+        await messenger.post_placeholder(teams.address, Language.ENGLISH)
     assert len(teams.shown) == 1
 
 
@@ -277,7 +277,7 @@ async def test_a_card_of_unclear_outcome_is_not_posted_twice(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The card may be there: from the next attempt on, the text lists the sources."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, None]
     with pytest.raises(DeliveryUnclear):
@@ -294,7 +294,7 @@ async def test_a_card_that_teams_refused_is_posted_later(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """A card that was certainly not posted is posted on the next attempt."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError):
@@ -315,14 +315,14 @@ async def test_no_message_or_token_is_sent_to_a_foreign_service_url(teams: Teams
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
     with pytest.raises(DeliveryError, match="service URL"):
-        await TeamsMessenger(connector).place({"service_url": url, "conversation": "c"}, Language.ENGLISH)
+        await TeamsMessenger(connector).post_placeholder({"service_url": url, "conversation": "c"}, Language.ENGLISH)
     assert teams.tokens == 0
 
 
 async def test_an_unreachable_connector_is_no_unclear_outcome(messenger: TeamsMessenger) -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
+        await messenger.post_placeholder({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
@@ -381,9 +381,9 @@ async def test_an_erased_answer_is_overwritten_with_its_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Shows the same sentence written over the text and over the card."""
-    message = await messenger.place(teams.address, Language.ENGLISH)
+    message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
-    await messenger.retract(teams.address, outbox.message, Answer(AnswerState.CHAT, "Removed."))
+    await messenger.replace_erased(teams.address, outbox.message, Answer(AnswerState.CHAT, "Removed."))
     assert [method for method, _, _ in teams.sent[-2:]] == ["PUT", "PUT"]
     assert [one["text"] for one in teams.shown.values()] == ["Removed.", "Removed."]
     assert not any(one.get("attachments") for one in teams.shown.values())

@@ -124,7 +124,7 @@ def adapter(inbox: Any, keys: SigningKeys, **others: Any) -> TeamsAdapter:
     return TeamsAdapter(
         settings(**others),
         inbox.receive,
-        given=inbox.given,
+        answer_of=inbox.answer_of,
         join=inbox.join,
         leave=inbox.leave,
         feedback=cast("AnswerFeedback", inbox.feedback),

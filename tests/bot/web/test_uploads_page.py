@@ -18,7 +18,7 @@ from harness.full_disk import full_disk
 from harness.waiting import PATIENCE
 
 from bot.core.uploads.file_checks import MEGABYTE
-from bot.core.uploads.folder_uploads import MAX_HELD_SECONDS
+from bot.core.uploads.folder_uploads import DECISION_TIMEOUT_SECONDS
 from storage.clock import advance_clocks
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
@@ -134,7 +134,7 @@ async def test_held_files_are_deleted_on_timeout_and_shutdown(
     (folder / "plan.pdf").write_bytes(PDF)
     place = await place_of(house, folder)
     await upload(client, place, ("plan.pdf", OTHER))
-    with advance_clocks(timedelta(seconds=MAX_HELD_SECONDS + 1)):
+    with advance_clocks(timedelta(seconds=DECISION_TIMEOUT_SECONDS + 1)):
         await upload(client, place, ("plan.pdf", OTHER))
     assert len(files(folder)) == 2
     await client.close()

@@ -111,13 +111,13 @@ async def judge(program: Program, slack: SlackDouble, answer: dict[str, Any]) ->
     assert await signed.click(click(IT, block, reason, state={"values": menu})) == 200
     why = {"action_id": "feedback-why", "value": whys["elements"][0]["value"]}
     assert await signed.click(click(IT, whys, why)) == 200
-    await until(lambda: whispers(slack, WORDS.why_passages), log=lambda: program.log)
-    assert await whispers(slack, WORDS.what_was_wrong)
-    assert await whispers(slack, WORDS.feedback_thanks)
+    await until(lambda: has_ephemeral(slack, WORDS.why_passages), log=lambda: program.log)
+    assert await has_ephemeral(slack, WORDS.what_was_wrong)
+    assert await has_ephemeral(slack, WORDS.feedback_thanks)
     links = {"action_id": "feedback-links", "value": whys["elements"][1]["value"]}
     assert await signed.click(click(IT, whys, links)) == 200
     renewed = WORDS.links_renewed(question="when do backups run?")
-    await until(lambda: whispers(slack, renewed), log=lambda: program.log)
+    await until(lambda: has_ephemeral(slack, renewed), log=lambda: program.log)
     good = {"action_id": "feedback", **thumbs["elements"][0]["positive_button"]}
     assert await signed.click(click(HR, thumbs, good)) == 200
 
@@ -162,6 +162,6 @@ async def called(agent: AgentSlack, method: str) -> list[dict[str, Any]] | None:
     return agent.called(method) or None
 
 
-async def whispers(slack: SlackDouble, words: str) -> bool:
+async def has_ephemeral(slack: SlackDouble, words: str) -> bool:
     """True if an ephemeral message with these words was posted."""
     return words in json.dumps(await slack.log(), ensure_ascii=False)

@@ -273,7 +273,7 @@ async def test_folders_lists_slack_workspaces_and_token_problems(with_samples: P
         ended = await asyncio.to_thread(with_samples.run, "folders")
         line = f"Slack: Acme (T0ACME001) since {now.date()}"
         assert (ended.returncode, line in ended.stderr, "problem" in ended.stderr) == (0, True, False)
-        await SlackInstallations(database).note_problem(acme, "Slack refuses to renew its token")
+        await SlackInstallations(database).note_problem(acme, "Slack rejected the token renewal")
         ended = await asyncio.to_thread(with_samples.run, "folders")
     assert ended.returncode == 1
-    assert "problem: Slack refuses to renew its token: install the app there again" in ended.stderr
+    assert "problem: Slack rejected the token renewal: install the app there again" in ended.stderr

@@ -85,7 +85,7 @@ class Chat:
         # Conversations in which the platform currently refuses posts.
         self.full: set[str] = set()
 
-    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post a placeholder."""
         if address.get("in") in self.full:
             raise DeliveryError("not so fast", retry_after=0.2)
@@ -97,22 +97,22 @@ class Chat:
         found = [index for index, (where, _) in enumerate(self.visible) if where == address]
         return {"index": found[0]} if found and self.can_look else None
 
-    async def show(self, address: Json, message: Json, text: str) -> None:
+    async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Update the placeholder with a draft."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer, keep: SaveMessage) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
         """Replace the placeholder with the answer."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
         self.writes.append(answer.text)
         self.pictures.pop(message["index"], None)
 
-    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: RenewLease) -> None:
+    async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
         """Attach the figures."""
-        await hold()
+        await renew()
         assert self.visible[message["index"]] == (address, answer.text)
         self.pictures[message["index"]] = [one.caption for one in answer.figures]
 
@@ -263,13 +263,13 @@ async def test_an_unaddressed_message_asks_only_in_our_threads(world: World) -> 
 
 STEPS = [
     ("inbox", "mark_posting"),
-    ("messenger", "place"),
+    ("messenger", "post_placeholder"),
     ("inbox", "mark_placed"),
     ("answering", "answer"),
-    ("messenger", "show"),
+    ("messenger", "show_partial"),
     ("inbox", "save_answer"),
     ("messenger", "deliver"),
-    ("messenger", "illustrate"),
+    ("messenger", "attach_figures"),
     ("inbox", "mark_delivered"),
 ]
 
@@ -294,7 +294,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
         await world.until("done")
     assert world.chat.replies() == ["Question e1? Yes [1]."]
     assert world.chat.pictures == {0: ["Backups by day"]}
-    is_lost = step == "show" or (step, when) in {("answer", "after"), ("save_answer", "before")}
+    is_lost = step == "show_partial" or (step, when) in {("answer", "after"), ("save_answer", "before")}
     assert len(world.answers.asked) == (2 if is_lost else 1)
     assert [turn.question for turn in await world.turns()] == ["Question e1?"]
 
@@ -327,10 +327,10 @@ async def test_an_edited_question_is_answered_again_in_place(world: World) -> No
         await until_true(lambda: world.chat.replies() == ["A third? Yes [1]."])
         await world.until("done")
     assert [turn.question for turn in await world.turns()] == ["A third?"]
-    given = await worker.given(Platform.SLACK, "message of e1")
+    given = await worker.answer_of(Platform.SLACK, "message of e1")
     assert given
     assert given.answer.text == "A third? Yes [1]."
-    assert await worker.given(Platform.SLACK, "another message") is None
+    assert await worker.answer_of(Platform.SLACK, "another message") is None
 
 
 def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:
@@ -418,7 +418,7 @@ async def test_a_worker_without_its_lease_attaches_no_figures(world: World) -> N
 async def test_a_platform_that_refuses_a_draft_still_gets_the_answer(world: World, error: Exception) -> None:
     """A failed draft costs neither the answer nor an attempt."""
     world.answers.beginning = "Yes."
-    world.messenger.plan("show", "after", error)
+    world.messenger.plan("show_partial", "after", error)
     async with world.running() as worker:
         await worker.receive(message())
         await world.until("done")
@@ -449,7 +449,7 @@ async def test_a_question_gets_the_history_of_its_own_thread(world: World) -> No
 
 async def test_two_crashes_around_the_first_post_still_show_one_answer(world: World) -> None:
     """Crashes after the post and during the search for it leave one placeholder to find."""
-    world.messenger.plan("place", "after", Killed())
+    world.messenger.plan("post_placeholder", "after", Killed())
     world.messenger.plan("find_placeholder", "after", Killed())
     await world.worker().receive(message())
     for left in (1, 0):
@@ -464,7 +464,7 @@ async def test_two_crashes_around_the_first_post_still_show_one_answer(world: Wo
 async def test_without_find_placeholder_delivery_is_at_least_once(world: World) -> None:
     """A second placeholder may appear for a lost first post; one of them is answered."""
     world.chat.can_look = False
-    world.messenger.plan("place", "after", Killed())
+    world.messenger.plan("post_placeholder", "after", Killed())
     await world.worker().receive(message())
     async with world.running():
         await until_true(lambda: not world.messenger.planned)
@@ -476,7 +476,7 @@ async def test_without_find_placeholder_delivery_is_at_least_once(world: World) 
 
 async def test_an_unclear_post_is_searched_before_it_is_repeated(world: World) -> None:
     """A connection that broke after the post leads to no second placeholder."""
-    world.messenger.plan("place", "after", DeliveryUnclear("the connection broke"))
+    world.messenger.plan("post_placeholder", "after", DeliveryUnclear("the connection broke"))
     async with world.running() as worker:
         await worker.receive(message())
         await world.until("done")
@@ -502,14 +502,14 @@ async def test_a_hanging_platform_does_not_block_a_slot_forever(world: World) ->
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(
+        async def post_placeholder(
             self, address: Json, language: Language, *, queued: str = "", asked: str = ""
         ) -> Json:
             if not hanging.is_set():
                 hanging.set()
-                await super().place(address, language)
+                await super().post_placeholder(address, language)
                 await asyncio.sleep(3600)
-            return await super().place(address, language)
+            return await super().post_placeholder(address, language)
 
     chat = Hanging()
     world.messengers[Platform.SLACK] = chat
@@ -523,7 +523,7 @@ async def test_a_platform_that_keeps_refusing_fails_the_question(world: World) -
     """A question whose answer was refused for a day fails, with a reason for the admin."""
     await world.worker().receive(message())
     await world.set_rows(created_at=utc_now() - timedelta(days=2))
-    world.messenger.plan("place", "before", DeliveryError("channel is archived"))
+    world.messenger.plan("post_placeholder", "before", DeliveryError("channel is archived"))
     async with world.running():
         await world.until("failed")
     assert [row.reason for row in await world.rows()] == ["DeliveryError"]
@@ -579,7 +579,7 @@ async def test_a_question_without_deliverable_failure_message_fails(world: World
     """A question whose failure message fails too is failed instead of being retried forever."""
     await world.worker().receive(message())
     await world.set_rows(attempts=5)
-    world.messenger.plan("place", "before", KeyError("an address from nowhere"))
+    world.messenger.plan("post_placeholder", "before", KeyError("an address from nowhere"))
     async with world.running():
         await world.until("failed")
     assert [row.reason for row in await world.rows()] == ["KeyError"]
@@ -668,7 +668,7 @@ async def test_queued_questions_get_placeholders_at_once(world: World) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     ("part", "step"),
-    [("messenger", "place"), ("inbox", "mark_placed")],
+    [("messenger", "post_placeholder"), ("inbox", "mark_placed")],
 )
 async def test_a_crash_while_posting_queued_placeholders_is_recovered(
     world: World, part: str, step: str, when: str
@@ -695,7 +695,7 @@ async def test_a_crash_before_posting_queued_placeholders_is_recovered(world: Wo
         await world.worker().receive(message(f"e{number}"))
     claimed = await Inbox(world.database).claim_unseen("dead", 60, (Platform.SLACK,), 16)
     assert len(claimed) == 8
-    await world.chat.place(claimed[0].address, Language.ENGLISH)
+    await world.chat.post_placeholder(claimed[0].address, Language.ENGLISH)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done", 8)

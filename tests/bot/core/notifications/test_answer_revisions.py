@@ -62,7 +62,7 @@ class Platforms:
             raise self.faults.pop(0)
         self.revised.append((message, changes))
 
-    async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+    async def replace_erased(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
         if self.faults:
             raise self.faults.pop(0)
         self.retracted.append((message, answer))
@@ -243,7 +243,7 @@ async def test_a_message_that_cannot_be_updated_is_logged(
     world.platform.faults = [ChannelClosed("Slack refused: message_not_found")]
     await world.replace(MOVED, "Cover", "Foreword", "Plan")
     assert (await world.settle(), await world.settle()) == (1, 0)
-    assert "answer=1 stays as it was posted: Slack refused: message_not_found" in caplog.text
+    assert "answer=1 not updated: Slack refused: message_not_found" in caplog.text
     world.platform.faults = [DeliveryError("Slack refused: x")] * MAX_REFUSALS
     await world.set_state("deleted")
     for minutes in range(MAX_REFUSALS + 2):

@@ -42,7 +42,7 @@ HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
 HEADINGS = ("When do backups run?", "Where are tapes kept?", "Who tests a restore?")
-HURRIED = NotificationTiming(quiet=0, hold=0)
+HURRIED = NotificationTiming(debounce=0, retry_delay=0)
 
 
 @dataclass
@@ -226,7 +226,7 @@ async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:
     """Shows that a batch waits for a quiet period, with an upper limit."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
-    busy = await office.announcing(pace=NotificationTiming(quiet=3600, longest=7200))
+    busy = await office.announcing(pace=NotificationTiming(debounce=3600, max_delay=7200))
     await busy.tick()
     assert not office.slack.posted
     with shift_wall_clock(timedelta(seconds=7201)):
@@ -239,7 +239,7 @@ async def test_a_notice_dated_by_a_wrong_clock_is_not_delayed(office: Office) ->
     shelf = await office.shelf()
     with shift_wall_clock(timedelta(hours=2)):
         await shelf.publish(await shelf.add("a.pdf"))
-    await (await office.announcing(pace=NotificationTiming(hold=0))).tick()
+    await (await office.announcing(pace=NotificationTiming(retry_delay=0))).tick()
     assert len(office.slack.posted) == 1
 
 
@@ -441,7 +441,7 @@ async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
     office.oracle.version = await shelf.add("backup.pdf")
     await shelf.publish(office.oracle.version)
     office.register.statuses = [make_status("backup.pdf", "live")]
-    for pace in (NotificationTiming(quiet=3600, longest=7200), HURRIED):
+    for pace in (NotificationTiming(debounce=3600, max_delay=7200), HURRIED):
         for _ in range(2):
             await Onboarding(Channels(office.database), shelf.notices).join(IT)
             await (await office.announcing(pace=pace)).tick()
@@ -554,7 +554,7 @@ async def test_an_uploads_receipt_is_posted_at_once_in_its_thread(office: Office
     await shelf.publish(await shelf.add("uploads/a.pdf"))
     await shelf.publish(await shelf.add("dropped.pdf"))
     await shelf.fail(await shelf.add("uploads/b.pdf", state="failed"))
-    busy = NotificationTiming(quiet=3600, hold=0)
+    busy = NotificationTiming(debounce=3600, retry_delay=0)
     for _ in range(2):
         await (await office.announcing(receipts, pace=busy)).tick()
     assert sorted(one["thread"] for one in office.slack.below) == ["a.pdf", "b.pdf"]

@@ -61,7 +61,7 @@ def test_similar_questions_are_one_gap_with_words_and_counts() -> None:
         ("espresso", "repairs"),
         {"not_found": 2},
     )
-    assert (dict(backups.doubts), len(espresso.ids)) == ({"outdated": 1}, 2)
+    assert (dict(backups.disputes), len(espresso.ids)) == ({"outdated": 1}, 2)
 
 
 def test_only_an_undisputed_later_answer_closes_a_gap() -> None:
@@ -130,7 +130,7 @@ class Office:
             receipts,
             routes=Routes("channel", admin, to),
             announcers={Platform.SLACK: self.slack},
-            pace=NotificationTiming(hold=0),
+            pace=NotificationTiming(retry_delay=0),
             digest=digest,
         )
 

@@ -21,12 +21,12 @@ def channel(tmp_path: Path) -> Path:
 def test_a_scan_sees_only_complete_files(channel: Path) -> None:
     """Shows that ingestion sees the file only when complete, and no temporary file."""
     folder = UploadFolder(channel)
-    file = folder.begin("key")
+    file = folder.create_partial("key")
     file.write(b"%PDF-1.7\n")
     assert open_source(str(channel)).scan().files == {}
     assert open_source(str(channel)).scan().unsupported_files == {}
     file.write(b"rest")
-    folder.finish(file, "a.pdf")
+    folder.rename_or_discard(file, "a.pdf")
     assert list(open_source(str(channel)).scan().files) == ["uploads/a.pdf"]
     assert (channel / "uploads" / "a.pdf").read_bytes() == b"%PDF-1.7\nrest"
     assert (file.size, file.sha256) == (13, hashlib.sha256(b"%PDF-1.7\nrest").hexdigest())
@@ -37,13 +37,13 @@ def test_a_retry_deletes_the_leftover_of_a_crash(channel: Path) -> None:
     """Shows that a retry deletes its own leftover file, and not that of another upload."""
     folder = UploadFolder(channel)
     for key in ("one", "two"):
-        left = folder.begin(key)
+        left = folder.create_partial(key)
         left.write(b"half")
         left.close()
-    again = folder.begin("one")
+    again = folder.create_partial("one")
     assert len(folder.names()) == 2
     again.write(b"whole")
-    folder.finish(again, "one.pdf")
+    folder.rename_or_discard(again, "one.pdf")
     assert sorted(name.startswith(".") for name in folder.names()) == [False, True]
 
 
@@ -51,9 +51,9 @@ def test_an_existing_file_is_not_overwritten(channel: Path) -> None:
     """Shows that of two workers with the same upload the second leaves the first one's file unchanged."""
     folder = UploadFolder(channel)
     for text in (b"first", b"second"):
-        file = folder.begin(text.decode())
+        file = folder.create_partial(text.decode())
         file.write(text)
-        folder.finish(file, "a.pdf")
+        folder.rename_or_discard(file, "a.pdf")
     assert (channel / "uploads" / "a.pdf").read_bytes() == b"first"
     assert folder.names() == ["a.pdf"]
 
@@ -63,13 +63,13 @@ def test_discarded_and_removed_files_are_deleted(channel: Path) -> None:
     folder = UploadFolder(channel)
     assert folder.names() == []
     folder.remove("a.pdf")
-    file = folder.begin("key")
+    file = folder.create_partial("key")
     folder.discard(file)
     folder.discard(file)
     assert folder.names() == []
-    kept = folder.begin("key")
+    kept = folder.create_partial("key")
     kept.write(b"x")
-    folder.finish(kept, "a.pdf")
+    folder.rename_or_discard(kept, "a.pdf")
     folder.remove("a.pdf")
     folder.remove("a.pdf")
     assert folder.names() == []
@@ -88,7 +88,7 @@ def test_uploads_follow_no_symlink(channel: Path, tmp_path: Path, which: str) ->
         (channel / "uploads").symlink_to(elsewhere / "uploads")
     folder = UploadFolder(channel)
     with pytest.raises(OSError, match="Not a directory"):
-        folder.begin("key")
+        folder.create_partial("key")
     with pytest.raises(OSError, match="Not a directory"):
         folder.remove("a.pdf")
     assert [one.name for one in (elsewhere / "uploads").iterdir()] == ["a.pdf"]
@@ -97,7 +97,7 @@ def test_uploads_follow_no_symlink(channel: Path, tmp_path: Path, which: str) ->
 def test_a_missing_inbox_is_not_created(tmp_path: Path) -> None:
     """Shows that an unmounted share is not replaced with a folder."""
     with pytest.raises(FileNotFoundError):
-        UploadFolder(tmp_path / "away" / "sl_T1_C1").begin("key")
+        UploadFolder(tmp_path / "away" / "sl_T1_C1").create_partial("key")
     assert not (tmp_path / "away").exists()
 
 
@@ -112,7 +112,7 @@ def test_a_missing_inbox_is_not_created(tmp_path: Path) -> None:
 )
 def test_a_pdf_is_recognized_by_its_signature(channel: Path, head: bytes, is_pdf: bool) -> None:
     """Shows that the signature is searched in the first kilobyte, in chunks of any size."""
-    file = UploadFolder(channel).begin("key")
+    file = UploadFolder(channel).create_partial("key")
     for byte in head:
         file.write(bytes([byte]))
     assert file.is_pdf is is_pdf

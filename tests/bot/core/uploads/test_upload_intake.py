@@ -21,7 +21,7 @@ from bot.core.errors import DeliveryError, FileNotReady, FileUnavailable
 from bot.core.models import Language
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.uploads.file_host import FileDownload, FileHost
-from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
+from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MISSING_FILE_GRACE, UploadIntake, UploadPolicy, UploadRules
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.uploads import Uploads
@@ -329,7 +329,7 @@ async def test_the_quota_of_a_channel_is_enforced_and_reported(counter: Counter)
     assert await counter.said(counter.item("c")) == full
     (counter.folder / "a.pdf").unlink()
     assert await counter.said(counter.item("c")) == full
-    with shift_wall_clock(MAX_GAP + timedelta(seconds=1)):
+    with shift_wall_clock(MISSING_FILE_GRACE + timedelta(seconds=1)):
         assert await counter.said(counter.item("c")) == WORDS.upload_taken(file="c.pdf")
     counter.quota = UploadQuota(9, sum(len(pdf(f"Document {one}.")) for one in "bc"))
     assert await counter.said(counter.item("d")) == WORDS.upload_no_room(file="d.pdf", limit=0)

@@ -21,7 +21,7 @@ from bot.cli.log_format import QUIET
 from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
 from bot.slack.installations.installation_store import SignedStates
-from bot.slack.installations.sealed_tokens import Tokens, open_token_seal
+from bot.slack.installations.token_cipher import Tokens, open_token_cipher
 from storage.clock import shift_wall_clock
 from storage.errors import SettingsError
 from storage.models import ChannelKey, Platform
@@ -66,7 +66,7 @@ async def test_a_workspace_installs_the_app(
     assert b"CANARY" not in held.sealed
     assert "CANARY" not in logged.text
     assert (house.home / "token_keys.json").stat().st_mode & 0o777 == 0o600
-    client = await house.door._oauth.workspaces.of(ACME)  # type: ignore[union-attr]
+    client = await house.door._oauth.workspaces.client_for(ACME)  # type: ignore[union-attr]
     assert slack.tokens[str(client.token)] == ACME
     assert client.installation == ACME, "whose channels it names"
 
@@ -217,13 +217,13 @@ def test_machines_that_share_a_store_need_one_file_of_keys(tmp_path: Path) -> No
     stored = StorageSettings(home=tmp_path / "home", blobs=SecretStr("s3://CANARY/prod"))
     addresses = ("https://slack.com/api/", "https://footnote.example.com")
     with pytest.raises(SettingsError, match="`footnote links rotate --file") as refusal:
-        open_token_seal(oauth_settings(*addresses), stored)
+        open_token_cipher(oauth_settings(*addresses), stored)
     assert "CANARY" not in str(refusal.value)
     assert not (tmp_path / "home" / "token_keys.json").exists()
     file = tmp_path / "token_keys.json"
     KeyRing(file).keys()
-    seal = open_token_seal(oauth_settings(*addresses, token_keys=file), stored)
-    assert seal.open("T1", seal.seal("T1", Tokens("xoxb-1"))) == Tokens("xoxb-1")
+    cipher = open_token_cipher(oauth_settings(*addresses, token_keys=file), stored)
+    assert cipher.decrypt("T1", cipher.encrypt("T1", Tokens("xoxb-1"))) == Tokens("xoxb-1")
 
 
 def test_consistent_settings_are_accepted() -> None:

@@ -16,7 +16,7 @@ from harness.waiting import until_true
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 
 from bot.core.citations.signed_links import KeyRing
-from bot.slack.installations.sealed_tokens import TokenSeal
+from bot.slack.installations.token_cipher import TokenCipher
 from bot.slack.installations.workspaces import LEASE_SECONDS, InstalledWorkspaces
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
 from storage.clock import shift_wall_clock, utc_now
@@ -42,15 +42,15 @@ async def processes(house: House, slack: OAuthSlack) -> AsyncIterator[list[Insta
             rotator = AsyncTokenRotator(
                 client_id=CLIENT_ID, client_secret=CLIENT_SECRET, client=web_client("", slack.api_url)
             )
-            seal = TokenSeal(house.home / "token_keys.json")
-            opened.append(InstalledWorkspaces(SlackInstallations(database), seal, rotator, slack.api_url))
+            cipher = TokenCipher(house.home / "token_keys.json")
+            opened.append(InstalledWorkspaces(SlackInstallations(database), cipher, rotator, slack.api_url))
             stack.push_async_callback(opened[-1].aclose)
         yield opened
 
 
 async def token_of(workspaces_: InstalledWorkspaces, installation: str = ACME) -> str:
     """Return the token that a client of this installation sends."""
-    return str((await workspaces_.of(installation)).token)
+    return str((await workspaces_.client_for(installation)).token)
 
 
 def refreshes(slack: OAuthSlack) -> list[str]:
@@ -139,12 +139,12 @@ async def test_a_refused_refresh_is_reported_and_the_old_token_used(
     assert len(refreshes(slack)) == 1
     held = await house.installations.get(ACME)
     assert held is not None
-    assert held.problem == "Slack refuses to renew its token (invalid_refresh_token)"
-    assert "install the app there again" in caplog.text
+    assert held.problem == "Slack rejected the token renewal (invalid_refresh_token)"
+    assert "reinstall the app in that workspace" in caplog.text
     await house.installations.save(replace(held, expires_at=datetime.now(UTC) + PAST))
     for one in processes:
         with pytest.raises(TokenUnavailable):
-            await one.of(ACME)
+            await one.client_for(ACME)
     await house.install(ACME)
     assert await token_of(processes[0]) != first
     assert "CANARY" not in caplog.text
@@ -158,7 +158,7 @@ async def test_a_refresh_is_retried_after_a_slack_outage(
     await house.end_token(ACME, PAST)
     slack.is_down = True
     with pytest.raises(TokenUnavailable):
-        await processes[0].of(ACME)
+        await processes[0].client_for(ACME)
     held = await house.installations.get(ACME)
     assert held is not None
     assert held.problem is None
@@ -174,7 +174,7 @@ async def test_an_app_removed_during_a_refresh_stays_removed(
     await house.install(ACME)
     await house.end_token(ACME, PAST)
     slack.gate.clear()
-    asking = asyncio.create_task(processes[0].of(ACME))
+    asking = asyncio.create_task(processes[0].client_for(ACME))
     await until_true(lambda: refreshes(slack))
     assert await house.send({"type": "app_uninstalled"}, ACME) == 200
     slack.gate.set()
@@ -194,11 +194,11 @@ async def test_an_encrypted_token_opens_for_its_own_installation_only(
     assert beta is not None
     await house.installations.save(replace(beta, sealed=acme.sealed))
     with pytest.raises(TokenUnavailable):
-        await processes[0].of(BETA)
+        await processes[0].client_for(BETA)
     assert ACME in await token_of(processes[0])
     (house.home / "token_keys.json").unlink()
     with pytest.raises(TokenUnavailable):
-        await processes[0].of(ACME)
+        await processes[0].client_for(ACME)
 
 
 async def test_tokens_are_re_encrypted_with_the_newest_key(
@@ -216,7 +216,7 @@ async def test_tokens_are_re_encrypted_with_the_newest_key(
     ring.rotate()
     await processes[0].start()
     with pytest.raises(TokenUnavailable):
-        await processes[0].of(ACME)
+        await processes[0].client_for(ACME)
 
 
 @pytest.mark.parametrize("lifetime", [None])

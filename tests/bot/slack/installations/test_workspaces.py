@@ -129,7 +129,7 @@ async def test_a_workspace_that_removes_the_app_is_purged_at_once(
     assert (await house.until_ended(3))[2] == ("failed", "AppUninstalled")
     assert len(written(slack, ACME)) == sent
     assert [one.installation for one in await house.installations.all()] == [BETA]
-    assert f"Workspace {ACME} ({ACME}) removed the app: its tokens are erased" in caplog.text
+    assert f"Workspace {ACME} ({ACME}) uninstalled the app: tokens deleted" in caplog.text
     assert "CANARY" not in caplog.text
     await until(partial(is_checkpointed, house))
     assert held.sealed not in database_of(house)

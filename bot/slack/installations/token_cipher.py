@@ -20,7 +20,7 @@ from storage.errors import SettingsError
 from storage.settings import StorageSettings
 
 
-class SealBroken(Exception):
+class DecryptionFailed(Exception):
     """Encrypted with a key that is not in our key ring, or for another installation."""
 
 
@@ -33,24 +33,24 @@ class Tokens:
     refresh: str | None = field(default=None, repr=False)
 
 
-def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal:
-    """Return a seal with the key ring named by FOOTNOTE_TOKEN_KEYS, else with the home's own.
+def open_token_cipher(settings: BotSettings, stored: StorageSettings) -> TokenCipher:
+    """Return a cipher with the key ring named by FOOTNOTE_TOKEN_KEYS, else with the home's own.
 
     Raises:
-        SettingsError: as ``TokenSeal``; or several machines share a store and would each create other keys.
+        SettingsError: as ``TokenCipher``; or several machines share a store and would each create other keys.
     """
     if settings.token_keys is not None:
-        return TokenSeal(settings.token_keys, is_ours=False)
+        return TokenCipher(settings.token_keys, is_ours=False)
     if stored.blobs is not None:
         raise SettingsError(
-            "FOOTNOTE_TOKEN_KEYS: with FOOTNOTE_BLOBS all machines need the keys that seal Slack's tokens. "
+            "FOOTNOTE_TOKEN_KEYS: with FOOTNOTE_BLOBS all machines need the keys of Slack's tokens. "
             "Mount token_keys.json of the home that has it, or one that `footnote links rotate --file "
             "token_keys.json` makes, and name it there"
         )
-    return TokenSeal(stored.home_path / "token_keys.json")
+    return TokenCipher(stored.home_path / "token_keys.json")
 
 
-class TokenSeal:
+class TokenCipher:
     """Encrypts and decrypts the tokens of installations."""
 
     def __init__(self, path: Path, *, is_ours: bool = True) -> None:
@@ -70,23 +70,23 @@ class TokenSeal:
                 "install the app again"
             ) from None
 
-    def seal(self, installation: str, tokens: Tokens) -> bytes:
+    def encrypt(self, installation: str, tokens: Tokens) -> bytes:
         """Encrypt the tokens of an installation with the newest key."""
         held = {"installation": installation, "bot": tokens.bot, "refresh": tokens.refresh}
         return self._keys()[0].encrypt(json.dumps(held).encode())
 
-    def open(self, installation: str, sealed: bytes) -> Tokens:
+    def decrypt(self, installation: str, sealed: bytes) -> Tokens:
         """Decrypt the tokens of an installation.
 
         Raises:
-            SealBroken: no key of the ring decrypts them, or they are of another installation.
+            DecryptionFailed: no key of the ring decrypts them, or they are of another installation.
         """
         try:
             held = json.loads(MultiFernet(self._keys()).decrypt(sealed))
         except InvalidToken:
-            raise SealBroken from None
+            raise DecryptionFailed from None
         if held["installation"] != installation:
-            raise SealBroken
+            raise DecryptionFailed
         return Tokens(held["bot"], held["refresh"])
 
     def is_current(self, sealed: bytes) -> bool:
