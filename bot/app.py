@@ -49,11 +49,11 @@ from bot.public_links import open_links
 from bot.server_socket import BACKLOG, ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
-from bot.web.connections import ConnectionLimits, connections_that_fit
+from bot.web.connections import ConnectionLimits, cap_to_file_descriptors
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
-from bot.web.readiness import WATCH_SECONDS, Check, Readiness
+from bot.web.readiness import CHECK_INTERVAL_SECONDS, Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
 from storage.errors import InfrastructureError, raised_at
@@ -68,7 +68,7 @@ from storage.task_group import cancel_and_wait
 # Time that questions and messages in progress get at shutdown.
 DRAIN_SECONDS = 10.0
 # Standard OpenTelemetry variables; traces are exported if either is set.
-TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+OTLP_ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Service:
     """A running ``footnote serve``."""
 
     stores: Stores
-    greeting: tuple[str, str, str]
+    startup_banner: tuple[str, str, str]
 
 
 @asynccontextmanager
@@ -98,20 +98,19 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         embedder = await stack.enter_async_context(open_embedder(settings.storage, embedding_key(settings)))
         index = await stack.enter_async_context(open_index(stores, wait_until_ready=True))
-        server_socket.write_note()
+        server_socket.announce()
         await stack.enter_async_context(running_retention(stores.retention))
         links = await open_links(settings, stores.database)
-        await stack.enter_async_context(repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
+        await stack.enter_async_context(run_every(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
         ingestion.watch_vision(metrics.count_description)
-        count = await _with_traces(metrics.count_question, ingestion, stack)
+        count = await _enable_tracing(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
             build_answering(settings, stores, embedder, index, links, fetch_pages=fetch, count=count)
         )
-        await _start_reading(settings, stores, ingestion, stack)
-        most = settings.bot.page_images_mb * 1024 * 1024
-        images = PageImages(stores.blobs, pdf, most)
+        await _start_ingestion(settings, stores, ingestion, stack)
+        images = PageImages(stores.blobs, pdf, settings.bot.page_images_mb * 1024 * 1024)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
@@ -132,24 +131,24 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 console_secret=secret,
             )
         )
-        if settings.bot.answers_chats:
+        if settings.bot.serves_chats:
             await platforms.start()
-            await stack.enter_async_context(_notifying(settings, stores, answering, links, platforms))
-        if warning := settings.bot.links_problem(links.public_url):
+            await stack.enter_async_context(_notifications(settings, stores, answering, links, platforms))
+        if warning := settings.bot.loopback_links_warning(links.public_url):
             _log.warning(warning)
         # Without a secret the console may still be served under the public URL, behind sign-in.
         url = links.public_url if settings.sign_in and not secret else server_socket.url
-        yield Service(stores, greeting(settings, console_address(url, secret), platforms.names))
+        yield Service(stores, startup_banner(settings, console_address(url, secret), platforms.names))
 
 
-async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
+async def _enable_tracing(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
     """Also trace questions and ingestion steps if the environment names a collector; else import nothing."""
-    if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
+    if not any(os.environ.get(name) for name in OTLP_ENDPOINT_VARIABLES):
         return count
     try:
         from bot.metrics.otel_spans import open_spans
     except ImportError:
-        _log.warning("no traces are sent: install their packages: pip install 'footnote-bot[otel]'")
+        _log.warning("OpenTelemetry packages are missing, traces are off: pip install 'footnote-bot[otel]'")
         return count
     spans = await stack.enter_async_context(open_spans())
     ingestion.on_step = spans.write_step
@@ -161,16 +160,16 @@ async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncE
     return count_and_trace
 
 
-async def _start_reading(
+async def _start_ingestion(
     settings: Settings, stores: Stores, ingestion: Ingestion, stack: AsyncExitStack
 ) -> None:
     """Watch folders and read PDFs; in a bot-only process, evict local copies of erased contents instead."""
     stack.push_async_callback(ingestion.stop)
-    if settings.bot.reads_folders:
+    if settings.bot.runs_ingestion:
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         return
     copies = LocalCopies(stores.database, stores.blobs, stores.files)
-    await stack.enter_async_context(repeating(copies.evict_unknown, TICK_SECONDS, "local copies"))
+    await stack.enter_async_context(run_every(copies.evict_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:
@@ -193,7 +192,7 @@ class ChatPlatforms:
             take_upload=uploads.take,
         )
         self.slack = self.teams = None
-        if settings.bot.answers_chats:
+        if settings.bot.serves_chats:
             citations = CitationService(stores.citations, links, stores.catalog)
             renew = LinkRenewal(stores.records, stores.channels, citations).renew
             self.slack = open_slack(
@@ -272,7 +271,7 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
+async def run_every(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
     """Run ``work`` every ``seconds`` until the context ends; a failure is retried at the next interval."""
 
     async def run() -> None:
@@ -282,7 +281,7 @@ async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: s
             except InfrastructureError:
                 pass  # an outage, logged where it is waited for
             except Exception as error:  # otherwise the loop would end silently
-                _log.warning("%s: left to the next time: %s", name, raised_at(error))
+                _log.warning("%s failed, retrying at the next interval: %s", name, raised_at(error))
             await asyncio.sleep(seconds)
 
     running = asyncio.create_task(run(), name=name)
@@ -293,7 +292,7 @@ async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: s
 
 
 @asynccontextmanager
-async def _notifying(
+async def _notifications(
     settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
     """Post file notifications and revise answers whose sources changed, until the context ends."""
@@ -344,7 +343,7 @@ async def _open_web(
         links=links,
         images=images,
         settings=settings.bot,
-        kept=settings.storage,
+        storage_settings=settings.storage,
         model_hosts=settings.model_hosts,
         inbox=settings.inbox,
         readiness=readiness,
@@ -356,7 +355,7 @@ async def _open_web(
     )
     platforms.add_routes(app)
     limits = ConnectionLimits(
-        connections_that_fit(settings.bot.connections), settings.bot.connections_per_address
+        cap_to_file_descriptors(settings.bot.connections), settings.bot.connections_per_address
     )
     runner = make_runner(app, limits)
     await runner.setup()
@@ -366,7 +365,7 @@ async def _open_web(
         watch = await build_outage_watch(settings, stores, readiness)
         async with (
             serving_metrics(render, settings.bot.metrics_listen),
-            repeating(watch.tick, WATCH_SECONDS, "outages"),
+            run_every(watch.tick, CHECK_INTERVAL_SECONDS, "outages"),
         ):
             yield
     finally:
@@ -374,7 +373,7 @@ async def _open_web(
         await readiness.aclose()
 
 
-def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
+def startup_banner(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
     """Return what ``serve`` prints when ready: where to ask, where to drop PDFs, which engines run."""
     try:
         folders = [path.name for path in settings.inbox.iterdir() if path.is_dir()]

@@ -136,11 +136,9 @@ async def open_retriever(
     stores: Stores,
     search: LiveIndex,
     embedder: QueryEmbedder,
-    kept: SentenceVectorStore,
+    vectors: SentenceVectorStore,
 ) -> AsyncIterator[Retriever]:
     """Yield the retriever of one home; its models and connections are closed at exit.
-
-    ``kept``: sentence vectors stored when documents were read.
 
     Raises:
         EngineStartError: a local cross-encoder cannot be loaded.
@@ -149,16 +147,16 @@ async def open_retriever(
     async with AsyncExitStack() as stack:
         hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
         mode = MultiQueryMode(settings.reword)
-        multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
+        llm = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
         speller = SpellingCorrector(stores.vocabularies, web_sources=stores.web_sources)
-        wide = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, mode=mode, speller=speller)
+        wide = QueryExpansionRetriever(hybrid, stores.glossary, llm, mode=mode, speller=speller)
         if settings.reranker == "none":
             yield wide
             return
         is_ours = settings.reranker == "sentences"
         yield RerankingRetriever(
             wide,
-            SentenceReranker(kept) if is_ours else await _open_reranker(settings, stores.readings, stack),
+            SentenceReranker(vectors) if is_ours else await _open_reranker(settings, stores.readings, stack),
             weight=settings.sentence_weight if is_ours else settings.rerank_weight,
             seconds=settings.rerank_seconds,
             max_candidates=settings.rerank_candidates,
@@ -279,12 +277,12 @@ async def build_answering(
 
     ``fetch_pages`` fetches missing approved web pages; ``count`` receives the record of every question.
     """
-    bot, kept = settings.bot, settings.storage
+    bot, stored = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
-    query_embedder = QueryEmbedder(embedder, kept.embed_question_seconds)
+    query_embedder = QueryEmbedder(embedder, stored.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
     citations = CitationService(stores.citations, links, stores.catalog)
-    scale = CosineCalibration(None if kept.has_bundled_embedder else query_embedder)
+    scale = CosineCalibration(None if stored.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
         models = open_models(bot, stack)
         retriever = open_retriever(bot, stores, search, query_embedder, sentences)
@@ -311,7 +309,7 @@ async def build_answering(
             commands=ChatCommands(
                 stores.notices,
                 has_model=bool(models),
-                kept_days=math.ceil(kept.message_days),
+                kept_days=math.ceil(stored.message_days),
                 thread=ThreadCommands(
                     stores.memory, stores.records, citations, Subscriptions(stores.database)
                 ),
@@ -362,7 +360,7 @@ def build_conversation(
     take_upload: IngestUpload | None = None,
 ) -> Conversation:
     """Return the conversation that chat platforms hand messages to; nothing runs yet."""
-    is_linkless = settings.links_problem(links.public_url) is not None
+    is_linkless = settings.loopback_links_warning(links.public_url) is not None
     notes = PageNotes(
         Subscriptions(stores.database),
         channels=stores.channels,
@@ -430,7 +428,7 @@ def open_slack(
     from bot.slack.adapter import SlackAdapter
     from bot.slack.installations.oauth import SlackOAuth
     from bot.slack.installations.token_cipher import open_token_cipher
-    from bot.web.opened_links import preview_link
+    from bot.web.link_verification import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
     libraries = DirectLibraries(stores.channels, settings.shared_platforms)
@@ -518,7 +516,7 @@ async def build_notifier(
         receipts,
         routes=Routes(bot.receipts, admins, bot.gap_digest),
         announcers={name: LinklessAnnouncer(one) for name, one in announcers.items()}
-        if bot.links_problem(links.public_url)
+        if bot.loopback_links_warning(links.public_url)
         else announcers,
         digest=digest,
         uploads=Uploads(stores.database),

@@ -32,7 +32,7 @@ def read_console_secret(home: Path) -> str:
         _create(path)
     found = path.read_text(encoding="utf-8", errors="replace").strip()
     if not _SECRET.fullmatch(found):
-        raise SettingsError(f"{path} is damaged: delete it, and the next start makes another")
+        raise SettingsError(f"{path} is damaged: delete it, and the next start creates another")
     return found
 
 

@@ -28,7 +28,7 @@ async def open_download(
     """
     headers = {**(headers or {}), "Accept-Encoding": "identity"}
     async with aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False) as session:
-        with _broken_connections():
+        with _map_connection_errors():
             response = await session.get(URL(url, encoded=True), headers=headers, allow_redirects=False)
         async with response:
             if response.status == 429 or response.status >= 500:
@@ -45,7 +45,7 @@ async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         DeliveryError: the connection breaks off.
     """
     while True:
-        with _broken_connections():
+        with _map_connection_errors():
             chunk = await response.content.read(CHUNK_BYTES)
         if not chunk:
             return
@@ -53,7 +53,7 @@ async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 @contextmanager
-def _broken_connections() -> Iterator[None]:
+def _map_connection_errors() -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:  # a retry would not help

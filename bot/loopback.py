@@ -16,6 +16,6 @@ def is_loopback_host(host: str | None) -> bool:
         return False
 
 
-def is_of_this_machine(url: str) -> bool:
+def is_loopback_url(url: str) -> bool:
     """True if a URL's host is loopback."""
     return is_loopback_host(urlsplit(url).hostname)

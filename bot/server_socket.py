@@ -25,19 +25,19 @@ def base_url(host: str, port: int) -> str:
 
 def read_server_url(home: Path) -> str | None:
     """Return the URL of the home's running ``serve``, None if none runs."""
-    note = _read(home / "serve.json")
+    note = _read_announcement(home / "serve.json")
     pid = note.get("pid")
     # The start time tells a reused process id from the server's.
     is_running = isinstance(pid, int) and note.get("born") == process_start_time(pid) is not None
     return str(note["url"]) if is_running else None
 
 
-def _read(note: Path) -> dict[str, Any]:
+def _read_announcement(note: Path) -> dict[str, Any]:
     try:
-        note_values = json.loads(note.read_text(encoding="utf-8"))
+        values = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return note_values if isinstance(note_values, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 class ServerSocket:
@@ -49,7 +49,7 @@ class ServerSocket:
 
     def __init__(self, host: str, port: int, home: Path) -> None:
         self._host, self._port = host, port
-        self._note = home / "serve.json"
+        self._announcement = home / "serve.json"
         self.url = base_url(host, port)
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
 
@@ -59,7 +59,7 @@ class ServerSocket:
             self.socket.bind((self._host, self._port))
         except OSError as error:
             self.socket.close()
-            raise SettingsError(self._sentence(error)) from error
+            raise SettingsError(self._bind_error_message(error)) from error
         return self
 
     def listen(self) -> None:
@@ -71,28 +71,28 @@ class ServerSocket:
         try:
             self.socket.listen(BACKLOG)
         except OSError as error:
-            raise SettingsError(self._sentence(error)) from error
+            raise SettingsError(self._bind_error_message(error)) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.socket.close()
-        if _read(self._note).get("pid") == os.getpid():
-            self._note.unlink(missing_ok=True)
+        if _read_announcement(self._announcement).get("pid") == os.getpid():
+            self._announcement.unlink(missing_ok=True)
 
-    def write_note(self) -> None:
+    def announce(self) -> None:
         """Announce the URL in the home: links made by other commands lead here from now on."""
-        draft = self._note.with_suffix(".new")
+        draft = self._announcement.with_suffix(".new")
         draft.write_text(
             json.dumps({"url": self.url, "pid": os.getpid(), "born": process_start_time(os.getpid())}),
             encoding="utf-8",
         )
-        draft.replace(self._note)
+        draft.replace(self._announcement)
 
-    def _sentence(self, error: OSError) -> str:
+    def _bind_error_message(self, error: OSError) -> str:
         if error.errno == errno.EADDRINUSE:
             return (
-                f"port {self._port} is in use already: stop what listens there, or choose another port, "
+                f"port {self._port} is already in use: stop what listens there, or choose another port, "
                 f"as in `--port {self._port + 1}` (with make: `PORT={self._port + 1}`)"
             )
         if error.errno == errno.EACCES:

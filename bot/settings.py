@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
-from bot.loopback import is_loopback_host, is_of_this_machine
+from bot.loopback import is_loopback_host, is_loopback_url
 from bot.sign_in_settings import SignInSettings, require_public_url
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
@@ -41,28 +41,31 @@ class BotSettings(FootnoteSettings):
     metrics_listen: str | None = Field(
         None,
         pattern=r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$",
-        description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
-        "console, to this machine alone.",
+        description="Separate address of /metrics, as in 10.0.0.5:9464; unset: on the console's port, for "
+        "this machine only.",
     )
     connections: int = Field(
         512,
         ge=16,
         le=100_000,
-        description="HTTP connections that are open at a time, at most half of the process's open files. One "
-        "more closes the one that has waited longest for a whole request.",
+        description="Maximum open HTTP connections, at most half of the process's file descriptors. One more "
+        "closes the connection that has waited longest without a complete request.",
     )
     connections_per_address: int = Field(
-        256, ge=8, le=100_000, description="Those of one address, as of a proxy."
+        256,
+        ge=8,
+        le=100_000,
+        description="Maximum open HTTP connections per client address, which may be a proxy.",
     )
-    link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
+    link_days: float = Field(7, gt=0, le=365, description="Days until a link expires.")
     link_keys: Path | None = Field(
         None,
-        description="File with the keys that sign links, as `footnote links rotate --file` makes it, on "
-        "every machine; unset: they are in SQL.",
+        description="File with the keys that sign links, created by `footnote links rotate --file` and "
+        "mounted on every machine; unset: the keys are stored in SQL.",
     )
     token_keys: Path | None = Field(
         None,
-        description="File with the keys that seal Slack's tokens, the same on every machine; unset: "
+        description="File with the keys that encrypt Slack's tokens, the same on every machine; unset: "
         "token_keys.json in the home.",
     )
     button_opens: str = Field(
@@ -75,64 +78,65 @@ class BotSettings(FootnoteSettings):
         description="Serve the local console; unset: only while links point at this machine.",
     )
     page_images_mb: int = Field(
-        512, ge=1, le=1_048_576, description="Most disk space that pictures of pages may take, in MB."
+        512, ge=1, le=1_048_576, description="Size limit of the cache of rendered pages, in MB."
     )
     source_url: Address | None = Field(
         None,
         pattern="^https?://",
-        description="Where this program's source is offered (AGPL); unset: the service offers its own.",
+        description="URL of this program's source code (AGPL); unset: the service serves its own source.",
     )
     candidates: int = Field(24, ge=20, le=200, description="Passages considered for a question.")
-    passages_read: int = Field(8, ge=1, le=40, description="Passages the answerer reads.")
+    passages_read: int = Field(8, ge=1, le=40, description="Maximum passages read for an answer.")
     evidence_tokens: int = Field(
-        6000, ge=500, le=200_000, description="Most tokens (cl100k_base) of the passages an answerer reads."
+        6000, ge=500, le=200_000, description="Token budget of the passages read for an answer (cl100k_base)."
     )
     expansion_tokens: int = Field(
         0,
         ge=0,
         le=200_000,
-        description="Most tokens of what stands around these passages and is read, too: the chunks beside "
-        "them in their section, the rest of their table; 0: nothing.",
+        description="Token budget for context expansion: neighbouring chunks of the same section, and the "
+        "rest of a table; 0 = off.",
     )
-    sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")
-    words_weight: float = Field(0.45, ge=0, le=1, description="Share of BM25 beside the cosine in a score.")
+    sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get their own button.")
+    words_weight: float = Field(
+        0.45, ge=0, le=1, description="Weight of BM25 in the hybrid score; the rest is cosine similarity."
+    )
     named_weight: float = Field(
-        0.25, ge=0, le=1, description="What being the document that a question names adds to a score."
+        0.25, ge=0, le=1, description="Score boost for documents named in the question."
     )
     coverage_weight: float = Field(
-        0.5, ge=0, le=1, description="What holding the question's words adds to a score."
+        0.5, ge=0, le=1, description="Score boost for coverage of the question's words."
     )
     document_weight: float = Field(
-        0.5, ge=0, le=1, description="What the document's holding the question's rarer words adds to a score."
+        0.5, ge=0, le=1, description="Score boost for documents that contain the question's rarer words."
     )
     answer_probability: float = Field(
         0.53,
         ge=0,
         le=1,
-        description="Without a model: how likely passages must answer to be shown; below, the reply is a "
-        "plain no. Measured with the bundled embedder; others are calibrated.",
+        description="Without a model: minimum probability that passages answer the question; below it, the "
+        "reply is that nothing was found. Measured with the bundled embedder; others are calibrated.",
     )
     outdated_share: float = Field(
-        0.8, ge=0, le=1, description="Share of its score that an outdated edition of a procedure keeps."
+        0.8, ge=0, le=1, description="Factor on the score of an outdated edition of a procedure."
     )
     recency_weight: float = Field(
-        0.1, ge=0, le=0.5, description="Share of a document's age in a score; 0: age does not count."
+        0.1, ge=0, le=0.5, description="Weight of a document's age in its score; 0 = off."
     )
     recency_half_life_days: float = Field(
-        730, gt=0, le=36_500, description="Days after which a document's age counts half."
+        730, gt=0, le=36_500, description="Half-life of a document's freshness, in days."
     )
     reranker: str = Field(
         "sentences",
         pattern="^(none|sentences|folder|endpoint|model)$",
-        description="What puts candidates into their last order: nothing but the search itself, their "
-        "sentences' own vectors, a cross-encoder in a folder, a reranking endpoint, or the model that writes "
-        "answers.",
+        description="Reranker of the candidates: none, sentences (their stored sentence vectors), folder (a "
+        "cross-encoder), endpoint (a reranking API), or model (the one that writes answers).",
     )
     sentence_weight: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="Share of the nearest sentence in the last order; the rest is the search's.",
+        description="Weight of the most similar sentence in the reranked score; the rest is the search's.",
     )
     rerank_folder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."
@@ -140,136 +144,152 @@ class BotSettings(FootnoteSettings):
     rerank_url: Address | None = Field(
         None,
         pattern="^https?://",
-        description="Where FOOTNOTE_RERANKER=endpoint posts, as in https://api.cohere.com/v2/rerank.",
+        description="URL of the reranking API for FOOTNOTE_RERANKER=endpoint, as in https://api.cohere.com/v2/rerank.",
     )
     rerank_model: str | None = Field(
-        None, min_length=1, description="Model at FOOTNOTE_RERANK_URL; unset: the only one there."
+        None, min_length=1, description="Model at FOOTNOTE_RERANK_URL; unset: its only one."
     )
-    rerank_key: SecretStr | None = Field(None, description="Its key, sent as a bearer token.")
+    rerank_key: SecretStr | None = Field(
+        None, description="API key for FOOTNOTE_RERANK_URL, sent as a bearer token."
+    )
     rerank_weight: float = Field(
         0.7,
         ge=0,
         le=1,
-        description="Share of a model's or endpoint's judgement in the last order; the rest is the search's.",
+        description="Weight of a model's or endpoint's score in the last order; the rest is the search's.",
     )
-    rerank_candidates: int = Field(24, ge=2, le=200, description="Candidates that a reranker judges.")
+    rerank_candidates: int = Field(24, ge=2, le=200, description="Candidates passed to the reranker.")
     rerank_window: int = Field(
-        512, ge=64, le=8192, description="Most pieces of a question with one passage that a reranker reads."
+        512,
+        ge=64,
+        le=8192,
+        description="Maximum tokens of a question with one passage that a cross-encoder reads.",
     )
     rerank_seconds: float = Field(
-        3, gt=0, le=60, description="Seconds it may take; after that the order of the search stands."
+        3,
+        gt=0,
+        le=60,
+        description="Timeout of the reranker in seconds; after that, the order of the search is used.",
     )
-    rerank_threads: int = Field(2, ge=1, le=64, description="Threads a cross-encoder may use.")
+    rerank_threads: int = Field(2, ge=1, le=64, description="Threads of a cross-encoder.")
     reword: str = Field(
         "never",
         pattern="^(never|missed|always)$",
-        description="When the model says a question in other words for the search: never, after a search "
-        "that found too little, or always.",
+        description="Multi-query: when the model rephrases a question for the search: never, missed (after a "
+        "search that found too little), or always.",
     )
     reword_seconds: float = Field(
-        4, gt=0, le=60, description="Seconds that may take; after that the question's own words are enough."
+        4,
+        gt=0,
+        le=60,
+        description="Timeout of FOOTNOTE_REWORD in seconds; after that, only the question is searched.",
     )
     web_hits: int = Field(
-        2, ge=1, le=20, description="Keywords of a domain of web_sources.toml that a question must hold."
+        2,
+        ge=1,
+        le=20,
+        description="Minimum keywords of a domain of web_sources.toml that a question must contain.",
     )
-    web_domains: int = Field(2, ge=0, le=20, description="Domains that one question opens; 0: none ever.")
+    web_domains: int = Field(
+        2, ge=0, le=20, description="Maximum web domains searched for a question; 0 = off."
+    )
     web_share: float = Field(
-        0.95, ge=0, le=2, description="What the score of a web page counts beside a document's."
+        0.95, ge=0, le=2, description="Factor on the score of web pages relative to documents."
     )
     web_snippet_words: int = Field(
-        80, ge=20, le=400, description="Words of a web page that a model or a quote gets."
+        80, ge=20, le=400, description="Maximum words of a web page in a prompt or quote."
     )
     web_wait_seconds: float = Field(
         0,
         ge=0,
         le=10,
-        description="Seconds a question waits for approved pages that were never fetched, as after they were "
-        "listed; 2 are usually enough. 0: it takes what is there, and they come in the background.",
+        description="Seconds a question waits for approved pages that were never fetched, such as newly "
+        "listed ones; 2 are usually enough. 0 = do not wait; they are fetched in the background.",
     )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
     person_questions: int = Field(
         10,
         ge=0,
         le=1000,
-        description="Questions a person may ask within a minute before they go behind others, or the "
-        "console under the public URL refuses them; 0: any.",
+        description="Rate limit: questions per person and minute. Further ones are queued behind others, or "
+        "refused by the console under the public URL; 0 = unlimited.",
     )
     channel_questions: int = Field(
         60,
         ge=0,
         le=10_000,
-        description="The same of all questions of a channel; Slack lets an app post once a second in one.",
+        description="Rate limit per channel and minute; Slack lets an app post once a second in a channel.",
     )
     workspace_questions: int = Field(
         300,
         ge=0,
         le=100_000,
-        description="The same of a Slack workspace, or organisation that installed the app, or Teams tenant.",
+        description="Rate limit per minute and Slack workspace (or organisation that installed the app) or "
+        "Teams tenant.",
     )
     question_chars: int = Field(
-        4000, ge=100, le=100_000, description="Longest question that is read, in characters."
+        4000, ge=100, le=100_000, description="Maximum length of a question, in characters."
     )
 
     receipts: str = Field(
         "channel",
         pattern="^(channel|admin|off)$",
-        description="Who hears of new and unreadable PDFs: their channel, the admin channel, nobody.",
+        description="Where new and unreadable PDFs are reported: channel, admin (the admin channel), off.",
     )
     gap_digest: str = Field(
         "off",
         pattern="^(channel|admin|off)$",
-        description="Who gets, on Monday mornings, what a channel's documents did not answer in seven days: "
-        "the channel, the admin channel, nobody.",
+        description="Where a channel's unanswered questions of the last seven days are posted on Monday "
+        "mornings: channel, admin (the admin channel), off.",
     )
     thread_follow_ups: bool = Field(
         True,
-        description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "
-        "those that mention somebody else stay unanswered.",
+        description="In Slack, answer replies without a mention in threads that Footnote has answered in, "
+        "except those that mention someone else.",
     )
     direct_chats: str = Field(
         "library",
         pattern="^(library|channels)$",
-        description="What direct chats ask: the library that folders.toml names for them; in Slack by "
-        "`channels` also the channels of which Slack says at the question that its person is a member.",
+        description="What direct chats search: the library named in folders.toml; with `channels`, in Slack "
+        "also the channels that the person is a member of, as checked with Slack at each question.",
     )
     uploads: str = Field(
         "off",
         pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
-        description="Channels in which a PDF that somebody uploads in the chat becomes a document: off, all, "
-        "or their tenant names, apart by blanks (`footnote channels` lists them). With library among them, a "
-        "PDF sent in a direct chat becomes a document of the library that all direct chats ask.",
+        description="Channels in which PDFs posted in the chat are added as documents: off, all, or tenant "
+        "names separated by spaces (`footnote channels` lists them). With library among them, PDFs sent in a "
+        "direct chat are added to the library that all direct chats search.",
     )
     upload_files: int = Field(
         50,
         ge=1,
         le=10_000,
-        description="Uploaded files that one channel holds at most; a workspace or tenant holds 20 times as "
-        "many.",
+        description="Maximum uploaded files per channel; a workspace or tenant may have 20 times as many.",
     )
     upload_mb: int = Field(
         500,
         ge=1,
         le=1_048_576,
-        description="Most disk space of the uploads of one channel, in MB; a workspace or tenant has 20 "
-        "times as much.",
+        description="Maximum size of a channel's uploads, in MB; a workspace or tenant may have 20 times as "
+        "much.",
     )
     admins: str = Field(
         "",
         pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",
-        description="Who may give admins' commands in chats, apart by blanks: slack:<team>:<user> or "
-        "teams:<tenant>:<object id>. Whoever uses console or command line on this machine may, too.",
+        description="People who may use admin commands in chats, separated by spaces: slack:<team>:<user> or "
+        "teams:<tenant>:<object id>. Users of the console or command line on this machine always may.",
     )
     admin_channel: str | None = Field(
         None,
         pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",
-        description="Tenant name of the Slack or Teams channel that hears of problems: of folders, of web "
-        "pages, and of what is not ready for a minute.",
+        description="Tenant name of the Slack or Teams channel that gets problem reports: of folders, of web "
+        "pages, and of parts that have failed for a minute.",
     )
 
     openai_api_key: SecretStr | None = Field(
         None,
         validation_alias="OPENAI_API_KEY",
-        description="Key of the model's endpoint; unset: answers are quotes.",
+        description="API key of the model's endpoint; unset: answers are quotes.",
     )
     openai_base_url: Address | None = Field(
         None,
@@ -282,29 +302,29 @@ class BotSettings(FootnoteSettings):
     second_model: str | None = Field(
         None,
         min_length=1,
-        description="Model that is asked when the first one fails or nothing it writes can be verified.",
+        description="Fallback model, if the first one fails or nothing it writes can be verified.",
     )
     second_model_url: Address | None = Field(
         None,
         pattern="^https?://",
-        description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
+        description="OpenAI-compatible endpoint of the second model; unset: the first one's, with its key.",
     )
-    second_model_key: SecretStr | None = Field(None, description="Key of the second model's endpoint.")
+    second_model_key: SecretStr | None = Field(None, description="API key of the second model's endpoint.")
     verify: str = Field(
         "model",
         pattern="^(model|words)$",
-        description="What judges whether a model's sentence means what its quotes say: `model`, a short call "
-        "(to the second one, where there is one), or `words`. Facts are checked either way.",
+        description="What verifies that a model's sentence follows from its quotes: model (a short call, to "
+        "the second model if there is one) or words. Facts are checked either way.",
     )
     answer_seconds: float = Field(
         90,
         gt=0,
         le=3600,
-        description="Seconds an answer may take; what a model has not written by then is quoted instead.",
+        description="Timeout of an answer in seconds; after that, passages are quoted instead.",
     )
-    model_seconds: float = Field(60, gt=0, le=600, description="Seconds a model may take for one answer.")
+    model_seconds: float = Field(60, gt=0, le=600, description="Timeout of a model's answer in seconds.")
     model_tokens: int = Field(
-        800, ge=16, le=16_000, description="Longest answer a model may write, in tokens."
+        800, ge=16, le=16_000, description="Maximum length of a model's answer, in tokens."
     )
 
     slack_bot_token: SecretStr | None = Field(
@@ -316,11 +336,11 @@ class BotSettings(FootnoteSettings):
     slack_client_id: str | None = Field(
         None,
         validation_alias="SLACK_CLIENT_ID",
-        description="Client id of a Slack app that many workspaces install at /slack/install, in place of "
-        "SLACK_BOT_TOKEN; wants SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET and FOOTNOTE_PUBLIC_URL.",
+        description="Client id of a Slack app that many workspaces install at /slack/install, instead of "
+        "SLACK_BOT_TOKEN; requires SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET and FOOTNOTE_PUBLIC_URL.",
     )
     slack_client_secret: SecretStr | None = Field(
-        None, validation_alias="SLACK_CLIENT_SECRET", description="Its client secret."
+        None, validation_alias="SLACK_CLIENT_SECRET", description="Client secret of that Slack app."
     )
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
@@ -346,7 +366,7 @@ class BotSettings(FootnoteSettings):
     )
     teams_development: bool = Field(
         False,
-        description="Take Teams messages without tokens, from loopback only: for the Agents Playground.",
+        description="Accept Teams messages without tokens, from loopback only: for the Agents Playground.",
     )
 
     @property
@@ -355,12 +375,12 @@ class BotSettings(FootnoteSettings):
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
-    def answers_chats(self) -> bool:
+    def serves_chats(self) -> bool:
         """True if this process answers chats and notifies them of files."""
         return self.role != "worker"
 
     @property
-    def reads_folders(self) -> bool:
+    def runs_ingestion(self) -> bool:
         """True if this process watches folders and reads PDFs."""
         return self.role != "bot"
 
@@ -379,28 +399,26 @@ class BotSettings(FootnoteSettings):
 
         By default only while links point at this machine: otherwise there may be a proxy in front.
         """
-        return is_of_this_machine(public_url) if self.console is None else self.console
+        return is_loopback_url(public_url) if self.console is None else self.console
 
-    def links_problem(self, public_url: str) -> str | None:
+    def loopback_links_warning(self, public_url: str) -> str | None:
         """Return a warning if chats get links that open on this machine only, else None.
 
         The Agents Playground and a Slack API on this machine are exempt: their browsers run here, too.
         """
-        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not is_of_this_machine(
-            self.slack_api_url
-        )
+        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not is_loopback_url(self.slack_api_url)
         is_teams = self.teams_app_id and not self.teams_development
         chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
-        if not chats or not is_of_this_machine(public_url):
+        if not chats or not is_loopback_url(public_url):
             return None
         return (
-            f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this "
-            "machine only: set FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
+            f"links in {' and '.join(chats)} lead to {public_url}, which opens on this machine only: set "
+            "FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
         )
 
     @field_validator("public_url")
     @classmethod
-    def _refuse_half_a_url(cls, value: str | None) -> str | None:
+    def _validate_public_url(cls, value: str | None) -> str | None:
         """Reject a URL that cannot be the base of links; the message omits it, as it may hold a password."""
         try:
             parts = urlsplit(value or "https://unset")
@@ -409,14 +427,14 @@ class BotSettings(FootnoteSettings):
             is_whole = False
         if not is_whole or parts.username is not None or parts.query or parts.fragment:
             raise ValueError(
-                "write the whole address that people's browsers open, with http:// or https:// and a host, "
+                "must be the complete URL that people's browsers open, with http:// or https:// and a host, "
                 "as in https://footnote.example.com"
             )
         return value
 
 
 # All settings classes.
-ROOMS = (StorageSettings, BotSettings, SignInSettings, IngestionSettings, ShareSettings)
+SETTINGS_CLASSES = (StorageSettings, BotSettings, SignInSettings, IngestionSettings, ShareSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,13 +478,13 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     Raises:
         SettingsError: a setting is missing, unknown or out of range.
     """
-    refuse_unknown(ROOMS)
+    refuse_unknown(SETTINGS_CLASSES)
     storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
     # A link needs its citation, so citations are kept at least as long as links live.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
     ingestion = load(IngestionSettings, inbox=inbox)
     if ingestion.web_loopback and not is_loopback_host(bot.host):
-        raise SettingsError("FOOTNOTE_WEB_LOOPBACK: only while FOOTNOTE_HOST is an address of this machine")
+        raise SettingsError("FOOTNOTE_WEB_LOOPBACK is allowed only while FOOTNOTE_HOST is a loopback address")
     sign_in = load(SignInSettings)
     require_public_url(sign_in, bot.public_url)
     return Settings(storage, bot, ingestion, sign_in if sign_in.is_on else None)

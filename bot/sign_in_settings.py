@@ -39,23 +39,24 @@ class SignInSettings(FootnoteSettings):
         pattern="^https?://",
         max_length=500,
         description="Issuer of an OpenID Connect provider, exactly as it names itself, as in "
-        "https://accounts.google.com: whom it signs in may open the console under FOOTNOTE_PUBLIC_URL.",
+        "https://accounts.google.com: people sign in there to open the console under FOOTNOTE_PUBLIC_URL.",
     )
     oidc_client_id: str | None = Field(
-        None, min_length=1, max_length=500, description="Client id that the provider has for Footnote."
+        None, min_length=1, max_length=500, description="Client id of Footnote at the provider."
     )
     oidc_client_secret: SecretStr | None = Field(
-        None, description="Its client secret; unset: a public client, by PKCE alone."
+        None, description="Client secret at the provider; unset: a public client, with PKCE only."
     )
     oidc_admins: str = Field(
         "",
         max_length=20_000,
-        description="Who may see and change things in the console, apart by commas: e-mail addresses of "
-        "which the provider says that they are verified, and group:NAME for values of the groups claim; else "
-        "nobody.",
+        description="Who may view and change things in the console, separated by commas: e-mail addresses "
+        "that the provider has verified, and group:NAME for values of the groups claim; unset: nobody.",
     )
     oidc_readers: str = Field(
-        "", max_length=20_000, description="Who may see its pages and ask, written likewise; else nobody."
+        "",
+        max_length=20_000,
+        description="Who may view pages and ask questions, in the same format; unset: nobody.",
     )
     oidc_groups_claim: str = Field(
         "groups",
@@ -67,8 +68,8 @@ class SignInSettings(FootnoteSettings):
         "openid email",
         pattern="^openid( [!-~]+)*$",
         max_length=500,
-        description="What the provider is asked for, apart by blanks, openid first; some tell groups only "
-        "with a scope for them.",
+        description="Scopes requested from the provider, separated by spaces, openid first; some provide "
+        "groups only with a scope for them.",
     )
 
     @property
@@ -84,20 +85,20 @@ class SignInSettings(FootnoteSettings):
                 return role
         return None
 
-    def named_groups(self, groups: Collection[str], most: int) -> list[str]:
-        """Return up to ``most`` of these groups that the settings grant a role, admins' first."""
+    def granted_groups(self, groups: Collection[str], limit: int) -> list[str]:
+        """Return up to ``limit`` of these groups that the settings grant a role, admins' first."""
         named = dict.fromkeys([*_entries(self.oidc_admins), *_entries(self.oidc_readers)])
         held = {f"{GROUP}{group}" for group in groups}
-        return [one.removeprefix(GROUP) for one in named if one in held][:most]
+        return [one.removeprefix(GROUP) for one in named if one in held][:limit]
 
     @model_validator(mode="after")
-    def _refuse_half_of_it(self) -> Self:
+    def _validate_complete(self) -> Self:
         """Reject a sign-in that admits nobody, or whose issuer could be impersonated on the network."""
         for variable, said in (("ADMINS", self.oidc_admins), ("READERS", self.oidc_readers)):
             if not all(plain_address(one) or _GROUP.fullmatch(one) for one in _entries(said)):
                 raise ValueError(
-                    f"FOOTNOTE_OIDC_{variable} holds what is neither an e-mail address in ASCII nor "
-                    "group:NAME; they stand apart by commas"
+                    f"FOOTNOTE_OIDC_{variable} contains an entry that is neither an ASCII e-mail address nor "
+                    "group:NAME; separate entries by commas"
                 )
         needed = {
             "FOOTNOTE_OIDC_ISSUER": self.oidc_issuer,
@@ -106,13 +107,16 @@ class SignInSettings(FootnoteSettings):
         }
         missing = [name for name, value in needed.items() if not value]
         if missing and (len(missing) < len(needed) or self.oidc_client_secret is not None):
-            raise ValueError(f"the console's sign-in is set by half: set {' and '.join(missing)}, too")
+            verb = "is" if len(missing) == 1 else "are"
+            raise ValueError(f"incomplete OIDC settings: {' and '.join(missing)} {verb} missing")
         if self.oidc_issuer is not None:
             parts = urlsplit(self.oidc_issuer)
             if parts.query or parts.fragment or not parts.hostname:
-                raise ValueError("FOOTNOTE_OIDC_ISSUER is no issuer: it has a host, and no query or fragment")
+                raise ValueError("FOOTNOTE_OIDC_ISSUER must be a URL with a host, without query or fragment")
             if parts.scheme != "https" and not is_loopback_host(parts.hostname):
-                raise ValueError("FOOTNOTE_OIDC_ISSUER begins with https://, unless it is on this machine")
+                raise ValueError(
+                    "FOOTNOTE_OIDC_ISSUER must begin with https://, unless it is on this machine"
+                )
         return self
 
 

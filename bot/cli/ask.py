@@ -108,14 +108,14 @@ def _failed(error: InfrastructureError) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Line of a questions file; ``fault`` says what is wrong with a malformed one."""
+    """Line of a questions file; ``error`` says what is wrong with a malformed one."""
 
     id: str | int | None
     question: str
     channel: str
     where: Mapping[str, str] = field(default_factory=dict)
     thread: str | None = None
-    fault: str | None = None
+    error: str | None = None
 
 
 async def _ask_many(options: argparse.Namespace) -> int:
@@ -143,7 +143,7 @@ async def _ask_many(options: argparse.Namespace) -> int:
 def read_questions(
     path: Path, channel: str | None, where: Mapping[str, str] | None = None, thread: str | None = None
 ) -> Iterator[_Line]:
-    """Yield every line of the file; malformed and blank ones with a ``fault``."""
+    """Yield every line of the file; malformed and blank ones with an ``error``."""
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         yield from (_read_line(line, channel or "", where or {}, thread) for line in lines)
 
@@ -152,31 +152,35 @@ def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | 
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
-        return _Line(None, "", channel, fault="this line is not JSON")
+        return _Line(None, "", channel, error="this line is not JSON")
     if not isinstance(values, dict):
-        return _Line(None, "", channel, fault="this line is not an object")
-    identity, asked, place = _echo(values.get("id")), values.get("question"), values.get("channel", channel)
-    if not _is_text(asked) or not _is_text(place):
-        return _Line(identity, "", channel, fault='this line lacks a "question" or a "channel" that is text')
+        return _Line(None, "", channel, error="this line is not an object")
+    identity, asked, place = (
+        _printable_id(values.get("id")),
+        values.get("question"),
+        values.get("channel", channel),
+    )
+    if not _is_encodable_text(asked) or not _is_encodable_text(place):
+        return _Line(identity, "", channel, error='this line lacks a "question" or a "channel" that is text')
     try:
         own, named = values.get("where", {}), values.get("thread", thread)
-        if not isinstance(own, dict) or not all(map(_is_text, own.values())):
+        if not isinstance(own, dict) or not all(map(_is_encodable_text, own.values())):
             raise SettingsError('"where" of this line is no object of fields and texts')
-        if named is not None and not _is_text(named):
+        if named is not None and not _is_encodable_text(named):
             raise SettingsError('"thread" of this line is no text')
         return _Line(identity, asked, place, {**where, **checked_where(own)}, named)
     except SettingsError as error:
-        return _Line(identity, asked, place, fault=str(error))
+        return _Line(identity, asked, place, error=str(error))
 
 
-def _echo(identity: object) -> str | int | None:
+def _printable_id(identity: object) -> str | int | None:
     """Return the id as given, None if it cannot be printed."""
     if isinstance(identity, str):
-        return identity if not identity or _is_text(identity) else None
+        return identity if not identity or _is_encodable_text(identity) else None
     return identity if isinstance(identity, int) else None
 
 
-def _is_text(value: object) -> TypeGuard[str]:
+def _is_encodable_text(value: object) -> TypeGuard[str]:
     """True if the value is a non-blank string without lone surrogates, which cannot be encoded."""
     if not isinstance(value, str) or not value.strip():
         return False
@@ -184,21 +188,21 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Answer:
-    if line.fault:
+    if line.error:
         return _unknown(line)
     try:
         return await _answer(line, stores, answering)
     except UnknownChannel:
         return _unknown(line)
     except Exception as error:  # a failing line must not stop the others
-        log.exception("a question failed: %s", type(error).__name__)
+        log.exception("question failed: %s", type(error).__name__)
         return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
 
 
 def _unknown(line: _Line) -> Answer:
     """Return the answer to a malformed line or one of an unknown channel."""
-    if line.fault:
-        return Answer(AnswerState.FAILED, line.fault)
+    if line.error:
+        return Answer(AnswerState.FAILED, line.error)
     return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
 
 

@@ -96,7 +96,7 @@ async def list_channels(options: argparse.Namespace) -> int:
         row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
         row += f"  {terms} terms in the glossary" if terms else ""
         row += "  direct chat" if channel.is_direct else ""
-        row += "  asked by direct chats" if library and channel == library.channel else ""
+        row += "  searched by direct chats" if library and channel == library.channel else ""
         print(dump(channel_line(channel, terms)) if options.json else one_line(row))
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)
@@ -137,21 +137,21 @@ async def show_metadata(options: argparse.Namespace) -> int:
         if one := found[0].metadata.get(name):
             row += f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"
         print(row.rstrip())
-    print("To correct a field: --set FIELD=VALUE; to take it back: --undo FIELD", file=sys.stderr)
+    print("Correct a field with --set FIELD=VALUE; revert with --undo FIELD", file=sys.stderr)
     return 0
 
 
 def _change(text: str) -> tuple[str, str | None]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise SettingsError(f"--set {text}: say FIELD=VALUE, or FIELD= when the document says nothing of it")
+        raise SettingsError(f"--set {text}: write FIELD=VALUE, or FIELD= if the document has none")
     return name.strip(), value.strip()
 
 
 async def list_deleted(options: argparse.Namespace) -> int:
     """Print a channel's deleted documents that are still retained."""
     if options.where:
-        raise SettingsError("--where narrows what is there; --deleted lists what is not")
+        raise SettingsError("--where cannot be combined with --deleted")
     settings = load_settings()
     async with open_existing_home(settings) as stores:
         channel = await chosen_channel(stores, options.channel)
@@ -162,12 +162,14 @@ async def list_deleted(options: argparse.Namespace) -> int:
             if options.json:
                 print(dump(deleted_line(document, channel.name, until)))
             else:
-                print(f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, kept until {until:%Y-%m-%d %H:%M} UTC")
+                print(
+                    f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, retained until {until:%Y-%m-%d %H:%M} UTC"
+                )
                 print(one_line(f"    {document.file}, from {document.location}"))
     if documents:
         option = channel_option(channel.name, channel.tenant)
         again = f"footnote recover FILE --channel {quote(option)} --to DIR"
-        print(f"Put a file back into its folder to have it again; {again} saves a copy.", file=sys.stderr)
+        print(f"Put a file back into its folder to restore it; {again} saves a copy.", file=sys.stderr)
     return 0
 
 
@@ -182,17 +184,23 @@ async def recover(options: argparse.Namespace) -> int:
         channel = await chosen_channel(stores, options.channel)
         found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.file]
         if not found:
-            print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)
+            print(
+                "footnote: no deleted document of this name; see footnote documents --deleted",
+                file=sys.stderr,
+            )
             return 1
         watched = [str(settings.inbox), *(folder.location for folder in await stores.folders.watched())]
         if _is_beneath(options.to, watched):
             raise SettingsError(
-                "--to lies in a watched folder, where this program never writes: choose another one"
+                "--to is in a watched folder, where this program never writes: choose another one"
             )
         blob = await stores.blobs.fetch(found[0].sha256)
         saved = await asyncio.to_thread(_save, blob, options.to, found[0])
     print(saved)
-    print(f"Put it back into {found[0].location} as {found[0].file}, and it answers again.", file=sys.stderr)
+    print(
+        f"Put it back into {found[0].location} as {found[0].file} to make it searchable again.",
+        file=sys.stderr,
+    )
     return 0
 
 
@@ -215,7 +223,7 @@ def _save(blob: Path, folder: Path, document: DeletedDocument) -> Path:
         shutil.copyfile(blob, part)
         target.hardlink_to(part)  # unlike a rename, fails if the target exists
     except FileExistsError:
-        raise SettingsError(f"{target} is there already: choose another folder") from None
+        raise SettingsError(f"{target} already exists: choose another folder") from None
     except OSError as error:
         raise BlobsUnavailable(f"{target} cannot be saved: {error.strerror}") from error
     finally:

@@ -134,7 +134,7 @@ async def reconcile(options: argparse.Namespace) -> int:
         repairs = await ingestion.reconcile()
         if repairs is None:
             print(
-                "footnote: another process is comparing right now; its log says what it mends",
+                "footnote: another process is reconciling; see its log",
                 file=sys.stderr,
             )
             return 1
@@ -143,19 +143,22 @@ async def reconcile(options: argparse.Namespace) -> int:
         print(dump(asdict(repairs) | {"copied": copied, "still_lost": lost}))
         return 1 if lost else 0
     counted = [
-        (repairs.republished, "publications the index had lost are published again by `footnote serve`"),
-        (repairs.orphans_removed, "publications that only the index knew were removed"),
-        (repairs.tenants_dropped, "tenants of no channel were dropped"),
-        (copied, "documents had lost their stored copy, and have it again from their folder"),
+        (
+            repairs.republished,
+            "publications missing from the index will be published again by `footnote serve`",
+        ),
+        (repairs.orphans_removed, "orphaned publications were removed from the index"),
+        (repairs.tenants_dropped, "tenants without a channel were dropped"),
+        (copied, "lost PDFs were copied again from their folder"),
         (
             lost,
-            "documents lost their stored copy, and their folder has no such file: put it back, or ingest it",
+            "lost PDFs are not in their folder either: put them back, or ingest them",
         ),
-        (repairs.blobs_uploaded, "contents the store did not have were sent to it again"),
-        (repairs.readings_requeued, "readings lost their files and are made again by `footnote serve`"),
-        (repairs.files_swept, "stored files that no document wants were removed"),
+        (repairs.blobs_uploaded, "blobs missing from the store were uploaded again"),
+        (repairs.readings_requeued, "readings with missing files will be read again by `footnote serve`"),
+        (repairs.files_swept, "unreferenced files were removed"),
     ]
-    print(*[f"{number} {what}" for number, what in counted if number] or ["Nothing differs."], sep="\n")
+    print(*[f"{number} {what}" for number, what in counted if number] or ["No differences."], sep="\n")
     return 1 if lost else 0
 
 
@@ -169,8 +172,8 @@ async def list_folders(options: argparse.Namespace) -> int:
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     if mistakes:
         print(
-            "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check "
-            "names them",
+            "folders.toml has mistakes, so the previous mapping stays active; footnote folders --check "
+            "lists them",
             file=sys.stderr,
         )
     async with open_existing_home(settings) as stores:
@@ -178,10 +181,10 @@ async def list_folders(options: argparse.Namespace) -> int:
         library, channels = await stores.channels.direct_library(), await stores.channels.all()
         installed = await SlackInstallations(stores.database).all()
     if not folders:
-        print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
+        print(f"No folder is watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
-    if dead_links := settings.bot.links_problem(links_url(settings)):
+    if dead_links := settings.bot.loopback_links_warning(links_url(settings)):
         print(f"problem: {dead_links}", file=sys.stderr)
     print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
     if library or any(one.platform is not Platform.LOCAL for one in channels):
@@ -189,7 +192,11 @@ async def list_folders(options: argparse.Namespace) -> int:
     if loose and options.json:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
-        print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
+        print(
+            f"{'':>4}  {'inbox':<14} {len(loose):>6} files  {settings.inbox}",
+            *_unsupported_files(loose),
+            sep="\n",
+        )
     has_problem = any([*(one.problem for one in folders), *(one.problem for one in installed)])
     return 1 if mistakes or dead_links or has_problem else 0
 
@@ -202,19 +209,21 @@ async def approve(options: argparse.Namespace) -> int:
             print(f"footnote: there is no folder {options.id}; see footnote folders", file=sys.stderr)
             return 2
         if not folder.pending_deletions:
-            print("Nothing in this folder waits for a word.", file=sys.stderr)
+            print("Nothing in this folder needs approval.", file=sys.stderr)
             return 0
-        print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
+        print(f"Missing from {folder.location} (channel {folder.channel_name}):", file=sys.stderr)
         vanished = _first_lines("  ", [file for _, file in folder.pending_deletions], MAX_FILES_NAMED)
         print(*vanished, *filter(None, [folder.problem]), sep="\n", file=sys.stderr)
-        if not options.yes and not await is_confirmed("Delete them? Nothing else is deleted. [y/N] "):
-            print("Nothing is deleted.", file=sys.stderr)
+        if not options.yes and not await is_confirmed("Delete these documents? [y/N] "):
+            print("Nothing was deleted.", file=sys.stderr)
             return 1
         action = AuditedAction(LOCAL_ASKER, "approve", folder.channel, str(folder.id))
         allowed = await stores.folders.approve(
             folder.id, [document for document, _ in folder.pending_deletions], action
         )
-    print(f"{allowed} documents go with the next scan, unless their files are back by then.", file=sys.stderr)
+    print(
+        f"{allowed} documents will be deleted by the next scan unless their files reappear.", file=sys.stderr
+    )
     return 0
 
 
@@ -229,20 +238,20 @@ def _workspace(installed: SlackInstallation) -> str:
 def _direct_chats(library: DirectLibrary | None) -> str:
     """Return which library direct chats search, or how to configure one."""
     if library is None:
-        return f"Direct chats ask no library: name one in {MAP_NAME}, under [direct_chats]"
+        return f"Direct chats search no library: name one in {MAP_NAME}, under [direct_chats]"
     name = library.channel.name
-    return f"Direct chats ask the {name}: footnote documents --channel {quote(name)}"
+    return f"Direct chats search {name}: footnote documents --channel {quote(name)}"
 
 
 def _row(folder: FolderStatus) -> str:
     name, option = folder.channel_name, channel_option(folder.channel_name, folder.channel)
     channel = name if name == option else f"{name} ({option})"
     lines = [
-        f"{folder.id:>4}  {state_of(folder):<9} {folder.documents:>6} files  {folder.location} -> {channel}"
+        f"{folder.id:>4}  {state_of(folder):<14} {folder.documents:>6} files  {folder.location} -> {channel}"
     ]
     if folder.problem:
         lines.append(f"{'':<6}{folder.problem}")
-    lines += _strangers(folder.unsupported_files)
+    lines += _unsupported_files(folder.unsupported_files)
     if folder.deleted:
         lines.append(
             f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {quote(option)}"
@@ -250,21 +259,21 @@ def _row(folder: FolderStatus) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def _strangers(strangers: Mapping[str, str]) -> list[str]:
+def _unsupported_files(strangers: Mapping[str, str]) -> list[str]:
     """Return a line for each file that is not read, with the reason."""
     unread = [f"not read: {file}: {reason}" for file, reason in strangers.items()]
     return _first_lines(" " * 6, unread, MAX_FILES_NAMED)
 
 
 def state_of(folder: FolderStatus) -> str:
-    """Return one word: well, asking (for approval), problem, paused (in a chat) or unwatched.
+    """Return the state: ok, needs approval, problem, paused (in a chat) or unwatched.
 
     Unwatched folders were ingested by hand, or are no longer mapped.
     """
     if folder.pending_deletions:
-        return "asking"
+        return "needs approval"
     if folder.problem:
         return "problem"
     if folder.is_paused:
         return "paused"
-    return "well" if folder.watched else "unwatched"
+    return "ok" if folder.watched else "unwatched"

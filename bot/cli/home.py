@@ -61,7 +61,7 @@ async def chosen_channel(stores: Stores, name: str | None) -> Channel:
     if len(channels) == 1:
         return channels[0]
     if not channels:
-        raise UnknownChannel("there is no channel yet: `footnote ingest DIR --channel NAME` makes one")
+        raise UnknownChannel("there is no channel yet: `footnote ingest DIR --channel NAME` creates one")
     shown = channels[:MAX_CHANNELS_NAMED]
     named = [quote(channel_option(channel.name, channel.tenant)) for channel in shown]
     more = len(channels) - len(named)
@@ -79,7 +79,7 @@ async def is_confirmed(question: str, *, instead: str = "--yes") -> bool:
         instead: option that confirms where there is no terminal.
     """
     if not sys.stdin.isatty():
-        print(f"footnote: nobody is here to be asked; add {instead}", file=sys.stderr)
+        print(f"footnote: not a terminal, cannot ask for confirmation; add {instead}", file=sys.stderr)
         return False
     print(question, end="", file=sys.stderr, flush=True)
     # Not input() in a thread: Ctrl-C could not interrupt it.

@@ -32,7 +32,7 @@ async def ingest(options: argparse.Namespace) -> int:
     try:
         result = await _ingest(options.path, options.channel, wait)
     except asyncio.CancelledError:
-        print("Interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        print("Interrupted; run the same command again to continue.", file=sys.stderr)
         raise
     return _report(result, options.path)
 
@@ -56,5 +56,5 @@ def _report(result: IngestResult, path: Path) -> int:
     if not result.files:
         print(f"There is no PDF to read in {path}.", file=sys.stderr)
         return 0
-    print(f"{result.live} of {result.files} files answer", file=sys.stderr)
+    print(f"{result.live} of {result.files} files are searchable", file=sys.stderr)
     return 1 if result.quarantined else 0

@@ -122,8 +122,8 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
         "documents": folder.documents,
         "deleted": folder.deleted,
         "problem": folder.problem,
-        "asked": [file for _, file in folder.pending_deletions],
-        "strangers": dict(folder.unsupported_files),
+        "pending_deletions": [file for _, file in folder.pending_deletions],
+        "unsupported_files": dict(folder.unsupported_files),
     }
 
 
@@ -139,8 +139,8 @@ def inbox_line(inbox: Path, strangers: Mapping[str, str]) -> dict[str, Any]:
         "documents": 0,
         "deleted": 0,
         "problem": None,
-        "asked": [],
-        "strangers": dict(strangers),
+        "pending_deletions": [],
+        "unsupported_files": dict(strangers),
     }
 
 

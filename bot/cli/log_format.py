@@ -14,7 +14,7 @@ from typing import TextIO
 
 from bot.terminal import ERASE_LINE, control
 
-QUIET = (
+QUIET_LIBRARIES = (
     "aiosqlite",
     "alembic",
     "apscheduler",
@@ -26,13 +26,13 @@ QUIET = (
     "slack_sdk",
 )
 # Logs each file's outcome by id; on a terminal the progress shows it by name.
-TOLD_BY_PROGRESS = "ingestion.reading"
+PROGRESS_LOGGER = "ingestion.reading"
 
 # Rate limit per kind of record, so that a flood of requests does not flood the log.
 LINES_PER_SECOND = 100
 
 
-class LimitedLines(logging.StreamHandler[TextIO]):
+class RateLimitedHandler(logging.StreamHandler[TextIO]):
     """Log handler with a rate limit per kind of record; records beyond it are only counted."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -100,7 +100,7 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
         verbose: log at INFO instead of WARNING.
         for_machines: log at INFO if stderr is not a terminal, as a service should.
     """
-    handler = LimitedLines(sys.stderr)
+    handler = RateLimitedHandler(sys.stderr)
     if is_watched := sys.stderr.isatty():
         line = "%(asctime)s %(levelname)-7s %(message)s"
         handler.setFormatter(logging.Formatter(line, "%H:%M:%S"))
@@ -109,6 +109,6 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
     level = logging.INFO if verbose or (for_machines and not is_watched) else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
     is_told = is_watched and not verbose
-    logging.getLogger(TOLD_BY_PROGRESS).setLevel(logging.ERROR if is_told else logging.NOTSET)
-    for library in map(logging.getLogger, QUIET):
+    logging.getLogger(PROGRESS_LOGGER).setLevel(logging.ERROR if is_told else logging.NOTSET)
+    for library in map(logging.getLogger, QUIET_LIBRARIES):
         library.setLevel(max(library.level, logging.WARNING))  # keep a stricter level set elsewhere

@@ -20,7 +20,7 @@ from storage.errors import SettingsError, StorageError, UnknownChannel
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 MAX_DAYS = 3650
 MAX_WEEKS = 520
-CHANNEL_HELP = "a local channel's name, or a tenant name; not needed where there is only one channel"
+CHANNEL_HELP = "a local channel's name, or a tenant name; optional if there is only one channel"
 
 
 class _Version(argparse.Action):
@@ -37,10 +37,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="footnote",
         description="Answers questions from PDFs, and proves every answer with a link to the marked page.",
-        epilog="`footnote settings` lists all settings. All that the program keeps lies under FOOTNOTE_HOME.",
+        epilog="`footnote settings` lists all settings. All data is stored under FOOTNOTE_HOME.",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what fails")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="log progress, not only warnings and errors"
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_setup(commands)
     _add_serve(commands)
@@ -55,20 +57,20 @@ def build_parser() -> argparse.ArgumentParser:
     _add_backup(commands)
     doctor = commands.add_parser(
         "doctor",
-        help="look at everything this needs, and say how what is broken is mended",
-        description="Looks and changes nothing, also beside a running `footnote serve`, and where settings "
-        "are wrong. Each line is ok, warn or fail; it ends with 1 when one is fail. No secret is printed.",
+        help="check configuration and dependencies, suggest fixes",
+        description="Read-only; also works beside a running `footnote serve` and with invalid settings. Each "
+        "line is ok, warn or fail; the exit status is 1 if one is fail. No secret is printed.",
     )
     doctor.add_argument(
-        "checks", nargs="*", metavar="LINE", help="only these lines, as in `doctor slack sql`"
+        "checks", nargs="*", metavar="CHECK", help="only these checks, as in `doctor slack sql`"
     )
     doctor.add_argument("--json", action="store_true", help="one JSON line per finding")
     doctor.set_defaults(run="bot.cli.diagnosis.doctor:doctor")
     reconcile = commands.add_parser(
         "reconcile",
-        help="compare database, index and stored files now, and mend what differs",
-        description="Lost PDFs are copied again from their folders before it ends. Exit status 1: one of "
-        "them lies nowhere any more, or another process is comparing.",
+        help="reconcile database, index and stored files, repair differences",
+        description="Lost PDFs are copied again from their folders. Exit status 1: one was not found, or "
+        "another process is reconciling.",
     )
     reconcile.add_argument("--json", action="store_true", help="one JSON line")
     reconcile.set_defaults(run="bot.cli.folders:reconcile")
@@ -89,7 +91,9 @@ def _add_setup(commands: Any) -> None:
     demo.add_argument("--weaviate", default="", metavar="URL", help="embedded, or a server's URL")
     demo.add_argument("--home", type=_absolute_path, metavar="DIR", help="default: ./.footnote/demo")
     demo.set_defaults(run="bot.cli.setup.demo:demo", host="127.0.0.1", inbox=None)
-    settings = commands.add_parser("settings", help="print every setting with its default, to start from")
+    settings = commands.add_parser(
+        "settings", help="print every setting with its default, as a template for .env"
+    )
     settings.set_defaults(run="bot.cli.setup.printed_files:print_settings")
     manifest = commands.add_parser("manifest", help="print the app manifest of a chat platform")
     platforms = manifest.add_subparsers(dest="platform", required=True, metavar="PLATFORM")
@@ -108,25 +112,27 @@ def _add_serve(commands: Any) -> None:
         help="watched folder; each folder in it is a channel (default: inbox/ in the home)",
     )
     serve.set_defaults(run="bot.cli.serve:serve")
-    console = commands.add_parser("console", help="print the address that opens the running console")
+    console = commands.add_parser("console", help="print the URL of the running console")
     console.set_defaults(run="bot.cli.serve:print_console_address")
 
 
 def _add_ingest(commands: Any) -> None:
-    ingest = commands.add_parser("ingest", help="read a folder or file once, with progress, until it answers")
+    ingest = commands.add_parser(
+        "ingest", help="read a folder or file once, with progress, until it is searchable"
+    )
     ingest.add_argument(
         "path", type=_existing_path, help="a PDF, a folder of PDFs, or a folder of channel folders"
     )
-    ingest.add_argument("--channel", help="the channel that gets them; without it each folder in PATH is one")
+    ingest.add_argument("--channel", help="channel to add them to; default: each folder in PATH is a channel")
     ingest.add_argument(
         "--wait",
         choices=["quick", "full"],
         default="quick",
-        help="how far to wait: quick answers by words, full with this release's vectors (default: quick)",
+        help="quick: until searchable by words; full: until searchable by vectors, too (default: quick)",
     )
     ingest.set_defaults(run="bot.cli.ingest:ingest")
-    _add_instead(
-        ingest, "--dry-run", "bot.cli.folders:preview_ingest", "say what would happen; write nothing"
+    _add_alternative(
+        ingest, "--dry-run", "bot.cli.folders:preview_ingest", "show what would happen; write nothing"
     )
 
 
@@ -138,101 +144,104 @@ def _add_ask(commands: Any) -> None:
         "--questions",
         type=Path,
         metavar="FILE.jsonl",
-        help='many: {"id", "question", "channel", "thread"} a line',
+        help='batch: {"id", "question", "channel", "thread"} per line',
     )
-    ask.add_argument(
-        "--thread", metavar="NAME", help="a talk to go on with: follow-up questions are understood"
-    )
+    ask.add_argument("--thread", metavar="NAME", help="conversation id; keeps context for follow-ups")
     _add_where(ask)
     ask.add_argument("--json", action="store_true", help="one JSON line per answer")
     ask.set_defaults(run="bot.cli.ask:ask")
 
 
 def _add_listings(commands: Any) -> None:
-    documents = commands.add_parser("documents", help="what a channel knows, with state and reason")
+    documents = commands.add_parser("documents", help="list a channel's documents with their state")
     documents.add_argument("--channel", help=CHANNEL_HELP)
     _add_where(documents)
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
     documents.set_defaults(run="bot.cli.documents:list_documents")
-    _add_instead(
-        documents, "--deleted", "bot.cli.documents:list_deleted", "what was deleted and is still kept"
+    _add_alternative(
+        documents,
+        "--deleted",
+        "bot.cli.documents:list_deleted",
+        "list deleted documents that are still retained",
     )
-    metadata = commands.add_parser("metadata", help="what a document says of itself, and where; correct it")
+    metadata = commands.add_parser("metadata", help="show or correct a document's metadata")
     metadata.add_argument("file", help="its path as `footnote documents` prints it")
     metadata.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help="say it is so; no VALUE: it says nothing",
+        help="correct a field; empty VALUE: the document has none",
     )
-    metadata.add_argument(
-        "--undo", action="append", default=[], metavar="FIELD", help="believe the document again"
-    )
+    metadata.add_argument("--undo", action="append", default=[], metavar="FIELD", help="revert a correction")
     metadata.add_argument("--channel", help=CHANNEL_HELP)
     metadata.set_defaults(run="bot.cli.documents:show_metadata")
-    recover = commands.add_parser("recover", help="save a copy of a deleted PDF while it is still kept")
+    recover = commands.add_parser("recover", help="save a copy of a deleted PDF that is still retained")
     recover.add_argument("file", help="its path as `footnote documents --deleted` prints it")
     recover.add_argument("--to", type=Path, metavar="DIR", required=True, help="where to save it")
     recover.add_argument("--channel", help=CHANNEL_HELP)
     recover.set_defaults(run="bot.cli.documents:recover")
-    channels = commands.add_parser("channels", help="all channels with their tenant names")
+    channels = commands.add_parser("channels", help="list all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.documents:list_channels")
 
 
 def _add_records(commands: Any) -> None:
     records = commands.add_parser(
-        "records", help="how questions were answered: found, sent, written, dropped"
+        "records", help="traces of questions: candidates, prompts, drafts, dropped sentences"
     )
-    records.add_argument("id", nargs="?", help="a question's id, for all of its record (default: a list)")
+    records.add_argument(
+        "id", nargs="?", help="a question's id, for its whole record (default: list the latest)"
+    )
     records.add_argument("--channel", help=CHANNEL_HELP)
     records.add_argument("--json", action="store_true", help="one JSON line per record")
     records.set_defaults(run="bot.cli.records:show_records")
-    feedback = commands.add_parser("feedback", help="what people said of answers")
+    feedback = commands.add_parser("feedback", help="feedback on answers")
     kinds = feedback.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = kinds.add_parser("export", help="as cases for an evaluation, one JSON line each")
+    export = kinds.add_parser("export", help="export as evaluation cases, one JSON line each")
     export.add_argument("--channel", help="only of this channel's answers")
     export.set_defaults(run="bot.cli.records:export_feedback")
-    gaps = commands.add_parser("gaps", help="what was asked in vain or doubted, like questions together")
+    gaps = commands.add_parser("gaps", help="unanswered or disputed questions, grouped")
     gaps.add_argument("--channel", help="only of this channel's questions")
     gaps.add_argument("--days", type=_days, default=30, help="how far back (default 30)")
     gaps.add_argument("--json", action="store_true", help="one JSON line per gap")
     gaps.set_defaults(run="bot.cli.records:list_gaps")
-    quality = commands.add_parser("quality", help="how well channels are answered, in figures by week")
+    quality = commands.add_parser("quality", help="quality figures of channels by week")
     quality.add_argument("--channel", help="only this channel")
     quality.add_argument("--weeks", type=_weeks, default=12, help="how far back (default 12)")
     quality.add_argument("--json", action="store_true", help="one JSON line per channel")
-    quality.add_argument(
-        "--keep-baseline", action="store_true", help="keep these figures to hold later ones to"
-    )
+    quality.add_argument("--keep-baseline", action="store_true", help="store these figures as the baseline")
     quality.set_defaults(run="bot.cli.records:show_quality")
 
 
 def _add_security(commands: Any) -> None:
-    audit = commands.add_parser("audit", help="who did what that only some may do, and what was refused")
+    audit = commands.add_parser("audit", help="audit log of privileged actions")
     audit.add_argument("--json", action="store_true", help="one JSON line per entry")
-    audit.add_argument("--links", action="store_true", help="with the links that were opened")
+    audit.add_argument("--links", action="store_true", help="include opened links")
     audit.set_defaults(run="bot.cli.security.audit:list_audit")
     actions = audit.add_subparsers(metavar="[ACTION]")
-    verify = actions.add_parser("verify", help="whether no entry was changed, added between or taken away")
-    verify.add_argument("digest", nargs="?", help="of an earlier `verify`: whether that entry is among them")
+    verify = actions.add_parser("verify", help="verify that the audit log was not tampered with")
+    verify.add_argument(
+        "digest", nargs="?", help="digest printed by an earlier `verify`: check that its entry is still there"
+    )
     verify.set_defaults(run="bot.cli.security.audit:verify_audit")
     export = actions.add_parser("export", help="all entries with their digests, one JSON line each")
     export.set_defaults(run="bot.cli.security.audit:export_audit")
-    links = commands.add_parser("links", help="end links before their time")
+    links = commands.add_parser("links", help="revoke links, rotate the signing key")
     ends = links.add_subparsers(dest="action", required=True, metavar="ACTION")
-    revoke = ends.add_parser("revoke", help="end links now: whoever opens one reads that it has ended")
+    revoke = ends.add_parser("revoke", help="revoke links now")
     whose = revoke.add_mutually_exclusive_group(required=True)
     whose.add_argument("--channel", help="all links of a channel")
-    whose.add_argument("--link", metavar="URL", help="this one, and the others of its answer")
-    whose.add_argument("--person", metavar="ID", help="those of what they were answered: slack:T…:U…")
+    whose.add_argument("--link", metavar="URL", help="this link, and the others of its answer")
+    whose.add_argument("--person", metavar="ID", help="all links in answers to this person: slack:T…:U…")
     revoke.set_defaults(run="bot.cli.security.links:revoke_links")
-    rotate = ends.add_parser("rotate", help="sign with a new key; done twice, all links of today end")
-    rotate.add_argument("--file", type=Path, help="in this file, which is made and then mounted everywhere")
+    rotate = ends.add_parser("rotate", help="rotate the signing key; two rotations invalidate all links")
+    rotate.add_argument(
+        "--file", type=Path, help="rotate the key in this file, created if missing; mount it on every machine"
+    )
     rotate.set_defaults(run="bot.cli.security.links:rotate_key")
     for action in (revoke, rotate):
-        action.add_argument("--yes", action="store_true", help="do not ask")
+        action.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _add_where(command: Any) -> None:
@@ -241,26 +250,26 @@ def _add_where(command: Any) -> None:
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help="only documents that say so of themselves (as `footnote metadata` shows), FIELD!=VALUE for "
-        "the others; also effective=2023..2024, date=2023.., version=2.., kind=sop; again for more",
+        help="filter by metadata (see `footnote metadata`); FIELD!=VALUE excludes; also "
+        "effective=2023..2024, date=2023.., version=2.., kind=sop; repeatable",
     )
 
 
 def _add_folders(commands: Any) -> None:
-    folders = commands.add_parser("folders", help="every watched place, its state, and what waits for you")
+    folders = commands.add_parser("folders", help="watched folders, their state, and pending approvals")
     folders.add_argument("--json", action="store_true", help="one JSON line per folder")
     folders.set_defaults(run="bot.cli.folders:list_folders")
-    _add_instead(folders, "--check", "bot.cli.folders:check_folders", "name every mistake in folders.toml")
-    _add_instead(
+    _add_alternative(folders, "--check", "bot.cli.folders:check_folders", "check folders.toml for mistakes")
+    _add_alternative(
         folders,
         "--dry-run",
         "bot.cli.folders:preview_folders",
-        "say what the next scan would do; write nothing",
+        "show what the next scan would do; write nothing",
     )
     actions = folders.add_subparsers(metavar="[ACTION]")
-    approve = actions.add_parser("approve", help="let the files that vanished from a folder go")
+    approve = actions.add_parser("approve", help="approve the deletion of a folder's missing files")
     approve.add_argument("id", type=int, help="the folder's number, as `footnote folders` prints it")
-    approve.add_argument("--yes", action="store_true", help="do not ask")
+    approve.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     approve.set_defaults(run="bot.cli.folders:approve")
 
 
@@ -268,40 +277,48 @@ def _add_sources(commands: Any) -> None:
     sources = commands.add_parser("sources", help="approved web pages (web_sources.toml in the home)")
     actions = sources.add_subparsers(dest="action", required=True, metavar="ACTION")
     helps = {
-        "check": "name every mistake in web_sources.toml, and every page that does not stand well",
-        "list": "every approved page and how it stands",
-        "seed": "fetch now what is not fresh; `serve` does it by itself",
+        "check": "check web_sources.toml for mistakes, and list failing and outdated pages",
+        "list": "list approved pages with their state",
+        "seed": "fetch outdated pages now; `serve` does it automatically",
     }
     for name, text in helps.items():
         action = actions.add_parser(name, help=text)
         action.add_argument("--channel", help="only what this channel's questions may cite")
         action.add_argument("--json", action="store_true", help="one JSON line per page")
-        action.add_argument("--dry-run", action="store_true", help="fetch nothing; say what would be")
+        action.add_argument(
+            "--dry-run", action="store_true", help="show what would be fetched; fetch nothing"
+        )
         action.set_defaults(run=f"bot.cli.sources:{name}_sources")
 
 
 def _add_erase(commands: Any) -> None:
     erase = commands.add_parser(
         "erase",
-        help="erase a document, a channel or what a person said, everywhere and for good",
-        description="Erases from SQL, index, stored files, readings and drawn pages; our answers in chats "
-        "that quote it say that they were removed. It works whether or not `footnote serve` runs. "
-        "Nothing in a watched folder is ever touched: a file, or a channel's folder, that still lies there "
-        "would come back with the next scan, so it is refused; take it away there first. With Weaviate the "
-        "channel's index is built anew without the document; until then questions there end in “try again”.",
+        help="permanently erase a document, a channel or a person's data",
+        description="Erases from SQL, index, stored files, readings and rendered pages. Answers in chats "
+        "that quote it are replaced by a notice. Works with or without a running `footnote serve`. Watched "
+        "folders are never changed: a file or channel folder that is still there would come back with the "
+        "next scan, so the command refuses; remove it there first. With Weaviate, the channel's index is "
+        "rebuilt without the document; until then, questions there get the reply “try again”.",
     )
     erase.add_argument("--document", metavar="FILE", help="its path as `footnote documents` prints it")
-    erase.add_argument("--channel", metavar="NAME", help="the document's; alone: all that the channel has")
     erase.add_argument(
-        "--person", metavar="ID", help="what they asked and said: slack:T…:U…, teams:…:…, oidc:HOST:ADDRESS"
+        "--channel",
+        metavar="NAME",
+        help="the document's channel; without --document: erase the whole channel",
+    )
+    erase.add_argument(
+        "--person",
+        metavar="ID",
+        help="their questions and feedback: slack:T…:U…, teams:…:…, oidc:HOST:ADDRESS",
     )
     erase.add_argument(
         "--keep-index",
         action="store_true",
-        help="leave a document's words in Weaviate's files until it merges them; every question is answered",
+        help="do not rebuild Weaviate's index: words stay in its files until it merges them",
     )
-    erase.add_argument("--dry-run", action="store_true", help="say what would go; change nothing")
-    erase.add_argument("--yes", action="store_true", help="do not ask")
+    erase.add_argument("--dry-run", action="store_true", help="show what would be erased; change nothing")
+    erase.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     erase.add_argument("--json", action="store_true", help="one JSON line")
     erase.set_defaults(run="bot.cli.erasure.erase:erase")
 
@@ -309,32 +326,32 @@ def _add_erase(commands: Any) -> None:
 def _add_backup(commands: Any) -> None:
     backup = commands.add_parser(
         "backup",
-        help="write all that the home keeps to a folder or an fsspec address, also beside `serve`",
-        description="Repeated to the same place it copies only what is new. The backup holds the keys that "
-        "sign links and seal tokens, and people's questions: keep it as safe as the home.",
+        help="back up the home to a folder or fsspec URL, also while `serve` runs",
+        description="Incremental: only new files are copied. The backup contains the keys that sign links "
+        "and encrypt tokens, and people's questions: protect it like the home.",
     )
-    backup.add_argument("url", metavar="URL", help="a folder, or an address such as s3://bucket/folder")
-    backup.add_argument("--replace", action="store_true", help="lose another home's backup that lies there")
+    backup.add_argument("url", metavar="URL", help="a folder, or a URL such as s3://bucket/folder")
+    backup.add_argument("--replace", action="store_true", help="overwrite another home's backup")
     backup.add_argument("--json", action="store_true", help="one JSON line")
     backup.set_defaults(run="bot.cli.backup.backup_home:backup")
     restore = commands.add_parser(
         "restore",
         help="restore a backup into an empty home",
-        description="Restores a backup into the home, database and index that the settings choose now, which "
-        "may be other engines than the backup's, and publishes its documents there.",
+        description="Restores a backup into the home, database and index of the current settings, which may "
+        "be other engines than the backup's, and publishes its documents there.",
     )
-    restore.add_argument("url", metavar="URL", help="where the backup lies")
-    restore.add_argument("--digest", help="what `footnote backup` printed; without it you are asked")
+    restore.add_argument("url", metavar="URL", help="the backup's folder or URL")
+    restore.add_argument("--digest", help="digest printed by `footnote backup`; default: ask")
     restore.add_argument(
         "--force",
         action="store_true",
-        help="put aside what the home holds now, and lose what its database does",
+        help="move the home's current contents aside and overwrite its database",
     )
     restore.add_argument("--json", action="store_true", help="one JSON line")
     restore.set_defaults(run="bot.cli.backup.backup_home:restore")
 
 
-def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
+def _add_alternative(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
     """Add an option that makes the command run another coroutine."""
     command.add_argument(option, action="store_const", dest="run", const=run, help=help)
 
@@ -360,7 +377,7 @@ def _absolute_path(text: str) -> Path:
 def _existing_path(text: str) -> Path:
     path = Path(text)
     if not path.exists():
-        raise argparse.ArgumentTypeError(f"there is nothing at {text}")
+        raise argparse.ArgumentTypeError(f"no such file or folder: {text}")
     return path
 
 
@@ -374,7 +391,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     set_up_logging(verbose=options.verbose, for_machines=options.command in ("serve", "demo"))
     if not all(map(_is_readable, vars(options).values())):
-        return _complain("an argument is not UTF-8", USAGE)
+        return _print_error("an argument is not UTF-8", USAGE)
     try:
         # Lazy import: each command loads only what it needs, and `--help` nothing.
         module, function = options.run.split(":")
@@ -387,19 +404,19 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:  # last resort: users get a sentence, not a traceback
-        return _explain(error)
+        return _report_error(error)
 
 
-def _explain(error: Exception) -> int:
+def _report_error(error: Exception) -> int:
     """Print one sentence for an error, with ``-v`` also its traceback, and return the exit status."""
     if isinstance(error, StorageError):
-        return _complain(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
+        return _print_error(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
     logging.getLogger(__name__).info("unexpected", exc_info=error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # has no file name
-        return _complain("the disk is full: make room where FOOTNOTE_HOME lies", FAILED)
+        return _print_error("the disk is full: make room where FOOTNOTE_HOME lies", FAILED)
     if isinstance(error, OSError) and error.filename:
-        return _complain(f"{error.strerror}: {error.filename}", FAILED)
-    return _complain(f"failed unexpectedly ({type(error).__name__}); `footnote -v` shows where", FAILED)
+        return _print_error(f"{error.strerror}: {error.filename}", FAILED)
+    return _print_error(f"failed unexpectedly ({type(error).__name__}); `footnote -v` shows where", FAILED)
 
 
 def _prepare_process() -> None:
@@ -413,7 +430,7 @@ def _is_readable(value: object) -> bool:
     return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _complain(error: Exception | str, status: int) -> int:
+def _print_error(error: Exception | str, status: int) -> int:
     redactor = importlib.import_module("bot.diagnostics.redaction").known_redactor()
     print(f"footnote: {redactor.clean(str(error))}", file=sys.stderr)
     return status

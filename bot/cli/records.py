@@ -36,7 +36,7 @@ async def show_records(options: argparse.Namespace) -> int:
             return _list(await stores.records.latest(channel.id), as_json=options.json)
         kept = await stores.records.get(channel.id, options.id)
     if kept is None:
-        raise SettingsError(f"the channel keeps no record {options.id}; see footnote records --channel NAME")
+        raise SettingsError(f"no record {options.id} in this channel; see footnote records --channel NAME")
     print(dump(kept.record) if options.json else "\n".join(render_record(kept.record)))
     return 0
 
@@ -48,7 +48,7 @@ def _list(records: list[StoredRecord], *, as_json: bool) -> int:
         said = f"{one.asked_at:%Y-%m-%d %H:%M}  {one.key}  {one.state:<9}  {shorten(question, 80)}"
         print(dump(line) if as_json else said)
     if not records:
-        print("No question of this channel has left a record that is still kept.", file=sys.stderr)
+        print("No question records in this channel.", file=sys.stderr)
     return 0
 
 
@@ -61,7 +61,7 @@ def render_record(record: Json) -> Iterator[str]:
     for search in record["searches"]:
         yield from _search_lines(search, record["question"])
     for call in record["auxiliary_calls"]:
-        yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
+        yield from ("", f"Auxiliary call: {call['purpose']}{_failure(call)}")
         yield from _prompt_lines(call["prompts"])
     for draft in record["drafts"]:
         yield from _draft_lines(draft)
@@ -141,7 +141,7 @@ async def list_gaps(options: argparse.Namespace) -> int:
                 line = gap_line(gap, channel_option(channel.name, channel.tenant))
                 print(dump(line) if options.json else _gap_row(line))
     if not count:
-        print("No question that is still kept waits for a document.", file=sys.stderr)
+        print("No gaps found.", file=sys.stderr)
     return 0
 
 
@@ -217,7 +217,7 @@ async def export_feedback(options: argparse.Namespace) -> int:
         else:
             print(dump(case))
     for verdict, count in sorted(unlabelled.items()):
-        print(f"{count} said {verdict!r} and named no page: nothing to measure by", file=sys.stderr)
+        print(f"{count} said {verdict!r} and named no page: not exported", file=sys.stderr)
     return 0
 
 

@@ -71,7 +71,7 @@ async def _serve(options: argparse.Namespace) -> None:
     settings = load_settings(host=options.host, port=options.port, inbox=options.inbox)
     print("Starting…", file=sys.stderr)
     async with open_service(settings) as service:
-        print(*service.greeting, sep="\n", flush=True)
+        print(*service.startup_banner, sep="\n", flush=True)
         await _report_progress(service)
 
 

@@ -48,7 +48,7 @@ async def check_sources(options: argparse.Namespace) -> int:
                 print(mistake, file=sys.stderr)
             chosen = await chosen_channel(stores, options.channel) if options.channel else None
             for url, quote in await stores.web_pages.lost_quotes(chosen.id if chosen else None):
-                print(f"stands no more on {url}, but was quoted: {quote}", file=sys.stderr)
+                print(f"quote no longer on {url}: {quote}", file=sys.stderr)
     approved = await _approved(settings, options.channel)
     unwell = [one for one in approved if one.page.error or one.page.state is not PageState.FRESH]
     for one in unwell:
@@ -112,7 +112,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
     unwell = sum(bool(one.page.error) or one.page.state is PageState.NEVER for one in approved)
-    print(f"{len(approved) - unwell} of {len(approved)} pages are there", file=sys.stderr)
+    print(f"{len(approved) - unwell} of {len(approved)} pages are fetched", file=sys.stderr)
     return 1 if unwell else 0
 
 

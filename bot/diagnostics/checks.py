@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from bot.diagnostics import accounts, addresses, contents, engines
-from bot.diagnostics.contents import MapLocations, MapMistakes
+from bot.diagnostics import consistency, engines, reachability, services
+from bot.diagnostics.consistency import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
 from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
@@ -17,8 +17,8 @@ from storage.settings import StorageSettings
 # Timeout of checks that load a model or list whole channels.
 LONG_SECONDS = 15.0
 
-PAGES = docs_url("troubleshooting.md")
-SETTINGS_PAGE = f"{PAGES}#a-setting-is-refused"
+TROUBLESHOOTING = docs_url("troubleshooting.md")
+SETTINGS_PAGE = f"{TROUBLESHOOTING}#a-setting-is-refused"
 Look = Callable[[Installation], Awaitable[Finding | Sequence[Finding]]]
 
 
@@ -26,8 +26,8 @@ def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> It
     """Yield the checks that work although the settings were rejected with ``error``."""
 
     async def tell() -> Finding:
-        mend = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
-        return fail(error, mend, SETTINGS_PAGE)
+        fix = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
+        return fail(error, fix, SETTINGS_PAGE)
 
     yield HealthCheck("settings", tell, SETTINGS_PAGE)
     yield from machine_checks(home, storage)
@@ -51,37 +51,46 @@ def all_checks(
     settings = installation.settings
 
     async def tell() -> Finding:
-        return ok(f"taken; the home is {settings.home}")
+        return ok(f"valid; the home is {settings.home}")
 
-    def look(name: str, examine: Look, page: str, seconds: float = CHECK_SECONDS) -> HealthCheck:
-        return HealthCheck(name, partial(examine, installation), page, seconds)
+    def look(name: str, examine: Look, docs: str, seconds: float = CHECK_SECONDS) -> HealthCheck:
+        return HealthCheck(name, partial(examine, installation), docs, seconds)
 
     async def embedder(one: Installation) -> Finding:
-        return await accounts.check_embedder(one, embedding_key)
+        return await services.check_embedder(one, embedding_key)
 
     async def folders(one: Installation) -> Sequence[Finding]:
-        return await contents.check_folders(one, map_mistakes, map_locations)
+        return await consistency.check_folders(one, map_mistakes, map_locations)
 
     async def clock(one: Installation) -> Finding:
         own = [one.public_url] if one.public_url and settings.bot.public_url else []
-        return await addresses.check_clock(one, [*accounts.hosts_with_clocks(settings.bot), *own])
+        return await reachability.check_clock(one, [*services.hosts_with_clocks(settings.bot), *own])
 
     yield HealthCheck("settings", tell, SETTINGS_PAGE)
     yield from machine_checks(settings.home, settings.storage)
-    yield look("clock", clock, f"{PAGES}#the-clock-is-wrong")
-    yield look("sql", engines.check_sql, f"{PAGES}#the-database-does-not-answer")
-    yield look("blobs", engines.check_blobs, f"{PAGES}#the-blob-store-does-not-answer", LONG_SECONDS)
-    yield look("index", engines.check_index, f"{PAGES}#the-index-does-not-answer", LONG_SECONDS)
+    yield look("clock", clock, f"{TROUBLESHOOTING}#the-clock-is-wrong")
+    yield look("sql", engines.check_sql, f"{TROUBLESHOOTING}#the-database-does-not-answer")
     yield look(
-        "contents", contents.check_contents, f"{PAGES}#documents-are-missing-from-the-index", LONG_SECONDS
+        "blobs", engines.check_blobs, f"{TROUBLESHOOTING}#the-blob-store-does-not-answer", LONG_SECONDS
     )
-    yield look("sizes", contents.check_sizes, f"{PAGES}#a-channel-has-outgrown-the-embedded-index")
-    yield look("folders", folders, f"{PAGES}#a-folder-is-not-read")
-    yield look("embedder", embedder, f"{PAGES}#embeddings-do-not-work", LONG_SECONDS)
-    yield look("model", accounts.check_models, f"{PAGES}#the-model-does-not-answer", LONG_SECONDS + 1)
-    yield look("serve", addresses.check_serve, f"{PAGES}#serve-is-not-running")
-    yield look("public-url", addresses.check_public_url, f"{PAGES}#links-do-not-open")
-    yield look("tls", addresses.check_certificate, f"{PAGES}#the-certificate-ends-soon")
-    yield look("sign-in", accounts.check_sign_in, f"{PAGES}#nobody-can-sign-in")
-    yield look("slack", accounts.check_slack, f"{PAGES}#slack-refuses-the-token", LONG_SECONDS)
-    yield look("teams", accounts.check_teams, f"{PAGES}#teams-gives-no-token")
+    yield look("index", engines.check_index, f"{TROUBLESHOOTING}#the-index-does-not-answer", LONG_SECONDS)
+    yield look(
+        "contents",
+        consistency.check_contents,
+        f"{TROUBLESHOOTING}#documents-are-missing-from-the-index",
+        LONG_SECONDS,
+    )
+    yield look(
+        "sizes", consistency.check_sizes, f"{TROUBLESHOOTING}#a-channel-has-outgrown-the-embedded-index"
+    )
+    yield look("folders", folders, f"{TROUBLESHOOTING}#a-folder-is-not-read")
+    yield look("embedder", embedder, f"{TROUBLESHOOTING}#embeddings-do-not-work", LONG_SECONDS)
+    yield look(
+        "model", services.check_models, f"{TROUBLESHOOTING}#the-model-does-not-answer", LONG_SECONDS + 1
+    )
+    yield look("serve", reachability.check_serve, f"{TROUBLESHOOTING}#serve-is-not-running")
+    yield look("public-url", reachability.check_public_url, f"{TROUBLESHOOTING}#links-do-not-open")
+    yield look("tls", reachability.check_certificate, f"{TROUBLESHOOTING}#the-certificate-ends-soon")
+    yield look("sign-in", services.check_sign_in, f"{TROUBLESHOOTING}#nobody-can-sign-in")
+    yield look("slack", services.check_slack, f"{TROUBLESHOOTING}#slack-refuses-the-token", LONG_SECONDS)
+    yield look("teams", services.check_teams, f"{TROUBLESHOOTING}#teams-gives-no-token")

@@ -15,11 +15,11 @@ from storage.stores import open_database_read_only, open_index_read_only
 from storage.task_group import cancel_and_wait
 
 
-class NothingYet(StorageError):
+class NoDatabase(StorageError):
     """The home's database does not exist yet."""
 
 
-class NotReached(StorageError):
+class DependencyFailed(StorageError):
     """A dependency of a check does not work; the dependency's check says why."""
 
 
@@ -47,12 +47,12 @@ class Installation:
         """Return the database, opened at the first call.
 
         Raises:
-            NothingYet: there is none yet.
+            NoDatabase: there is none yet.
             StorageError: it cannot be opened, or its tables are another release's.
         """
         settings = self.settings.storage
         if settings.is_empty_home:
-            raise NothingYet(f"there is nothing in {settings.home_path} yet")
+            raise NoDatabase(f"nothing in {settings.home_path} yet")
         if self._database is None:
             opening = self._stack.enter_async_context(open_database_read_only(settings))
             self._database = asyncio.create_task(opening, name="doctor-database")
@@ -62,14 +62,14 @@ class Installation:
         """Return the database for a check that depends on it, None if there is none yet.
 
         Raises:
-            NotReached: SQL does not work, which the sql check reports.
+            DependencyFailed: SQL does not work, which the sql check reports.
         """
         try:
             return await self.database()
-        except NothingYet:
+        except NoDatabase:
             return None
         except StorageError:
-            raise NotReached(f"not looked at: {what}, while the database does not work") from None
+            raise DependencyFailed(f"not checked: {what}; the database does not work") from None
 
     async def index(self, database: Database) -> Index | None:
         """Return the configured index, None if it is our own Weaviate and is not running.

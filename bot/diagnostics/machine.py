@@ -26,43 +26,45 @@ FREE_MEMORY_BYTES = GIGABYTE // 2
 # Timeout: the PDF process loads its libraries first, which takes seconds on a busy machine.
 START_SECONDS = 20.0
 
-PAGES = docs_url("troubleshooting.md")
+TROUBLESHOOTING = docs_url("troubleshooting.md")
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
 
 
 def machine_checks(home: Path, settings: StorageSettings | None) -> Iterator[HealthCheck]:
     """Yield the checks that need only the home's path; that of the PDF process also needs ``settings``."""
-    writable, full = f"{PAGES}#the-home-cannot-be-written", f"{PAGES}#the-disk-is-full"
+    writable, full = f"{TROUBLESHOOTING}#the-home-cannot-be-written", f"{TROUBLESHOOTING}#the-disk-is-full"
     yield HealthCheck("home", lambda: run_in_thread(lambda: check_home(home)), writable)
     yield HealthCheck("disk", lambda: run_in_thread(lambda: check_disk(home)), full)
-    yield HealthCheck("memory", lambda: run_in_thread(check_memory), f"{PAGES}#there-is-too-little-memory")
+    yield HealthCheck(
+        "memory", lambda: run_in_thread(check_memory), f"{TROUBLESHOOTING}#there-is-too-little-memory"
+    )
     if settings is not None:
-        confined = f"{PAGES}#pdfs-are-opened-without-confinement"
+        confined = f"{TROUBLESHOOTING}#pdfs-are-opened-without-confinement"
         yield HealthCheck("pdf", lambda: check_pdf_process(settings), confined, START_SECONDS)
 
 
 def check_home(home: Path) -> Finding:
     """Check that the home is writable, leaving nothing behind; the first start creates a missing one."""
-    page = f"{PAGES}#the-home-cannot-be-written"
+    docs = f"{TROUBLESHOOTING}#the-home-cannot-be-written"
     nearest = next(one for one in (home, *home.parents) if one.exists())
     if not nearest.is_dir():
-        return fail(f"{nearest} is no folder", "set FOOTNOTE_HOME to a folder", page)
-    mend = f"let the user that runs Footnote write there: `chown -R {_user()} {nearest}`"
+        return fail(f"{nearest} is not a folder", "set FOOTNOTE_HOME to a folder", docs)
+    fix = f"grant write access to the user that runs Footnote: `chown -R {_user()} {nearest}`"
     try:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        return fail(f"{nearest} cannot be written: {error.strerror}", mend, page)
+        return fail(f"{nearest} is not writable: {error.strerror}", fix, docs)
     if is_network_share(home):
         return warn(
-            f"{home} lies on a network share",
+            f"{home} is on a network share",
             "keep the home on a local disk: SQLite and the embedded index lose data on a share",
-            page,
+            docs,
         )
     if nearest != home:
-        return warn(f"{home} is not there yet", "start `footnote serve`, which makes it", page)
-    return ok(f"{home} can be written")
+        return warn(f"{home} does not exist yet", "start `footnote serve`, which creates it", docs)
+    return ok(f"{home} is writable")
 
 
 def _user() -> str:
@@ -76,23 +78,23 @@ def check_disk(home: Path) -> Finding:
     nearest = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(nearest)
     left = f"{usage.free / GIGABYTE:.1f} GB free of {usage.total / GIGABYTE:.0f} GB"
-    mend = (
-        "make room, or move the home; FOOTNOTE_PAGE_IMAGES_MB and shorter retention help: "
+    fix = (
+        "free disk space or move the home; FOOTNOTE_PAGE_IMAGES_MB and shorter retention help: "
         f"{docs_url('erasure.md')}"
     )
-    page = f"{PAGES}#the-disk-is-full"
+    docs = f"{TROUBLESHOOTING}#the-disk-is-full"
     if usage.free < DISK_FAIL_BYTES:
-        return fail(left, mend, page)
-    return warn(left, mend, page) if usage.free < DISK_WARN_BYTES else ok(left)
+        return fail(left, fix, docs)
+    return warn(left, fix, docs) if usage.free < DISK_WARN_BYTES else ok(left)
 
 
 def check_memory() -> Finding:
     """Check total and free memory; a container's limit counts as the machine's."""
     total, free = _memory()
     text = f"{free / GIGABYTE:.1f} GB free of {total / GIGABYTE:.1f} GB"
-    mend = "give it more, or read less at once: FOOTNOTE_READ_WORKERS=1, FOOTNOTE_LAYOUT=false"
+    fix = "add memory, or read fewer PDFs at once: FOOTNOTE_READ_WORKERS=1, FOOTNOTE_LAYOUT=false"
     is_little = total < MEMORY_BYTES or free < FREE_MEMORY_BYTES
-    return warn(text, mend, f"{PAGES}#there-is-too-little-memory") if is_little else ok(text)
+    return warn(text, fix, f"{TROUBLESHOOTING}#there-is-too-little-memory") if is_little else ok(text)
 
 
 def _memory() -> tuple[int, int]:
@@ -115,9 +117,9 @@ async def check_pdf_process(settings: StorageSettings) -> Finding:
     async with aclosing(PdfProcess(settings)) as pdf:
         await pdf.start()
         lacking = pdf.confinement_gaps()
-    page = f"{PAGES}#pdfs-are-opened-without-confinement"
+    docs = f"{TROUBLESHOOTING}#pdfs-are-opened-without-confinement"
     if lacking:
         return warn(
-            lacking, "run it on x86_64 or aarch64 with Linux 5.13 or newer, with seccomp allowed", page
+            lacking, "run it on x86_64 or aarch64 with Linux 5.13 or newer, with seccomp allowed", docs
         )
-    return ok(f"PDFs are opened without network and files, within {settings.read_memory_mb} MB")
+    return ok(f"PDFs are opened without network and file access, within {settings.read_memory_mb} MB")

@@ -28,9 +28,9 @@ class Finding:
     # State in one sentence.
     text: str
     # Fix; '' if all is well.
-    mend: str = ""
+    fix: str = ""
     # URL of the docs section that says more.
-    page: str = ""
+    docs: str = ""
 
 
 def ok(text: str) -> Finding:
@@ -38,14 +38,14 @@ def ok(text: str) -> Finding:
     return Finding(CheckState.OK, text)
 
 
-def warn(text: str, mend: str, page: str) -> Finding:
+def warn(text: str, fix: str, docs: str) -> Finding:
     """Return a finding of something that works but needs attention."""
-    return Finding(CheckState.WARN, text, mend, page)
+    return Finding(CheckState.WARN, text, fix, docs)
 
 
-def fail(text: str, mend: str, page: str) -> Finding:
+def fail(text: str, fix: str, docs: str) -> Finding:
     """Return a finding of something that does not work."""
-    return Finding(CheckState.FAIL, text, mend, page)
+    return Finding(CheckState.FAIL, text, fix, docs)
 
 
 Examine = Callable[[], Awaitable[Finding | Sequence[Finding]]]
@@ -60,7 +60,7 @@ class HealthCheck:
     # Read-only. A StorageError that it raises is a failure, reported by its message.
     examine: Examine
     # URL of the docs section for failures that the check does not name.
-    page: str
+    docs: str
     seconds: float = CHECK_SECONDS
 
 
@@ -71,5 +71,5 @@ class CheckResult:
     name: str
     state: CheckState
     text: str
-    mend: str
-    page: str
+    fix: str
+    docs: str

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from bot.settings import ROOMS
+from bot.settings import SETTINGS_CLASSES
 from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, read_dotenv, read_toml
 
@@ -52,7 +52,7 @@ class Redactor:
 def known_redactor() -> Redactor:
     """Return a redactor of the secrets in all current settings, or of none if they cannot be read."""
     try:
-        return Redactor(secrets_of(ROOMS))
+        return Redactor(secrets_of(SETTINGS_CLASSES))
     except OSError:
         return Redactor(())
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 
-from bot.diagnostics.installation import NotReached
+from bot.diagnostics.installation import DependencyFailed
 from bot.diagnostics.models import CheckResult, CheckState, Finding, HealthCheck, fail, warn
 from bot.diagnostics.redaction import Redactor
 from storage.errors import StorageError, docs_url, raised_at
@@ -26,7 +26,7 @@ async def run_checks(checks: Iterable[HealthCheck], redactor: Redactor) -> list[
     named = list(checks)
     found = await asyncio.gather(*map(_findings, named))
     return [
-        CheckResult(check.name, one.state, redactor.clean(one.text), redactor.clean(one.mend), one.page)
+        CheckResult(check.name, one.state, redactor.clean(one.text), redactor.clean(one.fix), one.docs)
         for check, findings in zip(named, found, strict=True)
         for one in findings
     ]
@@ -38,15 +38,15 @@ async def _findings(check: HealthCheck) -> Sequence[Finding]:
             found = await check.examine()
     except TimeoutError:
         text = f"no answer within {check.seconds:g} s"
-        return [fail(text, "see whether what it asks is there, or busy", TOO_LONG)]
-    except NotReached as error:
-        return [warn(str(error), "mend the line sql first", check.page)]
+        return [fail(text, "check that the service it asks is running and not overloaded", TOO_LONG)]
+    except DependencyFailed as error:
+        return [warn(str(error), "fix the check sql first", check.docs)]
     except StorageError as error:
-        return [fail(str(error), "do what the sentence says, and run `footnote doctor` again", check.page)]
+        return [fail(str(error), "follow the message, then run `footnote doctor` again", check.docs)]
     except Exception as error:  # other checks continue; the message may name a secret: report its place
-        _log.info("a check failed", exc_info=error)
-        text = f"could not be looked at: {raised_at(error)}"
-        return [fail(text, "`footnote -v doctor` shows more; report it with this line", check.page)]
+        _log.info("check failed", exc_info=error)
+        text = f"check failed: {raised_at(error)}"
+        return [fail(text, "`footnote -v doctor` shows the traceback; please report it", check.docs)]
     return [found] if isinstance(found, Finding) else list(found)
 
 
@@ -59,8 +59,8 @@ def as_text(result: CheckResult) -> str:
     """Return a result for a terminal: a line, and below it the fix and the docs' URL."""
     lines = [f"{result.state.value:<5} {result.name:<{NAME_WIDTH}} {result.text}"]
     indent = " " * (NAME_WIDTH + 7)
-    if result.mend:
-        lines.append(f"{indent}to mend it: {result.mend}")
-    if result.page:
-        lines.append(f"{indent}more: {result.page}")
+    if result.fix:
+        lines.append(f"{indent}Fix: {result.fix}")
+    if result.docs:
+        lines.append(f"{indent}Docs: {result.docs}")
     return "\n".join(lines)

@@ -20,7 +20,7 @@ REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
 PURPOSES = ("answer", "reword", "rewrite", "translate", "rerank")
 # Stages of a question, as named in its trace.
 STAGES = ("understand", "retrieve", "judge", "write", "cite")
-# Route -> (value of the label door, statuses of an invalid signature or token).
+# Route -> (value of the label channel_type, statuses of an invalid signature or token).
 REFUSALS = {
     "slack_events": ("slack", (401,)),
     "teams_messages": ("teams", (401, 403)),
@@ -35,22 +35,20 @@ class ServiceMetrics:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        Info("footnote", "The release that runs.", registry=registry).info(
-            {"version": version("footnote-bot")}
-        )
+        Info("footnote", "Version.", registry=registry).info({"version": version("footnote-bot")})
         self._questions = Counter(
-            "footnote_questions", "Questions answered.", ("door", "outcome"), registry=registry
+            "footnote_questions", "Questions answered.", ("channel_type", "outcome"), registry=registry
         )
         self._seconds = Histogram(
             "footnote_question_seconds",
-            "How long the stages of an answer took.",
+            "Duration of the stages of an answer.",
             ("stage",),
             buckets=ANSWER_BUCKETS,
             registry=registry,
         )
         self._dropped = Counter(
             "footnote_dropped_sentences",
-            "Sentences of models that were not shown: nothing proved them.",
+            "Sentences of models dropped as unverified.",
             registry=registry,
         )
         self._calls = Counter(
@@ -61,13 +59,13 @@ class ServiceMetrics:
         )
         self._tokens = Counter(
             "footnote_model_tokens",
-            "Tokens as endpoints count them, and those of embedded questions.",
+            "Tokens as reported by endpoints, and those of embedded questions.",
             ("kind",),
             registry=registry,
         )
         self._requests = Histogram(
             "footnote_http_request_seconds",
-            "Requests by route and class of status.",
+            "Request duration by route and status class.",
             ("route", "status"),
             buckets=REQUEST_BUCKETS,
             registry=registry,
@@ -77,12 +75,12 @@ class ServiceMetrics:
         )
         self._refused = Counter(
             "footnote_refused_signatures",
-            "Requests whose signature or token was not ours.",
-            ("door",),
+            "Requests with an invalid signature or token.",
+            ("channel_type",),
             registry=registry,
         )
-        for door in ("slack", "teams", "link"):
-            self._refused.labels(door)
+        for channel_type in ("slack", "teams", "link"):
+            self._refused.labels(channel_type)
 
     def count_question(self, record: QuestionRecord) -> None:
         """Count an answered question, its stages and its model calls."""
@@ -97,13 +95,13 @@ class ServiceMetrics:
     def count_request(self, route: str, status: int, seconds: float, *, is_forged: bool = False) -> None:
         """Count an answered request by route name; ``is_forged``: its link was not signed by us."""
         self._requests.labels(route, f"{status // 100}xx").observe(seconds)
-        door, refusals = REFUSALS.get(route, ("", ()))
+        channel_type, refusals = REFUSALS.get(route, ("", ()))
         if status in refusals or is_forged:
-            self._refused.labels("link" if is_forged else door).inc()
+            self._refused.labels("link" if is_forged else channel_type).inc()
 
-    def count_description(self, is_said: bool) -> None:
-        """Count a vision model's call for a figure; ``is_said``: it answered."""
-        self._calls.labels("describe", "ok" if is_said else "failed").inc()
+    def count_description(self, is_ok: bool) -> None:
+        """Count a vision model's call for a figure; ``is_ok``: it answered."""
+        self._calls.labels("describe", "ok" if is_ok else "failed").inc()
 
     def count_opening(self) -> None:
         """Count an opened source of an answer."""

@@ -20,7 +20,7 @@ from storage.errors import DatabaseUnavailable
 from storage.sql.database import Database
 
 # TTL of the last SQL read: scrapes within it share the read.
-KEPT_SECONDS = 5.0
+CACHE_SECONDS = 5.0
 # Timeout; a slower database counts as down for this scrape.
 READ_SECONDS = 5.0
 
@@ -77,7 +77,7 @@ class StateCollector(Collector):
     async def render(self) -> bytes:
         """Return the page that Prometheus scrapes."""
         async with self._lock:
-            if self._read_at is None or monotonic_seconds() - self._read_at >= KEPT_SECONDS:
+            if self._read_at is None or monotonic_seconds() - self._read_at >= CACHE_SECONDS:
                 self._work, self._not_ready = await asyncio.gather(
                     self._read_work(), self._sources.not_ready()
                 )
@@ -97,9 +97,9 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metric families of the last read."""
-        up = GaugeMetricFamily("footnote_database_up", "Whether SQL told how much work there is.")
+        up = GaugeMetricFamily("footnote_database_up", "1 if the database answers.")
         up.add_metric((), self._work is not None)
-        ready = GaugeMetricFamily("footnote_ready", "Whether a part works.", labels=["part"])
+        ready = GaugeMetricFamily("footnote_ready", "1 if a part works.", labels=["part"])
         for part in self._sources.parts:
             ready.add_metric((part,), part not in self._not_ready)
         yield from (up, ready)
@@ -109,7 +109,7 @@ class StateCollector(Collector):
             yield from _states(self._work)
 
     def _counts(self) -> Iterable[Metric]:
-        caches = CounterMetricFamily("footnote_cache", "Looks into caches.", labels=["cache", "result"])
+        caches = CounterMetricFamily("footnote_cache", "Cache lookups.", labels=["cache", "result"])
         for cache, (hits, misses) in self._sources.cache_hits().items():
             caches.add_metric((cache, "hit"), hits)
             caches.add_metric((cache, "miss"), misses)
@@ -122,11 +122,11 @@ class StateCollector(Collector):
 
 
 def _queues(work: Sequence[WorkCount]) -> Iterable[Metric]:
-    items = GaugeMetricFamily("footnote_queue_items", "What waits, by queue.", labels=["queue"])
+    items = GaugeMetricFamily("footnote_queue_items", "Pending items by queue.", labels=["queue"])
     oldest = GaugeMetricFamily(
-        "footnote_queue_oldest_seconds", "Age of the oldest that waits.", labels=["queue"]
+        "footnote_queue_oldest_seconds", "Age of the oldest pending item.", labels=["queue"]
     )
-    leases = GaugeMetricFamily("footnote_leases", "What is in work right now, by queue.", labels=["queue"])
+    leases = GaugeMetricFamily("footnote_leases", "Items in progress by queue.", labels=["queue"])
     for queue in dict.fromkeys(QUEUES.values()):
         held = [one for one in work if QUEUES.get((one.table, one.state, one.rung)) == queue]
         items.add_metric((queue,), sum(one.count for one in held))

@@ -218,7 +218,9 @@ class SlackAdapter:
         is_greeted = self._greeted is not None and self._greeted is self._socket.current_session
         return is_greeted and await self._socket.is_connected()
 
-    async def _note_greeting(self, socket: _SocketModeClient, message: Mapping[str, Any], _: str | None) -> None:
+    async def _note_greeting(
+        self, socket: _SocketModeClient, message: Mapping[str, Any], _: str | None
+    ) -> None:
         if message.get("type") == "hello":
             self._greeted = socket.current_session
 
@@ -229,7 +231,9 @@ class SlackAdapter:
             if error.response.status_code != 200:
                 log.warning("Slack auth.test failed: status %s", error.response.status_code)
                 return
-            raise SettingsError(f"Slack rejected SLACK_BOT_TOKEN ({error.response.get('error')}): check the token") from error
+            raise SettingsError(
+                f"Slack rejected SLACK_BOT_TOKEN ({error.response.get('error')}): check the token"
+            ) from error
         except (aiohttp.ClientError, TimeoutError) as error:
             log.warning("Slack unreachable at start: %s", type(error).__name__)
 
@@ -311,7 +315,9 @@ class SlackAdapter:
             self._names.refresh(joined)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
-                await self.messenger.delete(withdrawn, partial(self._intake.claim_message, Platform.SLACK, key))
+                await self.messenger.delete(
+                    withdrawn, partial(self._intake.claim_message, Platform.SLACK, key)
+                )
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
         elif messages := read_messages(body, self._uploads.accepts, follow_ups=follow_ups):

@@ -28,8 +28,8 @@ from bot.slack.blocks import (
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.figure_uploads import FigureUploads
 from bot.slack.private_questions import (
-    post_private_answer,
     is_private,
+    post_private_answer,
     post_private_placeholder,
     reply_privately,
     share_to_channel,
@@ -85,7 +85,9 @@ class SlackMessenger:
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
-    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(
+        self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+    ) -> Json:
         """Post the placeholder, with the question's key as metadata for ``find_placeholder``.
 
         For a private question it is an ephemeral reply, unless the command was acknowledged with one.

@@ -134,7 +134,9 @@ class TeamsAdapter:
         if action.wants_links:
             if asked:
                 answer = await self._renew_links(asked.channel_id, asked.id, asked.language)
-                self._post_in_background(self.messenger.show_renewed(action.place.address, answer, action.own_chat))
+                self._post_in_background(
+                    self.messenger.show_renewed(action.place.address, answer, action.own_chat)
+                )
             return web.Response()
         if action.verdict is None:
             reply = FeedbackReply(await self._feedback.why(asked))

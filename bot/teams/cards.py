@@ -125,7 +125,9 @@ def _link(label: str, url: str) -> str:
 
 def render_beginning(text: str) -> str:
     """Render the first sentences of an answer as plain text, with a note that more follows."""
-    return f"{shorten(strip_hidden_chars(without_markers(text)).strip(), MAX_MESSAGE_CHARS)}\n\n{MORE_TO_COME}"
+    return (
+        f"{shorten(strip_hidden_chars(without_markers(text)).strip(), MAX_MESSAGE_CHARS)}\n\n{MORE_TO_COME}"
+    )
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:

@@ -73,7 +73,9 @@ class TeamsMessenger:
         # Stream id -> sequence number of the next update, for streams that this process began.
         self._sequences: dict[str, int] = {}
 
-    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(
+        self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+    ) -> Json:
         """Post the placeholder: a stream in a personal chat, else a typing indicator and a message."""
         if is_private(address):
             return dict(PRIVATE)
@@ -215,7 +217,9 @@ class TeamsMessenger:
         if place.get("is_personal") and announcement.questions and not announcement.sources:
             questions = shown_questions(announcement.questions)
             listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
-            await self.connector.post(place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions))
+            await self.connector.post(
+                place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions)
+            )
             return
         card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))

@@ -29,10 +29,10 @@ from bot.web.figure_images import FigureImages
 from bot.web.middleware import (
     CountRequest,
     add_headers,
-    answer_failures,
     default_headers,
     log_access,
-    sign_in,
+    render_errors,
+    store_console_secret,
 )
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
@@ -63,7 +63,7 @@ def build_web(
     links: Links,
     images: PageImages,
     settings: BotSettings,
-    kept: StorageSettings,
+    storage_settings: StorageSettings,
     model_hosts: Sequence[str],
     inbox: Path,
     readiness: Readiness,
@@ -80,7 +80,7 @@ def build_web(
         trace: answers a question for the search debugger, without storing its record.
         stores: verify links and hold the pages.
         images: renders pages and figures.
-        kept: storage settings; retention periods for the privacy page and the file size limit.
+        storage_settings: storage settings; retention periods for the privacy page and the file size limit.
         model_hosts: hosts that receive questions and passages, for the privacy page.
         inbox: watched folder whose subfolders are the local channels.
         readiness: readiness checks of the service.
@@ -93,9 +93,9 @@ def build_web(
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
-    middlewares = [log_access(count_request), answer_failures(pages)]
+    middlewares = [log_access(count_request), render_errors(pages)]
     if console_secret is not None:
-        middlewares.append(sign_in(pages))
+        middlewares.append(store_console_secret(pages))
     signing_in = SignIn(sign_in_settings, links, stores.database, pages) if sign_in_settings else None
     if signing_in:
         middlewares.append(signing_in.middleware())
@@ -103,14 +103,14 @@ def build_web(
     app[DEFAULT_HEADERS] = default_headers(links.public_url)
     app.on_response_prepare.append(add_headers(app[DEFAULT_HEADERS]))
     app.add_routes(_common_routes(assets, readiness))
-    values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
+    values = {"kept": storage_settings, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
     search = SearchPage(DocumentSearch(stores.readings), pages)
     openings = SourceOpenings(stores.citations, count_opening)
-    app.cleanup_ctx.append(openings.running)
+    app.cleanup_ctx.append(openings.cleanup_context)
     viewer = Viewer(links, stores, images, pages, search=search, openings=openings)
     app.add_routes(viewer.routes())
-    app.cleanup_ctx.append(viewer.audit.running)
+    app.cleanup_ctx.append(viewer.audit.cleanup_context)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret
@@ -131,7 +131,7 @@ def build_web(
             places=UploadPlaces(stores.folders, stores.channels, inbox),
             rates=QuestionRateLimiter(QuestionLimits(person=settings.person_questions)),
             question_chars=settings.question_chars,
-            max_file_mb=kept.max_file_mb,
+            max_file_mb=storage_settings.max_file_mb,
         )
     app.add_routes(extra_routes)
     return app
@@ -183,17 +183,17 @@ def make_runner(app: web.Application, limits: ConnectionLimits | None = None) ->
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
-    async def tell_alive(request: web.Request) -> web.Response:
+    async def healthz(request: web.Request) -> web.Response:
         return web.json_response({"alive": True})
 
-    async def tell_ready(request: web.Request) -> web.Response:
+    async def readyz(request: web.Request) -> web.Response:
         reasons = await readiness.reasons()
         said = {"ready": not reasons, "not_ready": list(reasons), "reasons": reasons}
         return web.json_response(said, status=503 if reasons else 200)
 
     return [
-        web.get("/healthz", tell_alive, name="healthz"),
-        web.get("/readyz", tell_ready, name="readyz"),
+        web.get("/healthz", healthz, name="healthz"),
+        web.get("/readyz", readyz, name="readyz"),
         web.get("/static/{file}", assets.serve, name="static"),
         web.get("/favicon.ico", assets.serve_favicon, name="favicon"),
         web.get("/source.tar.gz", SourceArchive().serve, name="source"),

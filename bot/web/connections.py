@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class ConnectionLimits:
     """Limits on open connections, and timeouts of their phases in seconds."""
 
-    in_all: int = 512
+    total: int = 512
     # IPv6 addresses of the same /64 count as one.
     per_address: int = 256
     head_seconds: float = 15
@@ -68,25 +68,25 @@ class Connection(RequestHandler):
         self._body_bytes = 0
 
     @property
-    def is_waiting(self) -> bool:
+    def is_idle_or_incomplete(self) -> bool:
         """True if the connection is idle or its request is incomplete."""
-        return self._has_half_a_body or not (self._request_in_progress or self._messages)
+        return self._has_incomplete_body or not (self._request_in_progress or self._messages)
 
     @property
-    def is_proven(self) -> bool:
+    def has_completed_request(self) -> bool:
         """True if at least one complete request arrived."""
-        return self._request_count > 0 and not self._has_half_a_body
+        return self._request_count > 0 and not self._has_incomplete_body
 
     @property
-    def _has_half_a_body(self) -> bool:
+    def _has_incomplete_body(self) -> bool:
         return self._body is not None and not self._body.is_eof()
 
-    def is_late(self, limits: ConnectionLimits) -> bool:
+    def is_timed_out(self, limits: ConnectionLimits) -> bool:
         """True if the current head or body step has exceeded its timeout."""
         now = self._loop.time()
         if self._head_began is not None and now - self._head_began > limits.head_seconds:
             return True
-        if self._reading_paused or not self._has_half_a_body:
+        if self._reading_paused or not self._has_incomplete_body:
             return False
         return now - self._body_began > limits.body_seconds
 
@@ -97,26 +97,26 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, and note when the current head or body began to arrive."""
-        is_body, requests = self._has_half_a_body, self._request_count
+        is_body, requests = self._has_incomplete_body, self._request_count
         super().data_received(data)
         if self._request_count > requests:
             self._head_began = None
             self._body = self._messages[-1][1]
-            self._begin_step()
+            self._restart_body_timer()
         elif is_body:
             self._body_bytes += len(data)
             if self._body_bytes >= BODY_STEP:
-                self._begin_step()
+                self._restart_body_timer()
         elif data and self._head_began is None:
             self._head_began = self._loop.time()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Resume reading and restart the body timer: nothing could arrive while reading was paused."""
         if self._reading_paused:
-            self._begin_step()
+            self._restart_body_timer()
         super().resume_reading(resume_parser)
 
-    def _begin_step(self) -> None:
+    def _restart_body_timer(self) -> None:
         self._body_began, self._body_bytes = self._loop.time(), 0
 
     def handle_error(
@@ -132,48 +132,48 @@ class Connection(RequestHandler):
             ConnectionError: a response was already begun.
         """
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            _log.error("a request failed: %s", raised_at(exc) if exc else status)
+            _log.error("request failed: %s", raised_at(exc) if exc else status)
         else:
-            _log.info("no request that can be read: %d %s", status, type(exc).__name__)
+            _log.info("malformed request: %d %s", status, type(exc).__name__)
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun")
-        response = _short_answer(status, self._headers)
+            raise ConnectionError("a response was already begun")
+        response = _plain_response(status, self._headers)
         response.force_close()
         return response
 
     def log_exception(self, *args: Any, exc_info: BaseException | None = None, **_: Any) -> None:
         """Log the error's type and place, not its message; an unreadable body is logged at debug level."""
         level = logging.DEBUG if isinstance(exc_info, web.RequestPayloadError) else logging.ERROR
-        _log.log(level, "a connection failed: %s", raised_at(exc_info) if exc_info else "for no known reason")
+        _log.log(level, "connection failed: %s", raised_at(exc_info) if exc_info else "unknown cause")
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send a response; replace aiohttp's own to an unknown ``Expect``, which would repeat that header."""
         if isinstance(resp, web.HTTPExpectationFailed):
-            resp = _short_answer(resp.status, self._headers)
+            resp = _plain_response(resp.status, self._headers)
         return await super().finish_response(request, resp, start_time)
 
 
 class Server(web.Server):
     """Connection factory that closes connections beyond the limits, and late ones."""
 
-    def __init__(self, of: web.Server, headers: Mapping[str, str], limits: ConnectionLimits) -> None:
+    def __init__(self, inner: web.Server, headers: Mapping[str, str], limits: ConnectionLimits) -> None:
         """Start checking for late connections at once.
 
         Args:
-            of: application server that handles the requests.
+            inner: application server that handles the requests.
             headers: headers of responses that no application makes.
             limits: connection limits.
         """
-        super().__init__(of.request_handler, request_factory=of.request_factory)
-        self._options = {**of._kwargs, "loop": of._loop, "keepalive_timeout": limits.idle_seconds}
+        super().__init__(inner.request_handler, request_factory=inner.request_factory)
+        self._options = {**inner._kwargs, "loop": inner._loop, "keepalive_timeout": limits.idle_seconds}
         self._headers = headers
         self._limits = limits
         self._open: dict[Connection, str] = {}
         self._per_address: Counter[str] = Counter()
         self._closed: Counter[str] = Counter()
-        self._timer = self._loop.call_later(limits.sweep_seconds, self._sweep)
+        self._timer = self._loop.call_later(limits.sweep_seconds, self._close_late)
 
     def __call__(self) -> RequestHandler:
         """Return the protocol of a new connection."""
@@ -188,42 +188,42 @@ class Server(web.Server):
         self._per_address[address] += 1
         if self._per_address[address] > self._limits.per_address:
             mine = (one for one, whose in self._open.items() if whose == address)
-            self._close_one(mine, "too many of one address")
-        if len(self._open) > self._limits.in_all:
-            self._close_one(self._open, "too many")
+            self._evict_waiting(mine, "limit per address")
+        if len(self._open) > self._limits.total:
+            self._evict_waiting(self._open, "limit")
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         """Unregister a connection."""
         super().connection_lost(handler, exc)
         if isinstance(handler, Connection):
-            self._forget(handler)
+            self._unregister(handler)
 
     def pre_shutdown(self) -> None:
         """Stop accepting requests."""
         self._timer.cancel()
         super().pre_shutdown()
 
-    def _close_one(self, connections: Iterable[Connection], why: str) -> None:
+    def _evict_waiting(self, connections: Iterable[Connection], why: str) -> None:
         """Close the oldest waiting connection, preferably one that never completed a request."""
-        waiting = [one for one in connections if one.is_waiting]
-        if chosen := min(waiting, key=lambda one: (one.is_proven, one.made), default=None):
+        waiting = [one for one in connections if one.is_idle_or_incomplete]
+        if chosen := min(waiting, key=lambda one: (one.has_completed_request, one.made), default=None):
             self._close(chosen, why)
 
     def _close(self, connection: Connection, why: str) -> None:
         self._closed[why] += 1
-        self._forget(connection)
+        self._unregister(connection)
         connection.force_close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _unregister(self, connection: Connection) -> None:
         if (address := self._open.pop(connection, None)) is not None:
             self._per_address[address] -= 1
             if not self._per_address[address]:
                 del self._per_address[address]
 
-    def _sweep(self) -> None:
-        self._timer = self._loop.call_later(self._limits.sweep_seconds, self._sweep)
-        for late in [one for one in self._open if one.is_late(self._limits)]:
-            self._close(late, "no whole request in time")
+    def _close_late(self) -> None:
+        self._timer = self._loop.call_later(self._limits.sweep_seconds, self._close_late)
+        for late in [one for one in self._open if one.is_timed_out(self._limits)]:
+            self._close(late, "request timeout")
         for why, number in self._closed.items():
             _log.warning("closed %d connections: %s", number, why)
         self._closed.clear()
@@ -243,7 +243,7 @@ class Runner(web.AppRunner):
         return Server(await super()._make_server(), self._headers, self._limits)
 
 
-def connections_that_fit(wanted: int) -> int:
+def cap_to_file_descriptors(wanted: int) -> int:
     """Return ``wanted``, capped at half of the process's file descriptors."""
     handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if handles == resource.RLIM_INFINITY else min(wanted, max(1, handles // 2))
@@ -262,5 +262,5 @@ def _address(transport: asyncio.Transport) -> str:
     return str(address)
 
 
-def _short_answer(status: int, headers: Mapping[str, str]) -> web.Response:
+def _plain_response(status: int, headers: Mapping[str, str]) -> web.Response:
     return web.Response(status=status, text=f"{status} {HTTPStatus(status).phrase}\n", headers=headers)

@@ -14,7 +14,7 @@ from bot.core.citations.signed_links import Links, Purpose
 from bot.core.errors import LinkEnded
 from bot.core.models import AnswerFigure
 from bot.web import security
-from bot.web.opened_links import OpenLink, open_link
+from bot.web.link_verification import VerifiedLink, verify_link
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError
@@ -49,15 +49,17 @@ class FigureImages:
             except (DocumentError, InfrastructureError, OSError):
                 return pages.refusal(503)
             return web.Response(
-                body=image.data, content_type=image.media_type, headers=security.NO_STORE | security.EMBEDDED
+                body=image.data,
+                content_type=image.media_type,
+                headers=security.NO_STORE | security.EMBEDDED_HEADERS,
             )
 
         return [web.get("/f/{token}", send, name="figure")]
 
-    async def _open(self, token: str) -> OpenLink:
-        return await open_link(token, self._links, self._stores, Purpose.FIGURE)
+    async def _open(self, token: str) -> VerifiedLink:
+        return await verify_link(token, self._links, self._stores, Purpose.FIGURE)
 
-    async def _draw(self, link: OpenLink) -> PageImage:
+    async def _draw(self, link: VerifiedLink) -> PageImage:
         if not link.citation.boxes:
             raise LinkEnded("it marks no figure")
         (box, *_), sha256 = link.citation.boxes, link.source.sha256

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from bot.web.connections import Runner
-from bot.web.security import EVERYWHERE, require_loopback
+from bot.web.security import BASE_HEADERS, require_loopback
 from storage.errors import SettingsError
 
 RenderMetrics = Callable[[], Awaitable[bytes]]
@@ -44,7 +44,7 @@ async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIt
 
     app = web.Application()
     app.add_routes([web.get("/metrics", send, name="metrics")])
-    runner = Runner(app, EVERYWHERE)
+    runner = Runner(app, BASE_HEADERS)
     await runner.setup()
     host, _, port = address.rpartition(":")
     try:
@@ -61,5 +61,5 @@ async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIt
 
 
 async def _response(render: RenderMetrics) -> web.Response:
-    headers = {**EVERYWHERE, "Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"}
+    headers = {**BASE_HEADERS, "Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"}
     return web.Response(body=await render(), headers=headers)

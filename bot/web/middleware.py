@@ -18,8 +18,8 @@ from bot.console_secret import QUERY_NAME
 from bot.core.errors import LinkEnded, LinkError
 from bot.web.connections import SERVER
 from bot.web.security import (
+    BASE_HEADERS,
     CONSOLE_SECRET,
-    EVERYWHERE,
     HTTPS_ONLY,
     ConsoleLocked,
     console_cookie,
@@ -53,7 +53,7 @@ _QUIET_ROUTES = {
 
 def default_headers(public_url: str) -> dict[str, str]:
     """Return the headers of every response that does not set them itself."""
-    return EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
+    return BASE_HEADERS | (HTTPS_ONLY if public_url.startswith("https://") else {})
 
 
 def add_headers(
@@ -93,7 +93,7 @@ def log_access(count: CountRequest | None = None) -> Middleware:
     return log
 
 
-def answer_failures(pages: Templates) -> Middleware:
+def render_errors(pages: Templates) -> Middleware:
     """Return a middleware that turns every error into a page without details of its cause."""
 
     @web.middleware
@@ -135,7 +135,7 @@ def _link_refusal(error: LinkError, pages: Templates) -> web.Response:
     return pages.ended(error.answer_url, error.chat_url)
 
 
-def sign_in(pages: Templates) -> Middleware:
+def store_console_secret(pages: Templates) -> Middleware:
     """Return a middleware that puts the console's secret into a cookie when a browser opens a URL with it.
 
     It responds with a page that leads on to the same URL without the secret. A redirect would not do:

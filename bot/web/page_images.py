@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from bot.web.viewer.fair_turns import FairTurns
+from bot.web.viewer.fair_semaphore import FairSemaphore
 from storage.errors import BlobsUnavailable
 from storage.files.blobs import Blobs
 from storage.models import Box, PageImage
@@ -21,11 +21,11 @@ from storage.pdf.models import RenderedPage
 from storage.threads import run_in_thread
 
 # Concurrent renderings, as many as ``PdfProcess`` runs.
-DRAWINGS = 2
+MAX_RENDERINGS = 2
 # Concurrent uploads to the blob store; more are skipped, as every picture can be rendered again.
-MOST_SENDING = 8
+MAX_UPLOADS = 8
 # Steps per page side when a region is named in a cache key: a tenth of a pixel of a rendered page.
-_STEPS = 10_000
+_CLIP_STEPS = 10_000
 
 
 class PageRenderer(Protocol):
@@ -49,10 +49,10 @@ class PageImages:
         self._blobs = blobs
         self._renderer = renderer
         self._limit = limit_bytes
-        self._turns = FairTurns(DRAWINGS)
+        self._slots = FairSemaphore(MAX_RENDERINGS)
         # Cache hits and misses since process start.
         self.hits = self.misses = 0
-        self._sending: set[asyncio.Task[None]] = set()
+        self._uploads: set[asyncio.Task[None]] = set()
         # Weak values: a lock lives as long as a task holds it or waits for it, even if waiters are cancelled.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -74,41 +74,43 @@ class PageImages:
             storage.errors.DocumentError: this page cannot be rendered.
             storage.errors.InfrastructureError: the child process cannot start, or the blob store is down.
         """
-        part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
+        part = "".join(f"-{round(share * _CLIP_STEPS)}" for share in clip or ()) + (
+            f"-{side}" if side else ""
+        )
         name = f"{sha256}-{page}-{dpi}{part}"
-        if cached := await self._hit(name):
+        if cached := await self._read_cached(name):
             return cached
-        if await self._blobs.copy_image(name) and (copied := await self._hit(name)):
+        if await self._blobs.copy_image(name) and (copied := await self._read_cached(name)):
             await asyncio.to_thread(self._blobs.images.evict_lru, self._limit)
             return copied
         blob = await self._blobs.fetch(sha256)
         # Take the turn before the lock: a task that waits for the lock then waits for a rendering under way.
-        async with self._turns.turn(holder), self._locks.setdefault(name, asyncio.Lock()):
-            if cached := await self._hit(name):
+        async with self._slots.slot(holder), self._locks.setdefault(name, asyncio.Lock()):
+            if cached := await self._read_cached(name):
                 return cached
             self.misses += 1
             drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
-            self._share(await asyncio.to_thread(self._keep, name, image))
+            self._upload_in_background(await asyncio.to_thread(self._store, name, image))
             return image
 
-    async def _hit(self, name: str) -> PageImage | None:
+    async def _read_cached(self, name: str) -> PageImage | None:
         if image := await asyncio.to_thread(self._blobs.images.read, name):
             self.hits += 1
         return image
 
-    def _keep(self, name: str, image: PageImage) -> Path:
+    def _store(self, name: str, image: PageImage) -> Path:
         file = self._blobs.images.write(name, image)
         self._blobs.images.evict_lru(self._limit)
         return file
 
-    def _share(self, image: Path) -> None:
+    def _upload_in_background(self, image: Path) -> None:
         """Upload the picture for the other machines in the background."""
-        if len(self._sending) < MOST_SENDING:
-            sending = asyncio.create_task(self._send(image))
-            self._sending.add(sending)
-            sending.add_done_callback(self._sending.discard)
+        if len(self._uploads) < MAX_UPLOADS:
+            sending = asyncio.create_task(self._upload(image))
+            self._uploads.add(sending)
+            sending.add_done_callback(self._uploads.discard)
 
-    async def _send(self, image: Path) -> None:
+    async def _upload(self, image: Path) -> None:
         with suppress(BlobsUnavailable):  # other machines render it themselves
             await run_in_thread(lambda: self._blobs.upload_image(image))

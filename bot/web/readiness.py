@@ -20,19 +20,19 @@ from storage.task_group import cancel_and_wait
 READY_SECONDS = 3.0
 
 # Part -> default reason.
-REASONS = {
+DEFAULT_REASONS = {
     "sql": "the database does not answer",
     "index": "the index does not answer",
     "tenants": "the index has lost a channel and is rebuilding it",
     "blobs": "stored files cannot be written",
-    "keys": "the keys that sign links cannot be read",
+    "keys": "the link signing keys cannot be read",
     "slack": "Slack's socket is not connected",
     "teams": "Microsoft's signing keys, which verify Teams messages, cannot be fetched",
 }
 # Interval of the checks for admin notifications.
-WATCH_SECONDS = 15.0
+CHECK_INTERVAL_SECONDS = 15.0
 # Admins are notified of outages that last this long.
-LASTING_SECONDS = 60.0
+OUTAGE_SECONDS = 60.0
 _FULL = "the disk is full"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -64,7 +64,7 @@ class Readiness:
         """Return part -> reason for each part that does not work; empty if all work."""
         for name, check in self._checks.items():
             if name not in self._running:
-                self._running[name] = asyncio.create_task(_fault_of(name, check), name=f"readiness-{name}")
+                self._running[name] = asyncio.create_task(_failure_of(name, check), name=f"readiness-{name}")
         asked = {name: self._running[name] for name in self._checks}
         done, _ = await asyncio.wait(asked.values(), timeout=self._seconds)
         for name, task in asked.items():
@@ -75,7 +75,7 @@ class Readiness:
         failing = {name: fault for name, fault in faults.items() if fault}
         if failing.keys() != self._failing.keys():
             told = "; ".join(f"{name}: {failing[name]}" for name in sorted(failing))
-            _log.warning("not ready: %s", told or "nothing any more")
+            _log.warning("not ready: %s", told or "recovered")
         self._failing = failing
         return failing
 
@@ -91,11 +91,11 @@ class OutageWatch:
     """
 
     def __init__(
-        self, readiness: Readiness, keep: KeepOutages | None, seconds: float = LASTING_SECONDS
+        self, readiness: Readiness, keep: KeepOutages | None, seconds: float = OUTAGE_SECONDS
     ) -> None:
         """Pass outages of at least ``seconds`` to ``keep``, if given; readiness logs changes in any case."""
         self._readiness = readiness
-        self._keep = keep
+        self._store_outages = keep
         self._seconds = seconds
         # Failing part -> (monotonic seconds of its start, outage).
         self._begun: dict[str, tuple[float, Outage]] = {}
@@ -121,14 +121,14 @@ class OutageWatch:
             part: outage if moment - begun >= self._seconds else None
             for part, (begun, outage) in self._begun.items()
         }
-        if self._keep:
-            await self._keep(failing, [*self._ended.values()])
+        if self._store_outages:
+            await self._store_outages(failing, [*self._ended.values()])
         self._ended.clear()
 
 
-async def _fault_of(name: str, check: Check) -> str:
+async def _failure_of(name: str, check: Check) -> str:
     """Return why a part does not work, '' if it works."""
-    reason = REASONS.get(name, "it does not work")
+    reason = DEFAULT_REASONS.get(name, "it does not work")
     try:
         return reason if await check() is False else ""
     except DatabaseUnavailable as error:

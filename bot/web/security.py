@@ -43,10 +43,10 @@ VISITOR = web.RequestKey("visitor", Visitor)
 # Request headers that reveal a proxy.
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
 # Custom request header of our script: a foreign page needs a CORS preflight to send it.
-ASKED_BY = "X-Footnote-Console"
+SCRIPT_HEADER = "X-Footnote-Console"
 
 # Default response headers: nothing is loaded, framed or sent as a referrer.
-EVERYWHERE = {
+BASE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -62,30 +62,30 @@ NO_STORE = {"Cache-Control": "private, no-store"}
 
 _PAGE = "default-src 'none'; base-uri 'none'; img-src 'self'; script-src 'self'; style-src 'self'; "
 # Viewer page, framed by the console: renews its link, and submits a form to open a newer version.
-VIEWER = {
+VIEWER_HEADERS = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "connect-src 'self'; form-action 'self'; frame-ancestors 'self'",
 }
 # Console page: sends requests to this server and frames the viewer.
-CONSOLE = {
+CONSOLE_HEADERS = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE
     + "form-action 'none'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
 # Admin pages: submit forms and uploads to this server.
-ADMIN = {
+ADMIN_HEADERS = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "form-action 'self'; connect-src 'self'; frame-ancestors 'none'",
 }
 # PDFs: sandboxed, so that their scripts do not run.
-PDF = {
+PDF_HEADERS = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
 # Pictures of figures: embedded in the pages of chat platforms.
-EMBEDDED = {"Cross-Origin-Resource-Policy": "cross-origin"}
+EMBEDDED_HEADERS = {"Cross-Origin-Resource-Policy": "cross-origin"}
 # Static files: their names contain a content hash.
-STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
+STATIC_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class ConsoleLocked(web.HTTPUnauthorized):
@@ -158,7 +158,7 @@ def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
     return visitor
 
 
-def require_turn(rates: QuestionRateLimiter, visitor: Visitor) -> None:
+def enforce_rate_limit(rates: QuestionRateLimiter, visitor: Visitor) -> None:
     """Apply the rate limit to a signed-in visitor; anyone with this machine's secret is exempt.
 
     Raises:
@@ -204,7 +204,7 @@ def require_own_page(request: web.Request, role: Role = Role.READER) -> Visitor:
         raise web.HTTPForbidden
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise web.HTTPForbidden
-    if request.headers.get(ASKED_BY) != "1" or request.content_type != "application/json":
+    if request.headers.get(SCRIPT_HEADER) != "1" or request.content_type != "application/json":
         raise web.HTTPForbidden
     return visitor
 
@@ -219,19 +219,19 @@ def require_own_form(request: web.Request, role: Role = Role.ADMIN) -> Visitor:
         web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
     """
     visitor = require_visitor(request, role)
-    is_program = request.headers.get(ASKED_BY) == "1" and "Origin" not in request.headers
+    is_program = request.headers.get(SCRIPT_HEADER) == "1" and "Origin" not in request.headers
     if not is_program and request.headers.get("Sec-Fetch-Site") != "same-origin":
         raise web.HTTPForbidden
     return visitor
 
 
-def plain(style_hash: str) -> dict[str, str]:
+def inline_style_headers(style_hash: str) -> dict[str, str]:
     """Return the headers of a page whose only resource is an inline style sheet, allowed by hash."""
     policy = f"default-src 'none'; base-uri 'none'; style-src 'sha256-{style_hash}'; frame-ancestors 'self'"
     return {**NO_STORE, "Content-Security-Policy": policy}
 
 
-def inline(file: str) -> str:
+def inline_disposition(file: str) -> str:
     """Return a Content-Disposition that shows a file inline under its name (RFC 6266, RFC 8187)."""
     name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')
     name = name.encode()[:150].decode(errors="ignore").strip() or "document.pdf"

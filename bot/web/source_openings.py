@@ -25,7 +25,7 @@ FLUSH_SECONDS = 5.0
 # Timeout of the last write at shutdown.
 LAST_SECONDS = 5.0
 # Citations buffered while the database is down; more are not counted.
-MAX_UNWRITTEN = 10_000
+MAX_PENDING = 10_000
 
 # User agents of programs that open links unattended; Cubot is a phone brand.
 _PROGRAMS = re.compile(
@@ -67,44 +67,44 @@ class SourceOpenings:
         self._citations = citations
         self._flush_seconds = flush_seconds
         self._count = count
-        self._unwritten: Counter[tuple[int, date]] = Counter()
+        self._pending: Counter[tuple[int, date]] = Counter()
 
-    def note(self, request: web.Request, citation: CitationRecord) -> None:
+    def record_opening(self, request: web.Request, citation: CitationRecord) -> None:
         """Count an opened link if a person opened it and it cites a quote of an answer."""
         key = citation.id, utc_now().date()
         if citation.number is None or not is_person(request):
             return
         if self._count:
             self._count()
-        if key in self._unwritten or len(self._unwritten) < MAX_UNWRITTEN:
-            self._unwritten[key] += 1
+        if key in self._pending or len(self._pending) < MAX_PENDING:
+            self._pending[key] += 1
 
-    async def write(self) -> None:
+    async def flush(self) -> None:
         """Write the counts; on an outage they are retried at the next write."""
-        openings, self._unwritten = self._unwritten, Counter()
+        openings, self._pending = self._pending, Counter()
         if not openings:
             return
         try:
             await self._citations.count_openings(openings)
         except DatabaseUnavailable as error:
-            log.warning("openings of sources are written later: %s", type(error).__name__)
-            self._unwritten.update(openings)
+            log.warning("source openings not written, retrying: %s", type(error).__name__)
+            self._pending.update(openings)
 
-    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+    async def cleanup_context(self, _app: web.Application) -> AsyncIterator[None]:
         """Write every ``flush_seconds`` while the application serves, and once at shutdown."""
         ended = asyncio.Event()
-        writing = asyncio.create_task(self._write_until(ended), name="openings")
+        writing = asyncio.create_task(self._flush_until(ended), name="openings")
         yield
         ended.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await writing
 
-    async def _write_until(self, ended: asyncio.Event) -> None:
+    async def _flush_until(self, ended: asyncio.Event) -> None:
         """Write until ``ended``; never cancelled, as a cancelled write may or may not be committed."""
         is_last = False
         while not is_last:
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), self._flush_seconds)
             is_last = ended.is_set()
-            await self.write()
+            await self.flush()

@@ -39,7 +39,9 @@ class Assets:
         found = self._files.get(request.match_info["file"])
         if found is None:
             raise web.HTTPNotFound
-        return web.Response(body=found[0], content_type=found[1], charset="utf-8", headers=security.STATIC)
+        return web.Response(
+            body=found[0], content_type=found[1], charset="utf-8", headers=security.STATIC_HEADERS
+        )
 
     async def serve_favicon(self, request: web.Request) -> web.Response:
         """Serve the icon at the path that browsers request by default."""
@@ -67,7 +69,7 @@ class Templates:
         self._templates.globals |= {"static": assets.path, "source_url": source_url, "days": _days}
         style = assets.read("plain.css").decode()
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        self._style, self._plain_headers = style, security.plain(digest)
+        self._style, self._plain_headers = style, security.inline_style_headers(digest)
         self._refusals = {
             status: self._render_plain("refusal.html", status=status, link_days=link_days, **NOWHERE)
             for status in (*self.refusals, web.HTTPUnauthorized.status_code)

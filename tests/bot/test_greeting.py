@@ -1,11 +1,11 @@
-"""The greeting of ``serve``: names the engines in use, and no secret."""
+"""The startup_banner of ``serve``: names the engines in use, and no secret."""
 
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from bot.app import greeting
+from bot.app import startup_banner
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
@@ -22,7 +22,7 @@ def settings(home: Path, **storage: object) -> Settings:
 
 def test_a_default_home_names_its_embedded_engines(tmp_path: Path) -> None:
     """Shows that only engines in use are named."""
-    ask, drop, engines = greeting(settings(tmp_path), URL, [])
+    ask, drop, engines = startup_banner(settings(tmp_path), URL, [])
     assert ask.endswith(URL)
     assert drop.endswith(f"{tmp_path}/inbox/<channel>/")
     assert engines.endswith(
@@ -33,7 +33,7 @@ def test_a_default_home_names_its_embedded_engines(tmp_path: Path) -> None:
 def test_the_only_folder_of_the_inbox_is_named(tmp_path: Path) -> None:
     """Shows that with one channel the path can be copied unchanged."""
     (tmp_path / "inbox" / "handbook").mkdir(parents=True)
-    assert greeting(settings(tmp_path), URL, ["Slack"])[1].endswith(f"{tmp_path}/inbox/handbook/")
+    assert startup_banner(settings(tmp_path), URL, ["Slack"])[1].endswith(f"{tmp_path}/inbox/handbook/")
 
 
 def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
         embed_model="text-embedding-3-small",
         weaviate_url="embedded",
     )
-    engines = greeting(chosen, URL, [])[2]
+    engines = startup_banner(chosen, URL, [])[2]
     assert (
         "index: Weaviate (our child process); SQL: PostgreSQL; embeddings: text-embedding-3-small;" in engines
     )
@@ -54,19 +54,20 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
 @pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
 def test_chat_links_to_localhost_cause_a_warning(public_url: str) -> None:
     """Shows a warning for chat links to localhost, with the setting that fixes it."""
-    warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").links_problem(public_url)
+    warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").loopback_links_warning(public_url)
     assert warning
-    assert f"Slack and Teams leads to {public_url}" in warning
+    assert f"Slack and Teams lead to {public_url}" in warning
     assert "FOOTNOTE_PUBLIC_URL" in warning
 
 
 def test_reachable_links_cause_no_warning() -> None:
     """No warning without a chat, with a public host, or for fake chat servers on this machine."""
     local = "http://127.0.0.1:8765"
-    assert BotSettings().links_problem(local) is None
+    assert BotSettings().loopback_links_warning(local) is None
     slack = BotSettings(slack_bot_token="xoxb-1")
-    assert slack.links_problem("https://footnote.example.com") is None
+    assert slack.loopback_links_warning("https://footnote.example.com") is None
     assert (
-        slack.model_copy(update={"slack_api_url": "http://localhost:3000/api/"}).links_problem(local) is None
+        slack.model_copy(update={"slack_api_url": "http://localhost:3000/api/"}).loopback_links_warning(local)
+        is None
     )
-    assert BotSettings(teams_app_id="1", teams_development=True).links_problem(local) is None
+    assert BotSettings(teams_app_id="1", teams_development=True).loopback_links_warning(local) is None

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from harness.waiting import PATIENCE
 
-from bot.app import repeating
+from bot.app import run_every
 from storage.errors import BlobsUnavailable
 
 
@@ -24,7 +24,7 @@ async def test_an_unexpected_error_is_logged_and_work_continues(
         done.set()
         await asyncio.Event().wait()
 
-    async with asyncio.timeout(PATIENCE), repeating(work, 0.0, "local copies"):
+    async with asyncio.timeout(PATIENCE), run_every(work, 0.0, "local copies"):
         await done.wait()
     (said,) = caplog.messages
     assert "local copies" in said

@@ -30,7 +30,7 @@ def test_a_port_in_use_is_refused_at_once(tmp_path: Path) -> None:
     with ServerSocket(HOST, port, tmp_path) as taken:
         taken.listen()
         with (
-            pytest.raises(SettingsError, match=f"port {port} is in use already"),
+            pytest.raises(SettingsError, match=f"port {port} is already in use"),
             ServerSocket(HOST, port, tmp_path),
         ):
             pass
@@ -41,5 +41,5 @@ def test_the_later_of_two_starting_servers_is_refused(tmp_path: Path) -> None:
     port = free_port()
     with ServerSocket(HOST, port, tmp_path) as first, ServerSocket(HOST, port, tmp_path) as second:
         first.listen()
-        with pytest.raises(SettingsError, match=f"port {port} is in use already"):
+        with pytest.raises(SettingsError, match=f"port {port} is already in use"):
             second.listen()

@@ -28,7 +28,7 @@ WHOLE: dict[str, Any] = {
         ({"oidc_admins": "ada"}, "FOOTNOTE_OIDC_ADMINS"),
         ({"oidc_admins": "Group:admins@example.com"}, "FOOTNOTE_OIDC_ADMINS"),
         ({"oidc_admins": "stra\N{LATIN SMALL LETTER SHARP S}e@example.com"}, "FOOTNOTE_OIDC_ADMINS"),
-        ({"oidc_readers": "ada@example.com bob@example.com"}, "apart by commas"),
+        ({"oidc_readers": "ada@example.com bob@example.com"}, "separate entries by commas"),
         ({"oidc_issuer": "http://accounts.example"}, "https://"),
         ({"oidc_issuer": "https://accounts.example/?a=1"}, "query"),
         ({"oidc_scopes": "email"}, "oidc_scopes"),
@@ -59,7 +59,7 @@ def test_the_highest_role_counts_and_names_are_exact() -> None:
     assert settings.role("", ["staff"]) is Role.READER
     assert settings.role("", ["Staff", "ada@example.com"]) is None
     assert settings.role("xada@example.com", []) is None
-    assert settings.named_groups(["other", "staff", "Footnote Admins"], 1) == ["Footnote Admins"]
+    assert settings.granted_groups(["other", "staff", "Footnote Admins"], 1) == ["Footnote Admins"]
 
 
 @for_each(

@@ -202,7 +202,7 @@ def test_prometheus_accepts_every_panel(tmp_path: Path) -> None:
             ["FootnoteAbsent"],
         ),
         (
-            ["footnote_refused_signatures_total{door='link'} 0+9x480"],
+            ["footnote_refused_signatures_total{channel_type='link'} 0+9x480"],
             ["FootnoteAbsent", "FootnoteRequestsRefused"],
         ),
         (

@@ -42,6 +42,6 @@ class Doctor:
         """Return the only result of this name, which must not be OK."""
         (result,) = [one for one in await self.look(line, **settings) if one.name == line]
         assert result.state is not CheckState.OK, result
-        assert result.mend
-        assert result.page.startswith(docs_url("troubleshooting.md#"))
+        assert result.fix
+        assert result.docs.startswith(docs_url("troubleshooting.md#"))
         return result

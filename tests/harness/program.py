@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 from engines.support.ports import free_port
 
-from bot.web.security import ASKED_BY
+from bot.web.security import SCRIPT_HEADER
 from harness.forks import Fork, run_command
 from storage.chat.channels import Channels
 from storage.documents.catalog import Catalog
@@ -146,7 +146,7 @@ class Program:
 
     async def ask_console(self, channel: str, question: str) -> str:
         """Ask a question in a local channel through the console's API; return the response."""
-        marks = {"Origin": self.url, ASKED_BY: "1", **self.console_headers}
+        marks = {"Origin": self.url, SCRIPT_HEADER: "1", **self.console_headers}
         async with aiohttp.ClientSession(headers=marks) as session:
             async with session.get(f"{self.url}/console/channels") as listed:
                 channels: list[dict[str, Any]] = (await listed.json())["channels"]

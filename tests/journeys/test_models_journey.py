@@ -155,4 +155,4 @@ def test_traces_can_be_switched_off(ingested: Program) -> None:
     ingested.ask("What is the quota of the depot?", "depot")
     listed = ingested.run("records", "--channel", "depot")
     assert (listed.returncode, listed.stdout) == (0, "")
-    assert "No question of this channel" in listed.stderr
+    assert "No question records in this channel" in listed.stderr

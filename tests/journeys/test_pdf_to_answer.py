@@ -233,5 +233,5 @@ def test_a_busy_port_is_reported(program: Program) -> None:
         taken.listen()
         ended = program.run("serve", "--port", str(program.port))
     assert ended.returncode == 2
-    assert f"\nfootnote: port {program.port} is in use already" in ended.stderr
+    assert f"\nfootnote: port {program.port} is already in use" in ended.stderr
     assert "Traceback" not in ended.stderr

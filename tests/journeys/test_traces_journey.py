@@ -34,7 +34,7 @@ async def test_serve_traces_a_pdf_and_a_question(program: Program, sop: Path) ->
     assert sorted(read.values()) == ["read full", "read quick"]
     (root,) = [span for span in receiver.spans if span.name == "question"]
     said = attributes(root)
-    assert said.items() >= {"footnote.door": "local", "footnote.outcome": "passages"}.items()
+    assert said.items() >= {"footnote.channel_type": "local", "footnote.outcome": "passages"}.items()
     assert f"question={said['footnote.question']} " in program.log
     assert f"reading={UUID(bytes=next(iter(read)))} " in program.log
     sent = b"".join(receiver.bodies)

@@ -18,7 +18,7 @@ class Mutation(NamedTuple):
     test: str
 
 
-LINKS_OPENED, LEASES = "bot/web/opened_links.py", "storage/sql/leases.py"
+LINKS_OPENED, LEASES = "bot/web/link_verification.py", "storage/sql/leases.py"
 JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
 JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"
@@ -535,7 +535,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a revoked link opens",
-        "bot/web/opened_links.py",
+        "bot/web/link_verification.py",
         "if citation is not None and citation.revoked_at is not None:",
         "if citation is not None and citation.id < 0:",
         "tests/bot/web/test_revoked_links.py::test_the_links_of_one_answer_end_and_no_others",

@@ -42,10 +42,10 @@ async def backup(options: argparse.Namespace) -> int:
     else:
         _say_left_out(report.left_out)
         print(
-            f"{report.tables} tables and {report.files} files, {report.bytes / 1e6:.1f} MB in all; "
-            f"{report.copied} contents were new, {report.dropped} are needed no more; {report.seconds:g} s"
+            f"{report.tables} tables and {report.files} files, {report.bytes / 1e6:.1f} MB in total; "
+            f"{report.copied} new, {report.dropped} removed; {report.seconds:g} s"
         )
-        print(f"Its digest, which `footnote restore` asks for: {report.digest}")
+        print(f"Digest, for `footnote restore`: {report.digest}")
     return PARTLY if report.left_out else 0
 
 
@@ -64,7 +64,7 @@ async def restore(options: argparse.Namespace) -> int:
     manifest = await asyncio.to_thread(read_backup, place)
     if options.digest not in (None, manifest.digest):
         raise SettingsError(
-            f"this is another backup, with the digest {manifest.digest}: nothing was restored"
+            f"the digest does not match: this backup has {manifest.digest}; nothing was restored"
         )
     line = CountLine()
     restoring = HomeRestore(settings.storage, place, line.show)
@@ -82,9 +82,9 @@ async def restore(options: argparse.Namespace) -> int:
         _say_left_out(report.left_out)
         if report.settings:
             names = ", ".join(report.settings)
-            print(f"Not in force until you have looked at it and taken .restored off its name: {names}")
+            print(f"Restored but not active: review it and remove .restored from its name: {names}")
         if report.replaced:
-            print(f"What the home held before: {report.replaced}")
+            print(f"Previous contents of the home: {report.replaced}")
         print(f"{report.rows} rows and {report.files} files as of {report.made_at}; {report.seconds:g} s")
     return PARTLY if report.left_out else 0
 
@@ -108,7 +108,7 @@ async def _require_empty_index(settings: Settings) -> None:
         if await index.tenants():
             raise SettingsError(
                 "the index at WEAVIATE_URL is not empty: it may be another home's. Choose an empty one, or "
-                "say --force if it is this home's alone"
+                "give --force if it is this home's alone"
             )
 
 

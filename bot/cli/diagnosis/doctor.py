@@ -15,7 +15,7 @@ from bot.diagnostics.installation import open_installation
 from bot.diagnostics.models import CheckResult, HealthCheck
 from bot.diagnostics.redaction import Redactor, secrets_of
 from bot.diagnostics.report import as_text, has_failed, run_checks
-from bot.settings import ROOMS, load_settings
+from bot.settings import SETTINGS_CLASSES, load_settings
 from ingestion.folder_map.folder_map import check_map, map_locations
 from storage.config_file import MAP_NAME
 from storage.errors import SettingsError
@@ -40,7 +40,7 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
     Raises:
         SettingsError: an unknown check was named.
     """
-    redactor = Redactor(secrets_of(ROOMS))
+    redactor = Redactor(secrets_of(SETTINGS_CLASSES))
     try:
         settings = load_settings()
     except (SettingsError, OSError) as error:
@@ -62,7 +62,7 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
 def _chosen(checks: Sequence[HealthCheck], only: Sequence[str]) -> list[HealthCheck]:
     names = [one.name for one in checks]
     if unknown := [name for name in only if name not in names]:
-        raise SettingsError(f"there is no line {', '.join(unknown)}; there are {', '.join(names)}")
+        raise SettingsError(f"there is no check {', '.join(unknown)}; the checks are {', '.join(names)}")
     return [one for one in checks if not only or one.name in only]
 
 

@@ -26,10 +26,10 @@ FILES = {
     "readings": "readings",
     "pictures": "rendered pages and figures",
     "publications": "readings in the index",
-    "reindexed": "other documents, indexed anew: until then questions of the channel end in “try again”",
+    "reindexed": "other documents to index again; until then, questions there get the reply “try again”",
 }
-KEPT_WORDS = "Words stay in Weaviate's files, because documents of the channel have lost their reading"
-KEPT_CONTENTS = "Contents stay, because other documents have the same bytes"
+KEPT_WORDS = "Words stay in Weaviate's files, because readings of the channel's documents are missing"
+KEPT_CONTENTS = "Blobs stay, because other documents have the same content"
 
 
 async def erase(options: argparse.Namespace) -> int:
@@ -51,8 +51,8 @@ async def erase(options: argparse.Namespace) -> int:
             return 0
         if not options.yes:
             _print(preview, options, is_done=False, to=sys.stderr)
-            if not await is_confirmed("Erase it for good? Nothing brings it back. [y/N] "):
-                print("Nothing is erased.", file=sys.stderr)
+            if not await is_confirmed("Erase it permanently? This cannot be undone. [y/N] "):
+                print("Nothing was erased.", file=sys.stderr)
                 return 1
         tenant = target.channel.tenant if target.channel else ""
         action = AuditedAction(LOCAL_ASKER, "erase", tenant, target.subject)
@@ -67,7 +67,9 @@ async def erase(options: argparse.Namespace) -> int:
 async def _target(stores: Stores, options: argparse.Namespace) -> ErasureTarget:
     if options.person:
         if options.document or options.channel:
-            raise SettingsError("--person goes alone: what a person said is erased in every channel")
+            raise SettingsError(
+                "--person cannot be combined with --document or --channel: it covers every channel"
+            )
         return await person_target(stores.database, options.person)
     if options.document:
         channel = await chosen_channel(stores, options.channel)
@@ -83,10 +85,10 @@ def _print(report: ErasureReport, options: argparse.Namespace, *, is_done: bool,
     if options.json and to is None:
         print(dump(asdict(report) | {"is_done": is_done}))
         return
-    print("Erased:" if is_done else "This would go:", *_lines(report), sep="\n", file=to)
+    print("Erased:" if is_done else "Would erase:", *_lines(report), sep="\n", file=to)
     if is_done:
         if report.messages:
-            print(f"{report.messages} messages in chats will say that their answer was removed", file=to)
+            print(f"{report.messages} answers in chats will be replaced by a notice", file=to)
         print(f"{report.seconds:g} s", file=to)
 
 
@@ -98,6 +100,6 @@ def _lines(report: ErasureReport) -> list[str]:
     goes = [f"{count:>8}  {what}" for what, count in counts.items() if count]
     stays = {KEPT_WORDS: report.hindering, KEPT_CONTENTS: report.shared}
     return [
-        *(goes or ["          nothing: there is nothing of it"]),
+        *(goes or ["          nothing found"]),
         *(f"{what}: {count}" for what, count in stays.items() if count),
     ]

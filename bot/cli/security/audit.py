@@ -20,7 +20,7 @@ async def list_audit(options: argparse.Namespace) -> int:
     for one in entries:
         print(dump(_view(one)) if options.json else _line(one))
     if not entries:
-        print("Nobody did anything yet that is audited.", file=sys.stderr)
+        print("The audit log is empty.", file=sys.stderr)
     return 0
 
 
@@ -37,13 +37,13 @@ async def verify_audit(options: argparse.Namespace) -> int:
     async with open_existing_home(load_settings()) as stores:
         check = await AuditLog(stores.database).verify(options.digest)
     if check.fault:
-        print(f"The audit is not whole: {check.fault}; {check.entries} entries before hold.")
-        return 1
-    print(f"{check.entries} entries follow from each other. Digest of the last one: {check.head or '-'}")
-    if check.is_known is False:
         print(
-            "The digest that you gave is not among them: it is older than what is kept, or of another audit."
+            f"Audit log verification failed: {check.fault}; the {check.entries} entries before it are valid."
         )
+        return 1
+    print(f"Audit log verified: {check.entries} entries. Digest of the last one: {check.head or '-'}")
+    if check.is_known is False:
+        print("The given digest is not among them: it is older than these entries, or of another audit log.")
         return 1
     return 0
 

@@ -37,11 +37,11 @@ async def revoke_links(options: argparse.Namespace) -> int:
             found, subject = await _of_answer(stores, links, options.link)
         else:
             found, subject = await _told_to(stores, links, options.person), options.person
-        if not options.yes and not await is_confirmed(f"End the links to {len(found)} quotes? [y/N] "):
+        if not options.yes and not await is_confirmed(f"Revoke the links to {len(found)} quotes? [y/N] "):
             return 1
         action = AuditedAction(LOCAL_ASKER, "revoke links", "", subject)
         ended = await stores.citations.revoke(found, action)
-    print(f"The links to {ended} quotes have ended.", file=sys.stderr)
+    print(f"Revoked the links to {ended} quotes.", file=sys.stderr)
     return 0
 
 
@@ -56,10 +56,10 @@ async def rotate_key(options: argparse.Namespace) -> int:
         ring = await open_link_keys(settings, stores.database)
         if options.file is None and not isinstance(ring, SharedKeyRing):
             raise SettingsError(
-                f"the keys are in {settings.bot.link_keys}: say --file with a copy of it, and mount that one"
+                f"the keys are in {settings.bot.link_keys}: give --file with a copy of it, and mount that"
             )
         if not options.yes and not await is_confirmed(
-            "End the links that the key before this one signed? [y/N] "
+            "Invalidate the links signed with the previous key? [y/N] "
         ):
             return 1
         if options.file is not None:
@@ -68,7 +68,10 @@ async def rotate_key(options: argparse.Namespace) -> int:
         elif isinstance(ring, SharedKeyRing):
             await ring.rotate(LOCAL_ASKER)
     said = "Once it is mounted everywhere, new" if options.file else "New"
-    print(f"{said} links are signed with a new key. Once more, and all links of today end.", file=sys.stderr)
+    print(
+        f"{said} links are signed with a new key. A second rotation will invalidate all current links.",
+        file=sys.stderr,
+    )
     return 0
 
 
@@ -80,15 +83,15 @@ def _rotate_file(ring: KeyRing) -> None:
         else:
             ring.keys()
     except (ValueError, KeyError, TypeError):
-        raise SettingsError("that file holds no keys, and was left as it is") from None
+        raise SettingsError("that file contains no keys and was not changed") from None
 
 
 async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Namespace) -> int:
-    if not options.yes and not await is_confirmed(f"End all links of {channel.name}? [y/N] "):
+    if not options.yes and not await is_confirmed(f"Revoke all links of {channel.name}? [y/N] "):
         return 1
     action = AuditedAction(LOCAL_ASKER, "revoke links", channel.tenant)
     await stores.channels.invalidate_links(channel.id, action)
-    print(f"All links of {channel.name} that were made until now have ended.", file=sys.stderr)
+    print(f"Revoked all links of {channel.name}.", file=sys.stderr)
     return 0
 
 
@@ -96,7 +99,7 @@ async def _of_answer(stores: Stores, links: Links, url: str) -> tuple[set[int], 
     """Return the citation ids of a link's answer, whose quotes link to one another, and its audit subject."""
     found = _TOKEN.search(f"{url}/" if "/" in url else f"/v/{url}")
     if found is None:
-        raise SettingsError("that is no link: give its whole address, as it stands in the chat")
+        raise SettingsError("not a link: give its complete URL, as shown in the chat")
     try:
         claims = links.decode_any(found[1])
     except LinkForged:
@@ -109,9 +112,7 @@ async def _of_answer(stores: Stores, links: Links, url: str) -> tuple[set[int], 
 async def _told_to(stores: Stores, links: Links, person: str) -> set[int]:
     answers = await stores.citations.answers_to(person)
     if not answers:
-        raise SettingsError(
-            f"nothing is kept that {person} was answered; people are named as in FOOTNOTE_ADMINS"
-        )
+        raise SettingsError(f"no stored answers to {person}; write people's ids as in FOOTNOTE_ADMINS")
     tokens = {token for answer in answers for token in _TOKEN.findall(json.dumps(answer))}
     return {links.decode_any(token).citation_id for token in tokens if _is_ours(links, token)}
 

@@ -31,7 +31,7 @@ async def demo(options: argparse.Namespace) -> int:
     home = options.home or home_of(options.docs, options.weaviate)
     with ServerSocket(options.host, options.port, home):
         pass  # detect a port in use now, not after seconds of imports
-    drop(pdfs_of(options.docs), options.docs, home)
+    copy_changed(pdfs_of(options.docs), options.docs, home)
     os.environ["FOOTNOTE_HOME"] = str(home)
     if options.weaviate:
         os.environ["WEAVIATE_URL"] = options.weaviate
@@ -68,11 +68,11 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 
-def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
+def copy_changed(pdfs: list[Path], docs: Path, home: Path) -> int:
     """Copy the PDFs that are missing or different in the watched folder; return how many."""
     inbox = home / "inbox" / CHANNEL
     changed = [(pdf, inbox / pdf.relative_to(docs)) for pdf in pdfs]
-    changed = [(pdf, target) for pdf, target in changed if _look(pdf) != _look(target)]
+    changed = [(pdf, target) for pdf, target in changed if _size_and_mtime(pdf) != _size_and_mtime(target)]
     if changed:
         print(f"Copying {len(changed)} PDFs into the watched folder…", file=sys.stderr)
     for pdf, target in changed:
@@ -83,7 +83,7 @@ def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
     return len(changed)
 
 
-def _look(path: Path) -> tuple[int, int] | None:
+def _size_and_mtime(path: Path) -> tuple[int, int] | None:
     """Return a file's size and mtime, None if it does not exist."""
     if not path.exists():
         return None

@@ -104,7 +104,9 @@ class Placeholders:
         reach("before-placeholder")
         try:
             async with delivery_deadline(self._lease_seconds):
-                message = await messenger.post_placeholder(item.address, language, queued=queued, asked=item.text)
+                message = await messenger.post_placeholder(
+                    item.address, language, queued=queued, asked=item.text
+                )
         except DeliveryUnclear:
             raise
         except DeliveryError as error:

@@ -21,7 +21,7 @@ from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.understanding.question_terms import language_of
-from bot.core.uploads.file_checks import MEGABYTE, UploadValidator, UploadRejected, shown_name
+from bot.core.uploads.file_checks import MEGABYTE, UploadRejected, UploadValidator, shown_name
 from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.file_names import free_file_name, safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, UploadFolder, run_on_disk

@@ -21,7 +21,7 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.slack.events import SLACK_ID, installation_of
-from bot.slack.installations.token_cipher import Tokens, TokenCipher
+from bot.slack.installations.token_cipher import TokenCipher, Tokens
 from storage.clock import monotonic_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 

@@ -28,8 +28,8 @@ from bot.settings import BotSettings, revealed
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.installation_store import (
     STATE_SECONDS,
-    InstallationsBusy,
     EncryptedInstallationStore,
+    InstallationsBusy,
     SignedStates,
 )
 from bot.slack.installations.token_cipher import TokenCipher
@@ -50,7 +50,9 @@ REFUSED = (
 )
 NO_CODE = f"Footnote isn’t installed, because Slack didn’t confirm it. Start again at {INSTALL}."
 UNREACHABLE = f"Footnote isn’t installed, because I couldn’t reach Slack. Start again at {INSTALL}."
-NOT_SAVED = f"Footnote isn’t installed, because I couldn’t save it. Start again at {INSTALL} in a few minutes."
+NOT_SAVED = (
+    f"Footnote isn’t installed, because I couldn’t save it. Start again at {INSTALL} in a few minutes."
+)
 BUSY = "Footnote isn’t installed yet: too many people are installing it. Reload this page in a moment."
 # Bolt's failure reason -> page; the reason may come from the URL, so unknown ones are not echoed.
 _SENTENCES = {

@@ -17,7 +17,7 @@ from slack_sdk.oauth.installation_store import Bot
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.installations.token_cipher import DecryptionFailed, Tokens, TokenCipher
+from bot.slack.installations.token_cipher import DecryptionFailed, TokenCipher, Tokens
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
 from bot.slack.workspace.moved_channels import ChannelIdMap
 from storage.clock import monotonic_seconds, utc_now
@@ -62,9 +62,7 @@ class InstalledWorkspaces:
                 held = await self._with_valid_token(held)
             tokens = self._cipher.decrypt(installation, held.sealed)
         except DecryptionFailed:
-            log.error(
-                "cannot decrypt the token of %s with this home's keys: reinstall the app", installation
-            )
+            log.error("cannot decrypt the token of %s with this home's keys: reinstall the app", installation)
             raise TokenUnavailable("a token cannot be decrypted with this home's keys") from None
         except (StorageError, OSError, ValueError) as error:
             raise TokenUnavailable(f"reading the token failed: {type(error).__name__}") from error
@@ -137,7 +135,9 @@ class InstalledWorkspaces:
             if response.status_code == 200:
                 await self._fail(held, f"Slack rejected the token renewal ({response.get('error')})")
             else:
-                log.warning("installation=%s token renewal failed: status %s", held.installation, response.status_code)
+                log.warning(
+                    "installation=%s token renewal failed: status %s", held.installation, response.status_code
+                )
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("installation=%s token renewal failed: %s", held.installation, type(error).__name__)
         else:
@@ -145,7 +145,9 @@ class InstalledWorkspaces:
                 await self._fail(held, "Slack's token renewal returned no token")
             else:
                 renewed = Tokens(fresh.bot_token, fresh.bot_refresh_token)
-                await self._store_tokens(held, renewed, datetime.fromtimestamp(fresh.bot_token_expires_at, UTC))
+                await self._store_tokens(
+                    held, renewed, datetime.fromtimestamp(fresh.bot_token_expires_at, UTC)
+                )
 
     async def _store_tokens(self, held: SlackInstallation, tokens: Tokens, expires_at: datetime) -> None:
         """Store renewed tokens; retry while we hold the lease, because Slack issues them only once."""

@@ -97,7 +97,9 @@ class AgentSessions:
     def _may_open(self, installation: str) -> bool:
         now = monotonic_seconds()
         opened = self._opened.setdefault(installation, deque(maxlen=MAX_OPENED))
-        if self._is_disabled(installation) or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
+        if self._is_disabled(installation) or (
+            len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS
+        ):
             return False
         opened.append(now)
         return True

@@ -149,7 +149,11 @@ def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str]
 def _header(text: str) -> Block:
     return {
         "type": "header",
-        "text": {"type": "plain_text", "text": shorten(strip_hidden_chars(text), MAX_HEADER_CHARS), "emoji": False},
+        "text": {
+            "type": "plain_text",
+            "text": shorten(strip_hidden_chars(text), MAX_HEADER_CHARS),
+            "emoji": False,
+        },
     }
 
 

@@ -55,7 +55,9 @@ class LinkRenewals:
             answer = Answer(AnswerState.CHAT, reply_words(click.language).no_sources, language=click.language)
         shown = render(answer, self._settings.sources_shown)
         url = read_response_url(body, self._settings.slack_api_url)
-        await self._messenger.post_ephemeral(click.key.installation, click.place, shown.text, shown.blocks, url)
+        await self._messenger.post_ephemeral(
+            click.key.installation, click.place, shown.text, shown.blocks, url
+        )
 
     async def _may_open(self, click: FeedbackClick) -> bool:
         """True if Slack confirms in time that the person may read the channels the answer is from."""

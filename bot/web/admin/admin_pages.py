@@ -54,7 +54,7 @@ class AdminPages:
         root = "../" * (request.path.count("/") - 1) or "./"
         visitor = require_visitor(request)
         values |= {"signed_in_as": visitor.name, "may_change": visitor.role >= Role.ADMIN}
-        return self._templates.page(template, security.ADMIN, root=root, here=template, **values)
+        return self._templates.page(template, security.ADMIN_HEADERS, root=root, here=template, **values)
 
 
 def chosen_channel(request: web.Request) -> int | None:

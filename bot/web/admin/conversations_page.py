@@ -29,13 +29,13 @@ class ConversationsPage:
         """Return the routes of the page."""
         place = "/console/conversations"
         return [
-            web.get(place, self.begin, name="admin_conversations"),
+            web.get(place, self.index, name="admin_conversations"),
             web.get(
                 place + r"/{channel:\d{1,9}}" + JSON_ENDING, self.show, name="admin_conversations_channel"
             ),
         ]
 
-    async def begin(self, request: web.Request) -> web.Response:
+    async def index(self, request: web.Request) -> web.Response:
         """Redirect to the channel chosen in the form, or list the channels."""
         require_visitor(request)
         if number := chosen_channel(request):
@@ -48,11 +48,11 @@ class ConversationsPage:
         channel, channels = await self._pages.channel(request)
         words, before = (
             replace_invalid_chars(request.query.get("q", "").strip()[:MAX_WORDS_CHARS]),
-            _moment(request),
+            _before(request),
         )
         kept = await self._records.search(channel.id, words, before)
         if wants_json(request):
-            return json_page([_turn(one) for one in kept])
+            return json_page([_conversation_turn(one) for one in kept])
         asked = await self._records.asked_since(channel.id, self._records.kept_since)
         return self._pages.show(
             request,
@@ -61,14 +61,14 @@ class ConversationsPage:
             channels=channels,
             words=words,
             is_first=before is None,
-            turns=[_turn(one) for one in kept],
+            turns=[_conversation_turn(one) for one in kept],
             older=kept[-1].asked_at.isoformat() if len(kept) == MAX_LISTED else None,
             often=most_asked(asked, MAX_GROUPS),
             gaps=find_gaps(asked)[:MAX_GROUPS],
         )
 
 
-def _moment(request: web.Request) -> datetime | None:
+def _before(request: web.Request) -> datetime | None:
     """Return the timestamp in the query's ``before``, None if it is missing.
 
     Raises:
@@ -85,7 +85,7 @@ def _moment(request: web.Request) -> datetime | None:
         raise web.HTTPBadRequest from None
 
 
-def _turn(kept: StoredRecord) -> dict[str, Any]:
+def _conversation_turn(kept: StoredRecord) -> dict[str, Any]:
     """Return a question with the answer that was shown, verbatim."""
     record = kept.record
     return {

@@ -15,7 +15,7 @@ from bot.web.page_images import PageImages
 from bot.web.security import require_visitor
 from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_chunk_view
-from bot.web.viewer.search_page import SearchPage, way_to_page
+from bot.web.viewer.search_page import SearchPage, redirect_to_page
 from bot.web.viewer.viewer import PICTURE_PATH, PICTURES
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, VersionSource, metadata_line
@@ -75,7 +75,7 @@ class PageBrowser:
         root, base = _root_and_base(request, source)
         return self._templates.page(
             "viewer.html",
-            security.VIEWER,
+            security.VIEWER_HEADERS,
             root=root,
             base=base,
             leaf=make_chunk_view(source, number, home, page, boxes, found=found),
@@ -108,7 +108,7 @@ class PageBrowser:
             web.HTTPSeeOther: to that page.
             web.HTTPNotFound: ``n`` is not a number.
         """
-        raise way_to_page(request, (await self._source(request)).pages)
+        raise redirect_to_page(request, (await self._source(request)).pages)
 
     async def send_image(self, request: web.Request) -> web.Response:
         """Return the picture of a page."""
@@ -126,8 +126,8 @@ class PageBrowser:
         blob = await self._stores.blobs.fetch(source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise web.HTTPNotFound
-        disposition = {"Content-Disposition": security.inline(source.file)}
-        return web.FileResponse(blob, headers={**security.PDF, **security.NO_STORE, **disposition})
+        disposition = {"Content-Disposition": security.inline_disposition(source.file)}
+        return web.FileResponse(blob, headers={**security.PDF_HEADERS, **security.NO_STORE, **disposition})
 
     async def _source(self, request: web.Request) -> VersionSource:
         require_visitor(request)

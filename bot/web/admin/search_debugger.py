@@ -20,7 +20,7 @@ from bot.core.plaintext import replace_invalid_chars
 from bot.core.trace import STAGES, QuestionRecord
 from bot.sign_in_settings import Role
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
-from bot.web.security import require_own_form, require_turn, require_visitor
+from bot.web.security import enforce_rate_limit, require_own_form, require_visitor
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
@@ -69,13 +69,13 @@ class SearchDebugger:
         """Return the routes of the debugger."""
         channel = r"/console/search/{channel:\d{1,9}}"
         return [
-            web.get("/console/search", self.begin, name="admin_search"),
+            web.get("/console/search", self.index, name="admin_search"),
             web.get(channel, self.list, name="admin_search_channel"),
             web.post(channel, self.run, name="admin_search_run"),
             web.get(channel + r"/{key:[\w-]{1,64}}" + JSON_ENDING, self.show, name="admin_search_record"),
         ]
 
-    async def begin(self, request: web.Request) -> web.Response:
+    async def index(self, request: web.Request) -> web.Response:
         """Redirect to the channel chosen in the form, or list the channels."""
         require_visitor(request)
         if number := chosen_channel(request):
@@ -111,7 +111,7 @@ class SearchDebugger:
         text = replace_invalid_chars(str((await request.post()).get("question", "")).strip())
         if not text or len(text) > self._question_chars:
             raise web.HTTPBadRequest
-        require_turn(self._rates, visitor)
+        enforce_rate_limit(self._rates, visitor)
         # Without an asker, admin commands are not executed.
         record = await self._trace(Question(uuid4().hex, text, channel, datetime.now(UTC)))
         value = await asyncio.to_thread(record.as_json)

@@ -112,7 +112,7 @@ class UploadsPage:
         except UploadRejected as refused:
             return {"name": name, "state": "refused", "text": str(refused)}
         except OSError as error:
-            log.warning("an upload cannot be kept: %s", type(error).__name__)
+            log.warning("upload failed: %s", type(error).__name__)
             return _refused(name, f"{place.location}: {_why_unwritten(error)}")
         if upload.token is None:
             return await self._kept(visitor, upload)

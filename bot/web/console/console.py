@@ -25,7 +25,7 @@ from bot.core.wording import reply_words
 from bot.sign_in_settings import Role
 from bot.web import security
 from bot.web.middleware import log_failure
-from bot.web.security import require_own_page, require_turn, require_visitor
+from bot.web.security import enforce_rate_limit, require_own_page, require_visitor
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
@@ -88,7 +88,7 @@ class Console:
         channels = await self._local_channels()
         return self._pages.page(
             "console.html",
-            security.CONSOLE,
+            security.CONSOLE_HEADERS,
             root="./",
             channels=channels,
             first=await self._places.first() if may_change else None,
@@ -152,7 +152,7 @@ class Console:
         visitor = require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
-        require_turn(self._rates, visitor)
+        enforce_rate_limit(self._rates, visitor)
         question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=visitor.actor)
         if request.headers.get("Accept") == LINES:
             return await _send_lines(request, partial(self._answer, request, question, thread))

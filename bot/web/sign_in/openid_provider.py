@@ -38,7 +38,7 @@ METADATA_SECONDS = 60.0
 # TTL of its keys: a withdrawn key is accepted no longer than this.
 KEYS_SECONDS = 3600.0
 # Minimum interval between fetches for unknown key ids, so that made-up ids cause no fetches.
-KEYS_PAUSE_SECONDS = 60.0
+UNKNOWN_KEY_INTERVAL_SECONDS = 60.0
 # Backoff after a failed fetch.
 FAILURE_SECONDS = 5.0
 # Accepted clock skew.
@@ -113,7 +113,7 @@ class OpenIdProvider:
         )
         return url
 
-    async def redeem(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Claims:
+    async def exchange_code(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Claims:
         """Exchange an authorization code for the person's verified claims.
 
         Raises:
@@ -128,7 +128,7 @@ class OpenIdProvider:
         access = granted.get("access_token")
         claims = await self._verify(granted.get("id_token"), access, nonce)
         url = str(metadata.get("userinfo_endpoint"))
-        if "email" in claims or not isinstance(access, str) or not self._is_fit(url):
+        if "email" in claims or not isinstance(access, str) or not self._is_secure_url(url):
             return claims
         # If it issues an access token, a provider may return a scope's claims from UserInfo only (Core 5.4).
         told = await self._fetch("GET", url, headers={"Authorization": f"Bearer {access}"})
@@ -185,10 +185,10 @@ class OpenIdProvider:
         async with self._fetching:
             if self._clock() < self._metadata_until:
                 return self._metadata
-            metadata = await self._fetch_patiently(get_well_known_url(self._issuer, external=True))
+            metadata = await self._fetch_with_backoff(get_well_known_url(self._issuer, external=True))
             needed = ("authorization_endpoint", "token_endpoint", "jwks_uri")
             if metadata.get("issuer") != self._issuer or not all(
-                map(self._is_fit, map(metadata.get, needed))
+                map(self._is_secure_url, map(metadata.get, needed))
             ):
                 raise ProviderUnavailable("not the metadata of this issuer")
             self._metadata, self._metadata_until = metadata, self._clock() + METADATA_SECONDS
@@ -201,13 +201,13 @@ class OpenIdProvider:
             now = self._clock()
             is_due = now >= self._keys_until or (is_unknown and now >= self._keys_pause_until)
             if is_due:
-                published = (await self._fetch_patiently(metadata["jwks_uri"])).get("keys")
+                published = (await self._fetch_with_backoff(metadata["jwks_uri"])).get("keys")
                 self._keys = _readable(published if isinstance(published, list) else [])
                 self._keys_until = now + KEYS_SECONDS
-                self._keys_pause_until = now + KEYS_PAUSE_SECONDS
+                self._keys_pause_until = now + UNKNOWN_KEY_INTERVAL_SECONDS
             return self._keys
 
-    async def _fetch_patiently(self, url: str) -> Claims:
+    async def _fetch_with_backoff(self, url: str) -> Claims:
         """Fetch with backoff: after a failure the provider is not asked for ``FAILURE_SECONDS``."""
         if self._clock() < self._failed_until:
             raise ProviderUnavailable("it did not answer a moment ago")
@@ -245,7 +245,7 @@ class OpenIdProvider:
             raise ProviderUnavailable("no JSON object")
         return value
 
-    def _is_fit(self, url: object) -> bool:
+    def _is_secure_url(self, url: object) -> bool:
         """True if secrets may be sent to a URL: https, or loopback if the issuer is loopback, too."""
         try:
             parts = urlsplit(url) if isinstance(url, str) else None

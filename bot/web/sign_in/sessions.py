@@ -23,7 +23,7 @@ from storage.installations.console_sign_outs import EndedSessions
 from storage.sql.audit import AuditedAction
 
 # Session lifetime; afterwards the provider has to authenticate the person again.
-LIFE = timedelta(hours=8)
+SESSION_LIFETIME = timedelta(hours=8)
 # Browsers store no longer cookies.
 MAX_COOKIE_CHARS = 4096
 # Groups in a session, so that its cookie stays below that limit.
@@ -65,7 +65,7 @@ class Sessions:
         self._clock = clock
         self._domain = _DOMAIN + json.dumps([settings.oidc_issuer, settings.oidc_client_id]).encode()
 
-    def begin(self, claims: Mapping[str, Any]) -> Session:
+    def create(self, claims: Mapping[str, Any]) -> Session:
         """Return a new session for the person in verified claims."""
         known = plain_address(claims.get("email")) if claims.get("email_verified") is True else ""
         listed = claims.get(self._settings.oidc_groups_claim)
@@ -74,8 +74,8 @@ class Sessions:
             id=secrets.token_hex(16),
             person=known or str(claims["sub"])[:MAX_NAME_CHARS],
             email=known,
-            groups=self._settings.named_groups([one for one in listed if isinstance(one, str)], MAX_GROUPS),
-            expires=int((self._clock() + LIFE).timestamp()),
+            groups=self._settings.granted_groups([one for one in listed if isinstance(one, str)], MAX_GROUPS),
+            expires=int((self._clock() + SESSION_LIFETIME).timestamp()),
         )
 
     def role(self, session: Session) -> Role | None:
@@ -90,7 +90,7 @@ class Sessions:
         name = session.email or f"sub:{session.person}"
         return f"oidc:{urlsplit(self._settings.oidc_issuer or '').netloc}:{name}"
 
-    def seal(self, session: Session) -> str:
+    def sign(self, session: Session) -> str:
         """Return the session as a signed cookie value.
 
         Raises:
@@ -99,7 +99,7 @@ class Sessions:
         body = json.dumps(asdict(session), separators=(",", ":")).encode()
         return f"{_encode(body)}.{_encode(self._mac(self._keys.keys()[0].secret, body))}"
 
-    async def open(self, cookie: str) -> Session | None:
+    async def verify(self, cookie: str) -> Session | None:
         """Return the session of a cookie, None if it is not ours, has expired or was signed out.
 
         Raises:

@@ -29,7 +29,7 @@ from bot.sign_in_settings import Role, SignInSettings
 from bot.web import security
 from bot.web.security import RoleTooLow, SignInNeeded, Visitor, require_own_form, require_visitor
 from bot.web.sign_in.openid_provider import LEEWAY_SECONDS, OpenIdProvider, ProviderUnavailable, SignInRefused
-from bot.web.sign_in.sessions import LIFE, Session, Sessions
+from bot.web.sign_in.sessions import SESSION_LIFETIME, Session, Sessions
 from bot.web.templates import Templates
 from storage.installations.console_sign_outs import EndedSessions
 from storage.sql.audit import AuditedAction, AuditLog
@@ -37,7 +37,7 @@ from storage.sql.database import Database
 
 CALLBACK, SIGN_OUT = "/console/sign-in/callback", "/console/sign-out"
 # Time allowed for signing in at the provider.
-BEGUN_SECONDS = 600
+SIGN_IN_SECONDS = 600
 TOKENS_A_SECOND = 5
 # Longest time that a browser waits behind other sign-ins.
 MAX_WAIT = 2.0
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class BegunSignIn:
+class PendingSignIn:
     """Sign-in in progress, between the redirect to the provider and the callback."""
 
     browser_key: str
@@ -83,7 +83,7 @@ class BegunSignIn:
         return _encode(hmac.digest(self.browser_key.encode(), f"{purpose}\0".encode() + of, hashlib.sha256))
 
     @classmethod
-    def read(cls, browser_key: str, state: str, now: float) -> BegunSignIn | None:
+    def read(cls, browser_key: str, state: str, now: float) -> PendingSignIn | None:
         """Return the sign-in that this browser began with this state, None if there is none or it expired."""
         try:
             id_, path, until = json.loads(base64.urlsafe_b64decode(state.partition(".")[0] + "==="))
@@ -91,13 +91,13 @@ class BegunSignIn:
             is_ours = hmac.compare_digest(begun.state.encode(), state.encode())
             # Anyone can make up a key and sign any state with it, so check the fields, too.
             is_whole = all((_BROWSER_KEY.fullmatch(browser_key), _ID.fullmatch(id_), _PATH.fullmatch(path)))
-            is_timely = now < until <= now + BEGUN_SECONDS + LEEWAY_SECONDS
+            is_timely = now < until <= now + SIGN_IN_SECONDS + LEEWAY_SECONDS
         except (ValueError, TypeError, AttributeError, RecursionError):
             return None
         return begun if is_ours and is_whole and is_timely else None
 
 
-class Callbacks:
+class TokenRequestLimiter:
     """Limit on token requests: one per sign-in, and a few per second overall.
 
     The browser chooses its key, so anyone can make up any number of sign-ins in progress.
@@ -107,7 +107,7 @@ class Callbacks:
         self._used: dict[str, int] = {}
         self._due = 0.0
 
-    async def use_up(self, begun: BegunSignIn) -> None:
+    async def acquire(self, begun: PendingSignIn) -> None:
         """Wait until a returning sign-in may request its token.
 
         Raises:
@@ -139,7 +139,7 @@ class SignIn:
             settings.oidc_scopes,
         )
         self._sessions = Sessions(settings, links.keys, EndedSessions(database), links.clock)
-        self._callbacks = Callbacks()
+        self._token_requests = TokenRequestLimiter()
         self._audit = AuditLog(database)
         self._pages = pages
         self._public_url = links.public_url
@@ -181,7 +181,7 @@ class SignIn:
 
     async def _note_visitor(self, request: web.Request) -> None:
         cookie = request.cookies.get(self._cookie.format("session"))
-        session = await self._sessions.open(cookie) if cookie else None
+        session = await self._sessions.verify(cookie) if cookie else None
         role = self._sessions.role(session) if session else None
         if session and role:
             request[SESSION] = session
@@ -195,38 +195,38 @@ class SignIn:
         # The console's secret must not reach the provider.
         path = str(request.rel_url.without_query_params(QUERY_NAME))
         path = path if len(path) <= MAX_PATH_CHARS else "/"
-        begun = BegunSignIn(key, secrets.token_hex(16), path, int(time.time()) + BEGUN_SECONDS)
+        begun = PendingSignIn(key, secrets.token_hex(16), path, int(time.time()) + SIGN_IN_SECONDS)
         back = f"{self._public_url}{CALLBACK}"
         try:
             url = await self._provider.authorization_url(back, begun.state, begun.nonce, begun.verifier)
         except ProviderUnavailable as error:
-            _log.warning("nobody can sign in to the console: %s", error)
+            _log.warning("console sign-in unavailable: %s", error)
             return self._page(503, "outage")
         response = web.Response(status=302, headers={**security.NO_STORE, "Location": url})
         # Lax: the browser has to send it when it comes back from the provider's site.
-        self._set_cookie(response, name, key, BEGUN_SECONDS, "Lax")
+        self._set_cookie(response, name, key, SIGN_IN_SECONDS, "Lax")
         return response
 
     async def finish(self, request: web.Request) -> web.Response:
         """Complete the sign-in on return from the provider, and lead on to the requested page."""
         query = request.query
         key = request.cookies.get(self._cookie.format("sign_in"), "")
-        begun = BegunSignIn.read(key, query.get("state", ""), time.time())
+        begun = PendingSignIn.read(key, query.get("state", ""), time.time())
         if begun is None or query.get("iss", self._issuer) != self._issuer:
             return self._page(400, "stale")
         if "code" not in query:
             return self._page(400, "refused")
         back = f"{self._public_url}{CALLBACK}"
         try:
-            await self._callbacks.use_up(begun)
-            claims = await self._provider.redeem(query["code"], back, begun.nonce, begun.verifier)
+            await self._token_requests.acquire(begun)
+            claims = await self._provider.exchange_code(query["code"], back, begun.nonce, begun.verifier)
         except ProviderUnavailable as error:
-            _log.warning("a sign-in to the console failed: %s", error)
+            _log.warning("console sign-in failed: %s", error)
             return self._page(503, "outage")
         except SignInRefused as error:
-            _log.warning("a sign-in to the console was refused: %s", error)
+            _log.warning("console sign-in refused: %s", error)
             return self._page(400, "refused")
-        session = self._sessions.begin(claims)
+        session = self._sessions.create(claims)
         role = self._sessions.role(session)
         said = (self._sessions.actor(session), "sign in", "", role.name.lower() if role else "")
         await self._audit.record(AuditedAction(*said, is_done=role is not None))
@@ -235,8 +235,8 @@ class SignIn:
         # A page that leads on, not a redirect: that would count as cross-site and lack the SameSite=Strict
         # cookie.
         response = self._pages.plain("signed_in.html", path=f"{self._public_url}{begun.path}")
-        name, life = self._cookie.format("session"), int(LIFE.total_seconds())
-        self._set_cookie(response, name, self._sessions.seal(session), life, "Strict")
+        name, life = self._cookie.format("session"), int(SESSION_LIFETIME.total_seconds())
+        self._set_cookie(response, name, self._sessions.sign(session), life, "Strict")
         return response
 
     async def ask_to_sign_out(self, request: web.Request) -> web.Response:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from uuid import UUID
 
-from bot.web.viewer.fair_turns import FairTurns
+from bot.web.viewer.fair_semaphore import FairSemaphore
 from storage.lru_cache import LRUCache
 from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.analyzer import fold
@@ -28,14 +28,14 @@ MAX_SNIPPETS = 3
 SNIPPET_CHARS = 70
 MAX_HEADINGS = 1000
 # LRU size for searches and for outlines: each reads the texts of a whole document.
-REMEMBERED = 64
+CACHE_SIZE = 64
 
 _SPACES = re.compile(r"\s+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class QueryPatterns:
     """Patterns of a query."""
 
     # All of them have to match the folded text.
@@ -80,7 +80,7 @@ class SearchResult:
     query: str
     # True if the query itself matches; else its words do.
     is_verbatim: bool
-    wording: Wording
+    wording: QueryPatterns
     # Page -> number of hits, in page order; pages without hits are omitted.
     counts: Mapping[int, int]
     listed: tuple[PageHits, ...]
@@ -117,9 +117,9 @@ class DocumentSearch:
 
     def __init__(self, readings: SelfHealingReadings) -> None:
         self._readings = readings
-        self._turns = FairTurns(1)
-        self._results: LRUCache[tuple[UUID, str], SearchResult] = LRUCache(REMEMBERED)
-        self._outlines: LRUCache[UUID, Sequence[OutlineHeading]] = LRUCache(REMEMBERED)
+        self._slots = FairSemaphore(1)
+        self._results: LRUCache[tuple[UUID, str], SearchResult] = LRUCache(CACHE_SIZE)
+        self._outlines: LRUCache[UUID, Sequence[OutlineHeading]] = LRUCache(CACHE_SIZE)
 
     async def find(self, reading_id: UUID, query: str, *, holder: Hashable) -> SearchResult:
         """Return the hits of a query in a document.
@@ -129,7 +129,7 @@ class DocumentSearch:
         """
         key = reading_id, query
         if (result := self._results.get(key)) is None:
-            async with self._turns.turn(holder):
+            async with self._slots.slot(holder):
                 if (result := self._results.get(key)) is None:
                     texts = await self._readings.page_texts(reading_id)
                     result = await asyncio.to_thread(search_pages, texts, query)
@@ -139,7 +139,7 @@ class DocumentSearch:
     async def outline(self, reading_id: UUID, *, holder: Hashable) -> Sequence[OutlineHeading]:
         """Return the document's headings with the pages where they begin; raises as ``find``."""
         if (outline := self._outlines.get(reading_id)) is None:
-            async with self._turns.turn(holder):
+            async with self._slots.slot(holder):
                 if (outline := self._outlines.get(reading_id)) is None:
                     outline = outline_of(await self._readings.sections(reading_id))
         self._outlines[reading_id] = outline
@@ -169,18 +169,18 @@ def outline_of(sections: Iterable[tuple[Sequence[str], int]]) -> tuple[OutlineHe
     return tuple(found)
 
 
-def _wordings(words: Sequence[str]) -> list[Wording]:
+def _wordings(words: Sequence[str]) -> list[QueryPatterns]:
     """Return what to search for: the query verbatim, then its words in any order."""
     escaped = [re.escape(word) for word in words] or [r"(?!)"]
-    singly = [Wording(tuple(map(re.compile, dict.fromkeys(escaped))))] if len(escaped) > 1 else []
-    return [Wording((re.compile(r"\s+".join(escaped)),)), *singly]
+    singly = [QueryPatterns(tuple(map(re.compile, dict.fromkeys(escaped))))] if len(escaped) > 1 else []
+    return [QueryPatterns((re.compile(r"\s+".join(escaped)),)), *singly]
 
 
 def _first(counts: Mapping[int, int]) -> list[tuple[int, int]]:
     return list(counts.items())[:MAX_LISTED_PAGES]
 
 
-def _page_hits(page: int, count: int, text: str, wording: Wording) -> PageHits:
+def _page_hits(page: int, count: int, text: str, wording: QueryPatterns) -> PageHits:
     return PageHits(page, count, tuple(_snippets(text, wording.spans(text)[:MAX_SNIPPETS])))
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 
-from bot.web.opened_links import AnswerQuote, OpenLink
+from bot.web.link_verification import AnswerQuote, VerifiedLink
 from bot.web.viewer.document_search import SearchResult
 from storage.models import Box, Page, VersionSource, metadata_line
 from storage.text.word_boxes import bounding_boxes
 
 # Search hits marked on a page.
-MAX_FOUND = 200
+MAX_HITS = 200
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
 # A line of at least this share of its paragraph's longest line continues on the next one.
@@ -46,7 +46,7 @@ class MarginNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlace:
+class SearchHit:
     """Search hit on the page."""
 
     # Counted from 1, down the page.
@@ -99,7 +99,7 @@ class PageView:
     margin: tuple[MarginNumber, ...]
     # All quotes of the answer on this page.
     quotes: tuple[AnswerQuote, ...]
-    found: tuple[FoundPlace, ...]
+    found: tuple[SearchHit, ...]
     # Displayed size in points; A4 if the page was never read.
     width: float
     height: float
@@ -109,7 +109,7 @@ class PageView:
 
 
 def make_page_view(
-    link: OpenLink,
+    link: VerifiedLink,
     number: int,
     page: Page | None,
     quotes: Sequence[AnswerQuote],
@@ -158,7 +158,7 @@ def _view(
     quotes: tuple[AnswerQuote, ...],
     found: SearchResult | None,
 ) -> PageView:
-    spans = found.wording.spans(page.text)[:MAX_FOUND] if page and found else []
+    spans = found.wording.spans(page.text)[:MAX_HITS] if page and found else []
     return PageView(
         number=number,
         pages=source.pages,
@@ -176,11 +176,11 @@ def _view(
     )
 
 
-def _found(page: Page, spans: Iterable[tuple[int, int]]) -> Iterable[FoundPlace]:
+def _found(page: Page, spans: Iterable[tuple[int, int]]) -> Iterable[SearchHit]:
     for number, (start, end) in enumerate(spans, start=1):
         boxes = [box for group in bounding_boxes(page.words, start, end).values() for box in group]
         if boxes:
-            yield FoundPlace(number, tuple(boxes))
+            yield SearchHit(number, tuple(boxes))
 
 
 def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
@@ -230,7 +230,7 @@ def _paragraphs(
     edges = sorted({edge for start, end, _, _ in marked for edge in (start, end)})
     for paragraph in _PARAGRAPH.finditer(page.text):
         start, end = paragraph.span()
-        text, runs = _without_line_ends(paragraph[0]), []
+        text, runs = _join_wrapped_lines(paragraph[0]), []
         within = [start, *(edge for edge in edges if start < edge < end), end]
         for first, last in pairwise(within):
             over = [one for one in marked if one[0] <= first and last <= one[1]]
@@ -254,7 +254,7 @@ def _lies_in(word: Box, boxes: Iterable[Box]) -> bool:
     return any(box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1 for box in boxes)
 
 
-def _without_line_ends(paragraph: str) -> str:
+def _join_wrapped_lines(paragraph: str) -> str:
     """Replace a line end by a space if its line is nearly as long as the longest: it was wrapped."""
     lines = paragraph.split("\n")
     full = _FULL_LINE * max(map(len, lines))

@@ -32,7 +32,7 @@ class SearchPage:
 
         ``holder`` identifies the requester, as in ``DocumentSearch``.
         """
-        query = asked_for(request)
+        query = search_query(request)
         if not query or source.reading_id is None:
             return None
         try:
@@ -48,7 +48,7 @@ class SearchPage:
         ``values``: ``root``, ``base``, ``home`` (page to return to), ``last`` (last page), and what the
         viewer's template needs for a linked page.
         """
-        query, outline = asked_for(request), None
+        query, outline = search_query(request), None
         found = await self.found(request, source, holder)
         if not query and source.reading_id is not None:
             try:
@@ -57,11 +57,11 @@ class SearchPage:
                 outline = None
         return self._templates.page(
             "document_search.html",
-            security.VIEWER,
+            security.VIEWER_HEADERS,
             source=source,
             query=query,
             found=found,
-            suffix=suffix_of(query),
+            suffix=query_suffix(query),
             outline=outline,
             max_headings=MAX_HEADINGS,
             max_query_chars=MAX_QUERY_CHARS,
@@ -70,7 +70,7 @@ class SearchPage:
         )
 
 
-def way_to_page(request: web.Request, last: int) -> web.HTTPSeeOther:
+def redirect_to_page(request: web.Request, last: int) -> web.HTTPSeeOther:
     """Return the redirect to the page in the query's ``n``, clamped to the document's pages.
 
     Raises:
@@ -80,14 +80,14 @@ def way_to_page(request: web.Request, last: int) -> web.HTTPSeeOther:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise web.HTTPNotFound
     page = max(1, min(int(text), last))
-    return web.HTTPSeeOther(f"{page}{suffix_of(asked_for(request))}", headers=security.NO_STORE)
+    return web.HTTPSeeOther(f"{page}{query_suffix(search_query(request))}", headers=security.NO_STORE)
 
 
-def asked_for(request: web.Request) -> str:
+def search_query(request: web.Request) -> str:
     """Return the query ``q`` on one line, cut to ``MAX_QUERY_CHARS``; '' if it is missing."""
     return " ".join(request.query.get("q", "")[: 4 * MAX_QUERY_CHARS].split())[:MAX_QUERY_CHARS]
 
 
-def suffix_of(query: str) -> str:
+def query_suffix(query: str) -> str:
     """Return the URL suffix that carries a search to another page of the document."""
     return f"?{urlencode({'q': query})}" if query else ""

@@ -19,12 +19,12 @@ from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator
 from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
-from bot.web.opened_links import LinkAudit, OpenLink, open_link, quotes_of
+from bot.web.link_verification import LinkAudit, VerifiedLink, quotes_of, verify_link
 from bot.web.page_images import PageImages
 from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_page_view
-from bot.web.viewer.search_page import SearchPage, way_to_page
+from bot.web.viewer.search_page import SearchPage, redirect_to_page
 from storage.errors import DocumentError, InfrastructureError
 from storage.lru_cache import LRUCache
 from storage.models import Box, CitationRecord, CitedPlace, LivePublication, metadata_line
@@ -44,7 +44,7 @@ PICTURE_PATH = r"/p/{page:\d{1,6}}@{picture:1x|2x|4x-[1-4]}"
 
 
 @dataclass(frozen=True, slots=True)
-class NewerPlace:
+class CurrentPassage:
     """Place of a link's passage in the current version of its document."""
 
     publication: LivePublication
@@ -84,14 +84,14 @@ class Viewer:
             web.get("/v/{token}/go", self.go_to_page, name="viewer_go"),
             web.get("/v/{token}/file.pdf", self.send_file, name="viewer_file"),
             web.post("/v/{token}/renewal", self.renew, name="viewer_renewal"),
-            web.post("/v/{token}/newer", self.open_newer, name="viewer_newer"),
+            web.post("/v/{token}/newer", self.open_current_version, name="viewer_newer"),
         ]
 
     async def show_cited_page(self, request: web.Request) -> web.Response:
         """Return the cited page."""
         link = await self._open(request)
-        self.audit.note(request, link)
-        self._openings.note(request, link.citation)
+        self.audit.enqueue(request, link)
+        self._openings.record_opening(request, link.citation)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:
@@ -120,7 +120,7 @@ class Viewer:
             web.HTTPNotFound: ``n`` is not a number.
         """
         link = await self._open(request)
-        raise way_to_page(request, max(link.source.pages, link.claims.page))
+        raise redirect_to_page(request, max(link.source.pages, link.claims.page))
 
     async def send_image(self, request: web.Request) -> web.Response:
         """Return the picture of a page."""
@@ -139,9 +139,9 @@ class Viewer:
         blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
-        self.audit.note(request, link)
-        disposition = {"Content-Disposition": security.inline(link.source.file)}
-        file_headers = {**security.PDF, **security.NO_STORE, **disposition}
+        self.audit.enqueue(request, link)
+        disposition = {"Content-Disposition": security.inline_disposition(link.source.file)}
+        file_headers = {**security.PDF_HEADERS, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def renew(self, request: web.Request) -> web.Response:
@@ -161,7 +161,7 @@ class Viewer:
     def _seconds_left(self, claims: LinkClaims) -> int:
         return max(0, int(claims.expires - self._links.clock().timestamp()))
 
-    async def open_newer(self, request: web.Request) -> web.Response:
+    async def open_current_version(self, request: web.Request) -> web.Response:
         """Redirect to the same passage in the current version, by a link that expires with this one.
 
         Raises:
@@ -169,7 +169,7 @@ class Viewer:
             web.HTTPNotFound: the link's version is the current one.
         """
         link, token = await self._open(request), request.match_info["token"]
-        if (newer := await self._newer(link)) is None:
+        if (newer := await self._locate_in_current(link)) is None:
             raise web.HTTPNotFound
         key = link.claims.citation_id, newer.publication.version_id
         if (record := self._moved.get(key)) is None:
@@ -177,7 +177,7 @@ class Viewer:
         self._moved[key] = record
         raise web.HTTPSeeOther(f"../{self._links.token_for_citation(token, record)}")
 
-    async def _cite_moved(self, link: OpenLink, newer: NewerPlace) -> CitationRecord:
+    async def _cite_moved(self, link: VerifiedLink, newer: CurrentPassage) -> CitationRecord:
         """Cite the answer's quotes from this version at their new places; return the link's citation."""
         beside = await self._stores.citations.of_answer(link.citation)
         old = [one for one in beside if one.version_id == link.claims.version_id]
@@ -189,25 +189,25 @@ class Viewer:
         records = await self._stores.citations.add(link.claims.channel_id, shown)
         return next(new for one, new in zip(old, records, strict=True) if one.id == link.citation.id)
 
-    async def _newer(self, link: OpenLink) -> NewerPlace | None:
+    async def _locate_in_current(self, link: VerifiedLink) -> CurrentPassage | None:
         source = link.source
         if source.number >= source.newest_number:
             return None
         live = await self._stores.catalog.live_document(source.channel_id, source.document_id)
         if live is None or live.version_id == source.version_id:
             return None
-        return NewerPlace(live, await self._locate(link, link.citation.shown, live))
+        return CurrentPassage(live, await self._locate(link, link.citation.shown, live))
 
-    async def _locate(self, link: OpenLink, shown: CitedPlace, newer: LivePublication) -> Place:
+    async def _locate(self, link: VerifiedLink, shown: CitedPlace, newer: LivePublication) -> Place:
         try:
             return await self._locator.locate(shown, newer.reading_id, own=link.source.reading_id)
         except InfrastructureError:  # fall back to the first page
             return FIRST_PAGE
 
-    async def _open(self, request: web.Request) -> OpenLink:
-        return await open_link(request.match_info["token"], self._links, self._stores)
+    async def _open(self, request: web.Request) -> VerifiedLink:
+        return await verify_link(request.match_info["token"], self._links, self._stores)
 
-    async def _show(self, request: web.Request, link: OpenLink, number: int, root: str) -> web.Response:
+    async def _show(self, request: web.Request, link: VerifiedLink, number: int, root: str) -> web.Response:
         token = request.match_info["token"]
         quotes = await quotes_of(link, token, self._links, self._stores)
         current = next((place for place, one in enumerate(quotes) if one.is_current), 0)
@@ -218,7 +218,7 @@ class Viewer:
         found = await self._search.found(request, link.source, link.holder)
         return self._pages.page(
             "viewer.html",
-            security.VIEWER,
+            security.VIEWER_HEADERS,
             root=root,
             base=f"{root}v/{token}",
             leaf=make_page_view(link, number, page, quotes, found),
@@ -227,7 +227,7 @@ class Viewer:
             current=current,
             source=link.source,
             says=metadata_line(link.source.metadata),
-            newer=await self._newer(link),
+            newer=await self._locate_in_current(link),
             seconds=self._seconds_left(link.claims),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
@@ -238,7 +238,7 @@ class Viewer:
         )
 
 
-def _page_number(request: web.Request, link: OpenLink) -> int:
+def _page_number(request: web.Request, link: VerifiedLink) -> int:
     """Return the page number in the path.
 
     Raises:

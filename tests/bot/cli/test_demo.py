@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.setup.demo import SAMPLES, demo, drop, home_of, pdfs_of
+from bot.cli.setup.demo import SAMPLES, copy_changed, demo, home_of, pdfs_of
 from storage.errors import SettingsError
 
 
@@ -25,7 +25,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def copy(docs: Path, home: Path) -> int:
-    return drop(pdfs_of(docs), docs, home)
+    return copy_changed(pdfs_of(docs), docs, home)
 
 
 def arrived(home: Path) -> dict[str, bytes]:

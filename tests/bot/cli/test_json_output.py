@@ -11,4 +11,8 @@ def test_the_inbox_has_a_line_of_the_same_keys_as_a_folder() -> None:
     folder = FolderStatus(1, 2, "lo_x", "x", "/inbox/x", "inbox", True, None, 3, 0)
     inbox = inbox_line(Path("/inbox"), {"loose.pdf": "It is not in a channel's folder."})
     assert list(inbox) == list(folder_line(folder))
-    assert (inbox["folder"], inbox["location"], list(inbox["strangers"])) == (None, "/inbox", ["loose.pdf"])
+    assert (inbox["folder"], inbox["location"], list(inbox["unsupported_files"])) == (
+        None,
+        "/inbox",
+        ["loose.pdf"],
+    )

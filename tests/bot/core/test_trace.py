@@ -234,9 +234,9 @@ async def test_auxiliary_calls_are_recorded_with_their_usage(world: World) -> No
     assert record["is_cut"]
     assert record["drafts"][0]["prompts"][0]["user"] == "P"
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
-    assert "Helped by the model: rewrite" in render_record(record)
+    assert "Auxiliary call: rewrite" in render_record(record)
     assert f"  for: {QUESTION}" in render_record(record)
-    assert "Helped by the model: rewrite" not in render_record(record | {"auxiliary_calls": []})
+    assert "Auxiliary call: rewrite" not in render_record(record | {"auxiliary_calls": []})
 
 
 async def test_prompts_are_bounded(world: World) -> None:

@@ -25,10 +25,10 @@ from harness.doctor import CANARY, Answer, Doctor, Serve
 
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.errors import LinkForged
-from bot.diagnostics.accounts import check_app_token
 from bot.diagnostics.models import CheckState, HealthCheck, ok
 from bot.diagnostics.redaction import HIDDEN, Redactor
 from bot.diagnostics.report import TOO_LONG, run_checks
+from bot.diagnostics.services import check_app_token
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials
 from storage.clock import utc_now
@@ -95,7 +95,7 @@ async def test_a_healthy_home_has_no_fault(doctor: Doctor) -> None:
     """Shows that a default installation has no fault."""
     results = await doctor.look(*CHEAP)
     assert [one.name for one in results] == list(CHEAP)
-    assert [one for one in results if one.state is CheckState.FAIL or (one.mend and one.name != "disk")] == []
+    assert [one for one in results if one.state is CheckState.FAIL or (one.fix and one.name != "disk")] == []
 
 
 async def test_the_doctor_changes_nothing(doctor: Doctor) -> None:
@@ -137,19 +137,19 @@ async def test_model_refusals_are_distinguished(doctor: Doctor, serve: Serve, st
     url = await serve(json_answer({"error": {"message": f"bad key sk-{CANARY}"}}, status))
     wanted = {401: "OPENAI_API_KEY", 404: "OPENAI_MODEL", 429: "quota"}[status]
     told = await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
-    assert wanted in told.mend
+    assert wanted in told.fix
 
 
 async def test_a_model_without_its_key_is_reported(doctor: Doctor, serve: Serve) -> None:
     """Shows that a 401 without a configured key is reported as a missing key."""
     url = await serve(json_answer({"error": {"message": "who are you?"}}, 401))
-    assert (await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1")).mend == "set OPENAI_API_KEY"
+    assert (await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1")).fix == "set OPENAI_API_KEY"
 
 
 async def test_a_dead_model_server_is_reported(doctor: Doctor) -> None:
     """Shows that an unreachable server is a failure of its own."""
     told = await doctor.fault("model", OPENAI_BASE_URL=f"{nowhere()}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
-    assert (told.state, "reached" in told.mend) == (CheckState.FAIL, True)
+    assert (told.state, "reachable" in told.fix) == (CheckState.FAIL, True)
 
 
 async def test_a_wrong_slack_token_is_reported(doctor: Doctor) -> None:
@@ -176,7 +176,7 @@ async def test_slack_without_event_delivery_is_reported(doctor: Doctor, serve: S
     url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}))
     told = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", SLACK_BOT_TOKEN=TOKEN["SLACK_BOT_TOKEN"])
     assert [one.state for one in told] == [CheckState.FAIL, CheckState.OK]
-    assert "SLACK_SIGNING_SECRET" in told[0].mend
+    assert "SLACK_SIGNING_SECRET" in told[0].fix
 
 
 @pytest.mark.parametrize("status", [200, 401])
@@ -224,7 +224,7 @@ async def test_incomplete_teams_settings_are_reported(doctor: Doctor) -> None:
 async def test_an_unreachable_public_url_is_reported(doctor: Doctor) -> None:
     """Shows that the URL is really requested."""
     told = await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=nowhere())
-    assert "is not reached from here" in told.text
+    assert "is not reachable from here" in told.text
 
 
 async def test_a_public_url_of_another_installation_is_reported(doctor: Doctor, serve: Serve) -> None:
@@ -279,7 +279,7 @@ async def test_an_unwritable_home_is_reported(doctor: Doctor) -> None:
     finally:
         place.chmod(0o755)
         place.rmdir()
-    assert (told.state, "chown" in told.mend) == (CheckState.FAIL, True)
+    assert (told.state, "chown" in told.fix) == (CheckState.FAIL, True)
 
 
 async def test_a_full_disk_is_reported(doctor: Doctor) -> None:
@@ -313,7 +313,7 @@ async def test_documents_missing_in_the_index_are_reported(doctor: Doctor) -> No
     await publish(doctor)
     told = await doctor.fault("contents")
     assert (told.state, "lacks 1 of 1" in told.text) == (CheckState.FAIL, True)
-    assert "footnote reconcile" in told.mend
+    assert "footnote reconcile" in told.fix
 
 
 async def test_an_index_being_rebuilt_is_no_loss(doctor: Doctor) -> None:
@@ -323,13 +323,13 @@ async def test_an_index_being_rebuilt_is_no_loss(doctor: Doctor) -> None:
     await IndexRebuilds(database).begin(1)
     await database.aclose()
     told = await doctor.fault("contents")
-    assert (told.state, "built anew" in told.text) == (CheckState.WARN, True)
+    assert (told.state, "being rebuilt" in told.text) == (CheckState.WARN, True)
 
 
 async def test_a_channel_too_large_for_the_index_is_reported(doctor: Doctor) -> None:
     """Shows the size from which another engine is recommended."""
     await publish(doctor, chunks=60_000)
-    assert "Weaviate" in (await doctor.fault("sizes")).mend
+    assert "Weaviate" in (await doctor.fault("sizes")).fix
 
 
 async def test_tables_of_another_release_are_reported_and_unchanged(doctor: Doctor) -> None:
@@ -340,7 +340,10 @@ async def test_tables_of_another_release_are_reported_and_unchanged(doctor: Doct
         connection.execute("UPDATE alembic_version SET version_num = ?", (held,))
     told = {one.name: one for one in await doctor.look("sql", "contents", "sizes", "folders")}
     assert (told["sql"].state, newest_revision() in told["sql"].text) == (CheckState.FAIL, True)
-    assert (told["contents"].state, "while the database" in told["contents"].text) == (CheckState.WARN, True)
+    assert (told["contents"].state, "the database does not work" in told["contents"].text) == (
+        CheckState.WARN,
+        True,
+    )
     with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(held,)]
 
@@ -360,7 +363,7 @@ async def test_an_unreachable_weaviate_is_reported(doctor: Doctor) -> None:
 @pytest.mark.parametrize(
     ("version", "status", "said"),
     [
-        ("1.30.0", "HEALTHY", "older than"),
+        ("1.30.0", "HEALTHY", "too old"),
         ("1.38.11", "UNHEALTHY", "not healthy: b"),
         ("1.38.11", "HEALTHY", ""),
     ],
@@ -398,7 +401,7 @@ async def test_a_cluster_without_replication_is_reported(doctor: Doctor, serve: 
     told = await doctor.look("index", WEAVIATE_URL=await serve(answer), FOOTNOTE_WEAVIATE_GRPC_PORT=closed)
     (found,) = [one for one in told if one.state is CheckState.WARN]
     assert "3 nodes, but 1 copy" in found.text
-    assert "FOOTNOTE_WEAVIATE_REPLICAS=3: " + docs_url("weaviate.md#a-cluster") in found.mend
+    assert "FOOTNOTE_WEAVIATE_REPLICAS=3: " + docs_url("weaviate.md#a-cluster") in found.fix
 
 
 @pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])
@@ -431,7 +434,7 @@ async def test_a_hanging_check_affects_only_its_line() -> None:
         HealthCheck("works", be_well, "docs/x.md#x"),
     ]
     hung, stumbled, well = await run_checks(checks, Redactor([]))
-    assert (hung.state, hung.page) == (CheckState.FAIL, TOO_LONG)
+    assert (hung.state, hung.docs) == (CheckState.FAIL, TOO_LONG)
     assert (stumbled.state, CANARY in str(stumbled)) == (CheckState.FAIL, False)
     assert well.text == "well"
 
@@ -460,5 +463,5 @@ def test_secrets_are_redacted_everywhere() -> None:
 
 async def test_an_unknown_check_is_refused(doctor: Doctor) -> None:
     """Shows that a mistyped check name does not look healthy."""
-    with pytest.raises(ValueError, match="there is no line slck"):
+    with pytest.raises(ValueError, match="there is no check slck"):
         await doctor.look("slck")

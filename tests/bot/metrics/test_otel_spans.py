@@ -75,7 +75,9 @@ async def test_a_collector_gets_spans_of_questions_and_readings(
     assert [span.name for span in receiver.spans if span.parent_span_id == root.span_id] == STAGES
     assert {found[stage].trace_id for stage in STAGES} == {root.trace_id}
     assert root.end_time_unix_nano - root.start_time_unix_nano == pytest.approx(1.5e9, rel=0.01)
-    assert attributes(root).items() >= {"footnote.outcome": "failed", "footnote.door": "slack"}.items()
+    assert (
+        attributes(root).items() >= {"footnote.outcome": "failed", "footnote.channel_type": "slack"}.items()
+    )
     assert root.status.code == Status.STATUS_CODE_ERROR
     read, published = found["read quick"], found["publish quick"]
     assert read.trace_id == published.trace_id == READING.bytes

@@ -172,7 +172,9 @@ async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) 
 async def test_sessions_begin_only_for_typed_direct_messages(slack: Slack, address: dict[str, Any]) -> None:
     """Covers channels, threads and queued questions."""
     await answer(slack, address)
-    queued = await messenger(slack).post_placeholder(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
+    queued = await messenger(slack).post_placeholder(
+        DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED
+    )
     await messenger(slack).deliver(DIRECT, queued, ANSWER)
     assert slack.statuses == {}
 

@@ -12,7 +12,7 @@ from fakes.slack_api import slack_api
 from harness.waiting import until_true
 
 from bot.slack.web_api import web_client
-from bot.slack.workspace.channel_names import RETRY_SECONDS, NAME_TTL_SECONDS, ChannelNames
+from bot.slack.workspace.channel_names import NAME_TTL_SECONDS, RETRY_SECONDS, ChannelNames
 from storage.clock import advance_clocks
 from storage.models import ChannelKey, Platform
 

@@ -23,8 +23,8 @@ from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
     acknowledgement,
-    post_private_answer,
     may_share,
+    post_private_answer,
     read_command,
     read_share,
     read_shortcut,
@@ -210,7 +210,9 @@ async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks
     assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
     kinds = [block["type"] for block in sent["blocks"]]
     assert kinds[-4:] == ["actions", "context_actions", "actions", "actions"]
-    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MAX_MESSAGE_CHARS + 500  # the sections' other fields
+    assert (
+        len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MAX_MESSAGE_CHARS + 500
+    )  # the sections' other fields
     await post_private_answer(address_at(hooks.url), Answer(AnswerState.FAILED, "Something failed."), 5)
     assert SHARE not in json.dumps(hooks.sent[1])
 

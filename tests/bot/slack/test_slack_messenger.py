@@ -155,7 +155,9 @@ async def test_a_draft_updates_the_placeholder_and_keeps_its_metadata(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """The draft is escaped, without [n] that have no target yet; it is found after a crash."""
-    await messenger.show_partial(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12].")
+    await messenger.show_partial(
+        ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12]."
+    )
     ((method, sent),) = api.calls
     assert (method, sent["ts"], sent["parse"]) == ("chat.update", "18.0", "none")
     section, more = json.loads(sent["blocks"]) if isinstance(sent["blocks"], str) else sent["blocks"]
@@ -371,7 +373,9 @@ async def test_a_figure_that_cannot_be_rendered_is_only_a_button(
     damaged = replace(FIGURES[0], page=9)
     await illustrator.attach_figures(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged,)), hold)
     assert api.calls == []
-    await illustrator.attach_figures(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged, *FIGURES[1:])), hold)
+    await illustrator.attach_figures(
+        ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged, *FIGURES[1:])), hold
+    )
     assert len(pictures(api.calls[-1][1])) == 1
 
 

@@ -315,14 +315,18 @@ async def test_no_message_or_token_is_sent_to_a_foreign_service_url(teams: Teams
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
     with pytest.raises(DeliveryError, match="service URL"):
-        await TeamsMessenger(connector).post_placeholder({"service_url": url, "conversation": "c"}, Language.ENGLISH)
+        await TeamsMessenger(connector).post_placeholder(
+            {"service_url": url, "conversation": "c"}, Language.ENGLISH
+        )
     assert teams.tokens == 0
 
 
 async def test_an_unreachable_connector_is_no_unclear_outcome(messenger: TeamsMessenger) -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await messenger.post_placeholder({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
+        await messenger.post_placeholder(
+            {"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH
+        )
     assert not isinstance(caught.value, DeliveryUnclear)
 
 

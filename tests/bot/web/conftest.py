@@ -72,7 +72,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 links=house.links,
                 images=house.images(chosen.page_images_mb),
                 settings=chosen,
-                kept=StorageSettings(home=house.home, max_file_mb=max_file_mb),
+                storage_settings=StorageSettings(home=house.home, max_file_mb=max_file_mb),
                 model_hosts=["models.example"],
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),

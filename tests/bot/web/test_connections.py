@@ -12,12 +12,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from harness.waiting import PATIENCE, until_true
 
-from bot.web.connections import ConnectionLimits, Runner, connections_that_fit
-from bot.web.middleware import answer_failures
+from bot.web.connections import ConnectionLimits, Runner, cap_to_file_descriptors
+from bot.web.middleware import render_errors
 from bot.web.templates import Assets, Templates
 
 LIMITS = ConnectionLimits(
-    in_all=8, per_address=6, head_seconds=1.5, body_seconds=1.5, idle_seconds=60, sweep_seconds=0.1
+    total=8, per_address=6, head_seconds=1.5, body_seconds=1.5, idle_seconds=60, sweep_seconds=0.1
 )
 GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"GET /ok HTTP/1.1\r\nHo"
@@ -50,7 +50,7 @@ async def server() -> AsyncIterator[TestClient]:
         await free.wait()
         return web.Response(text="done")
 
-    app = web.Application(middlewares=[answer_failures(Templates(Assets(), None, 7))])
+    app = web.Application(middlewares=[render_errors(Templates(Assets(), None, 7))])
     app.add_routes([web.get("/ok", ok), web.post("/read", read), web.route("*", "/work", work)])
     async with TestClient(Limited(app)) as client:
         yield client
@@ -108,7 +108,7 @@ async def test_an_incomplete_request_times_out(
 
     await until_true(told)
     assert len(told()) <= 3
-    assert all(one.endswith("no whole request in time") for one in told())
+    assert all(one.endswith("request timeout") for one in told())
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
@@ -169,6 +169,6 @@ def test_the_limit_leaves_half_of_the_file_handles() -> None:
     handles, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (300, most))
     try:
-        assert (connections_that_fit(512), connections_that_fit(100)) == (150, 100)
+        assert (cap_to_file_descriptors(512), cap_to_file_descriptors(100)) == (150, 100)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (handles, most))

@@ -14,7 +14,7 @@ from fakes.web_house import House, Visit
 from harness.tables import for_each
 
 from bot.metrics.service_metrics import ServiceMetrics
-from bot.web.security import EVERYWHERE
+from bot.web.security import BASE_HEADERS
 
 # As long as a link's token.
 TOKEN = "CANARY-" + "A" * 105
@@ -65,7 +65,7 @@ async def test_malformed_requests_are_neither_echoed_nor_logged(
     caplog.set_level(logging.DEBUG)
     status, headers, body = await sent_raw(client, request_)
     assert status in (400, 404)
-    assert EVERYWHERE.items() <= headers.items()
+    assert BASE_HEADERS.items() <= headers.items()
     logged = "".join(f"{one.getMessage()} {one.exc_info} {one.args}" for one in caplog.records)
     assert "CANARY" not in body + str(headers) + logged + caplog.text
     assert "AAAA" not in body + caplog.text
@@ -83,7 +83,7 @@ async def test_an_internal_server_error_reveals_nothing(
     client = await visit(extra_routes=[web.post("/x", fail, expect_handler=fail, name="x")])
     refused = await client.post("/x", headers={"Expect": "100-continue"})
     assert (refused.status, "CANARY" in await refused.text() + caplog.text) == (500, False)
-    assert EVERYWHERE.items() <= refused.headers.items()
+    assert BASE_HEADERS.items() <= refused.headers.items()
     assert "a request failed: RuntimeError" in caplog.text
 
 
@@ -221,5 +221,7 @@ async def test_forged_links_are_counted_on_every_route(visit: Visit) -> None:
     for number, (method, path) in enumerate(routes, start=1):
         forged = path.format(token="forged", page="1", picture="1x")
         assert (await client.request(method, forged)).status == 404
-        counted = metrics.registry.get_sample_value("footnote_refused_signatures_total", {"door": "link"})
+        counted = metrics.registry.get_sample_value(
+            "footnote_refused_signatures_total", {"channel_type": "link"}
+        )
         assert counted == number, path

@@ -10,7 +10,7 @@ import pytest
 from harness.waiting import PATIENCE, until
 
 from bot.web.page_images import PageImages
-from bot.web.viewer.fair_turns import FairTurns
+from bot.web.viewer.fair_semaphore import FairSemaphore
 from storage.errors import BlobsUnavailable, DocumentError
 from storage.files.blobs import Blobs
 from storage.files.object_store import ObjectStore
@@ -152,10 +152,10 @@ async def is_begun(renderer: OrderedRenderer, pages: int) -> bool:
 
 async def test_turns_are_round_robin_by_holder() -> None:
     """Shows round-robin order: one of each holder, skipping those that no client waits for."""
-    turns, order = FairTurns(2), []
+    turns, order = FairSemaphore(2), []
 
     async def take(name: str, holder: int) -> None:
-        async with turns.turn(holder):
+        async with turns.slot(holder):
             order.append(name)
             await asyncio.sleep(0.001)
 

@@ -17,7 +17,7 @@ from bot.app import ChatPlatforms
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.settings import BotSettings, Settings
 from bot.web.figure_images import FigureImages
-from bot.web.readiness import REASONS, Readiness
+from bot.web.readiness import DEFAULT_REASONS, Readiness
 from ingestion.settings import IngestionSettings
 from storage.clock import utc_now
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
@@ -123,7 +123,7 @@ async def test_a_lost_index_file_is_noticed_and_checked_at_once(house: House) ->
         check = TenantCheck(house.database, index)
         async with aclosing(Readiness({"tenants": check.has_all})) as readiness:
             for _ in range(2):
-                assert await readiness.reasons() == {"tenants": REASONS["tenants"]}
+                assert await readiness.reasons() == {"tenants": DEFAULT_REASONS["tenants"]}
             assert index.outages == 1
             await index.ensure_tenant(channel.tenant)
             assert await readiness.reasons() == {}
@@ -149,7 +149,7 @@ async def test_a_reason_says_what_an_admin_can_fix() -> None:
         assert await readiness.reasons() == {
             "sql": "the database is locked by another program",
             "blobs": "the disk is full",
-            "index": REASONS["index"],
+            "index": DEFAULT_REASONS["index"],
         }
 
 
@@ -161,4 +161,4 @@ async def test_missing_link_keys_are_named(tmp_path: Path) -> None:
     async with aclosing(Readiness({"keys": lambda: asyncio.to_thread(links.has_keys)})) as readiness:
         assert await readiness.reasons() == {}
         file.unlink()
-        assert await readiness.reasons() == {"keys": REASONS["keys"]}
+        assert await readiness.reasons() == {"keys": DEFAULT_REASONS["keys"]}

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, make_mocked_request
 from fakes.web_house import House, make_pdf
 
 from bot.core.errors import LinkForged
-from bot.web.opened_links import MAX_WAITING, LinkAudit, open_link
+from bot.web.link_verification import QUEUE_SIZE, LinkAudit, verify_link
 from storage.clock import advance_clocks
 from storage.models import Channel, CitationRecord
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
@@ -130,16 +130,16 @@ async def test_a_flood_of_openings_is_serialized_and_bounded(
     """Entries over the bound are dropped with a log line; all others are written."""
     channel, records = cited
     token = paths(house, channel, records)[0].rpartition("/")[2]
-    link, log = await open_link(token, house.links, house.stores), SlowAudit()
+    link, log = await verify_link(token, house.links, house.stores), SlowAudit()
     audit = LinkAudit(log)
-    serving = audit.running(web.Application())
+    serving = audit.cleanup_context(web.Application())
     await anext(serving)
-    for number in range(MAX_WAITING + 5):
+    for number in range(QUEUE_SIZE + 5):
         for _ in range(2):
             one = replace(link, claims=replace(link.claims, citation_id=number))
-            audit.note(make_mocked_request("GET", "/v/x"), one)
+            audit.enqueue(make_mocked_request("GET", "/v/x"), one)
     assert await anext(serving, None) is None
-    assert log.kept == [f"citation {number}" for number in range(MAX_WAITING)]
+    assert log.kept == [f"citation {number}" for number in range(QUEUE_SIZE)]
     assert (log.busiest, len(caplog.records)) == (1, 10)
 
 

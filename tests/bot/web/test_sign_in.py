@@ -33,7 +33,7 @@ from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
 from pydantic import SecretStr
 
 from bot.sign_in_settings import SignInSettings
-from bot.web.sign_in.sign_in import BegunSignIn
+from bot.web.sign_in.sign_in import PendingSignIn
 from storage.chat.traces import QuestionRecords
 from storage.clock import utc_now
 from storage.erasure.targets import person_target, words_of
@@ -319,7 +319,7 @@ async def test_many_callbacks_cause_few_provider_requests(
     assert provider.fetches.count("/token") == 1
     key, until = secrets.token_urlsafe(32), int(time.time()) + 60
     browser = Browser(browser.client, provider, {BEGUN: key})
-    states = [BegunSignIn(key, secrets.token_hex(16), "/", until).state for _ in range(200)]
+    states = [PendingSignIn(key, secrets.token_hex(16), "/", until).state for _ in range(200)]
     sent = [browser.send("GET", CALLBACK, params={"code": "x", "state": state}) for state in states]
     answers = await asyncio.gather(*sent)
     refused = sum(one.status == 503 for one in answers)
@@ -349,7 +349,7 @@ async def test_a_state_signed_by_the_browser_is_refused(
         ("\ud800", "/", until),
         ("x" * 2000, "/", until),
     ):
-        state = BegunSignIn(key, *made_up).state  # type: ignore[arg-type]
+        state = PendingSignIn(key, *made_up).state  # type: ignore[arg-type]
         answered = await browser.send("GET", CALLBACK, params={"code": "x", "state": state})
         assert answered.status == 400, made_up
     assert not provider.fetches

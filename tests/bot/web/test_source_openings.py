@@ -96,7 +96,7 @@ async def test_openings_are_flushed_and_deleted_with_their_citation(
 async def counting(citations: Citations) -> AsyncIterator[SourceOpenings]:
     """Count openings into ``citations``, flushed often and once at the end."""
     counted = SourceOpenings(citations, flush_seconds=0.02)
-    async with asynccontextmanager(counted.running)(web.Application()):
+    async with asynccontextmanager(counted.cleanup_context)(web.Application()):
         yield counted
 
 
@@ -114,12 +114,12 @@ async def test_openings_that_cannot_be_written_are_retried(
             await super().count_openings(openings)
 
     async with counting(FailingCitations(house.database)) as counted:
-        counted.note(REQUEST, record)
+        counted.record_opening(REQUEST, record)
         async with asyncio.timeout(PATIENCE):
             while not await openings(house):
                 await asyncio.sleep(0.01)
         assert failures == []
-        counted.note(REQUEST, record)
+        counted.record_opening(REQUEST, record)
     assert await openings(house) == [(record.id, 2)]
 
 
@@ -137,6 +137,6 @@ async def test_a_write_in_progress_at_shutdown_completes(
             await super().count_openings(openings)
 
     async with counting(SlowCitations(house.database)) as counted:
-        counted.note(REQUEST, record)
+        counted.record_opening(REQUEST, record)
         await has_begun.wait()
     assert await openings(house) == [(record.id, 1)]

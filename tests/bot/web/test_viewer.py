@@ -18,7 +18,7 @@ from sqlmodel import col
 
 from bot.core.citations.signed_links import KeyRing
 from bot.core.ports import LinkPreview
-from bot.web.opened_links import preview_link
+from bot.web.link_verification import preview_link
 from bot.web.viewer.page_view import make_chunk_view
 from storage.errors import DatabaseUnavailable
 from storage.models import Channel, ChannelKey, CitationRecord, CitedPlace, Page, Platform, VersionSource

@@ -22,7 +22,7 @@ from sources import ROOT
 
 from bot.settings import BotSettings, Settings
 from bot.web.readiness import REASONS
-from bot.web.security import inline
+from bot.web.security import inline_disposition
 from bot.web.source_archive import pack_source
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
@@ -144,7 +144,7 @@ async def test_a_wrong_method_is_refused(client: TestClient) -> None:
 @given(name=st.text(min_size=1, max_size=300))
 def test_no_file_name_can_break_its_header(name: str) -> None:
     """For any file name the header is one line of ASCII with one quoted string."""
-    header = inline(name)
+    header = inline_disposition(name)
     assert header.isascii()
     assert header.isprintable()
     assert header.count('"') == 2

@@ -98,7 +98,7 @@ async def test_a_direct_chat_searches_the_library_and_no_channel(
         everything = json.dumps(await slack.messages(chat))
         assert not [one for one in CANARIES.values() if one.casefold() in everything.casefold()]
         listing = await asyncio.to_thread(program.run, "folders")
-        assert f"Direct chats ask the {LIBRARY}" in listing.stderr
+        assert f"Direct chats search {LIBRARY}" in listing.stderr
         (program.home / "folders.toml").write_text("# none any more\n")
         await until(lambda: is_taken_back(program), every=BY_COMMAND, log=lambda: program.log)
         reply = await reply_to(slack, chat, "How many vacation days are there, once more?")
@@ -161,4 +161,4 @@ async def test_a_direct_chat_searches_the_channels_of_its_person(
 async def is_taken_back(program: Program) -> bool:
     """True once direct chats search no library."""
     listing = await asyncio.to_thread(program.run, "folders")
-    return "Direct chats ask no library" in listing.stderr
+    return "Direct chats search no library" in listing.stderr

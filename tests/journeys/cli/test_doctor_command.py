@@ -48,13 +48,13 @@ async def test_a_running_installation_is_healthy(with_samples: Program) -> None:
         assert (
             report["serve"]["state"] == report["public-url"]["state"] == report["contents"]["state"] == "ok"
         )
-        assert "leads here" in report["public-url"]["text"]
-        assert "without network and files" in report["pdf"]["text"] or report["pdf"]["state"] == "warn"
+        assert "leads to this installation" in report["public-url"]["text"]
+        assert "without network and file access" in report["pdf"]["text"] or report["pdf"]["state"] == "warn"
         await program.ask_console("it", "When do backups run?")
         for place in (program.url, f"http://{elsewhere}"):
             async with aiohttp.ClientSession() as session, session.get(f"{place}/metrics") as response:
                 page = await response.text()
-            assert 'footnote_questions_total{door="local",outcome="passages"} 1.0' in page
+            assert 'footnote_questions_total{channel_type="local",outcome="passages"} 1.0' in page
             assert 'footnote_documents{state="present"} 2.0' in page
     for file in (program.home / "index").iterdir():
         file.unlink()

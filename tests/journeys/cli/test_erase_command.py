@@ -78,7 +78,7 @@ async def test_erasing_a_document_and_its_channel_leaves_no_byte(
 
         async def has_nothing_more_to_mend() -> bool:
             mended = await asyncio.to_thread(program.run, "reconcile")
-            return mended.stdout == "Nothing differs.\n"
+            return mended.stdout == "No differences.\n"
 
         await until(has_nothing_more_to_mend, every=BY_COMMAND, log=lambda: program.log)
         assert places(program, CANARY) == []

@@ -21,7 +21,7 @@ from storage.clock import utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.sql.database import Database
 
-QUESTION = r"Delete them\?"
+QUESTION = r"Delete these documents\?"
 
 
 def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
@@ -101,10 +101,10 @@ async def approve(program: Program) -> None:
     """
 
     def asked() -> dict[str, dict[str, Any]]:
-        return {one["channel"]: one for one in lines(program, "folders") if one["asked"]}
+        return {one["channel"]: one for one in lines(program, "folders") if one["pending_deletions"]}
 
     await until_so(lambda: asked().keys() >= {"fruit", "it"})
-    assert asked()["fruit"]["asked"] == ["apple.pdf", "pear.pdf"]
+    assert asked()["fruit"]["pending_deletions"] == ["apple.pdf", "pear.pdf"]
     number, other = (str(asked()[name]["folder"]) for name in ("fruit", "it"))
     unasked = await asyncio.to_thread(program.run, "folders", "approve", number)
     assert (unasked.returncode, "--yes" in unasked.stderr) == (1, True)
@@ -131,7 +131,7 @@ def refuse_on_terminal(program: Program, number: str) -> None:
         terminal.until(QUESTION)
         terminal.type(END_OF_INPUT)
         assert terminal.end() == 1
-        assert "Nothing is deleted." in terminal.shown
+        assert "Nothing was deleted." in terminal.shown
 
 
 def allow_on_terminal(program: Program, number: str) -> None:

@@ -26,7 +26,7 @@ async def test_reconcile_reports_its_repairs(program: Program) -> None:
     question = ("ask", "What is the effective date?", "--channel", "it", "--json")
     async with program.serving(), aiohttp.ClientSession() as session:
         await program.until_live("it", 1)
-        assert program.run("reconcile").stdout == "Nothing differs.\n"
+        assert program.run("reconcile").stdout == "No differences.\n"
         answer = await asyncio.to_thread(program.ask, "What is the effective date?", "it")
         page = (answer["citations"] or [answer["nearest"]])[0]
         (blob,) = blobs_of(program)
@@ -42,7 +42,7 @@ async def test_reconcile_reports_its_repairs(program: Program) -> None:
     blob.unlink()
     mended = program.run("reconcile")
     assert (mended.returncode, blob.exists()) == (0, True), mended.stderr
-    assert mended.stdout.startswith("1 documents had lost their stored copy, and have it again")
+    assert mended.stdout.startswith("1 lost PDFs were copied again")
     shutil.rmtree(program.home / "index")
     mended = program.run("reconcile")
     assert (mended.returncode, mended.stdout[:14]) == (0, "1 publications")
@@ -54,15 +54,13 @@ async def test_reconcile_reports_its_repairs(program: Program) -> None:
 
     async with program.serving():
         await until(is_found, every=BY_COMMAND, log=lambda: program.log)
-        assert program.run("reconcile").stdout == "Nothing differs.\n"
+        assert program.run("reconcile").stdout == "No differences.\n"
     blob.unlink()
     dropped.unlink()
     for _ in range(2):
         mended = program.run("reconcile")
         assert (mended.returncode, blob.exists()) == (1, False)
-        assert mended.stdout.startswith(
-            "1 documents lost their stored copy, and their folder has no such file"
-        )
+        assert mended.stdout.startswith("1 lost PDFs are not in their folder either")
 
 
 def blobs_of(program: Program) -> list[Path]:

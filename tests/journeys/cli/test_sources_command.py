@@ -139,7 +139,7 @@ def test_check_reports_failures_without_an_admin_channel(program: Program) -> No
     said = program.run("sources", "check").stderr
     assert f"has failed since 2026-01-05: {BROKEN}" in said
     assert "1 failing, 1 of them for a week, 1 changed" in said
-    assert said.count(f"stands no more on {READ}, but was quoted: A landlord protects a deposit.") == 1
+    assert said.count(f"quote no longer on {READ}: A landlord protects a deposit.") == 1
 
 
 def test_a_dry_run_lists_the_pages_to_fetch(program: Program) -> None:

@@ -21,7 +21,7 @@ def test_folders_says_that_the_map_is_invalid(program: Program) -> None:
     program.home.mkdir()
     (program.home / "folders.toml").write_text('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\n')
     listed = program.run("folders")
-    assert (listed.returncode, "the old mapping stays in force" in listed.stderr) == (2, True), listed
+    assert (listed.returncode, "the previous mapping stays active" in listed.stderr) == (2, True), listed
     assert program.run("reconcile").returncode == 0  # creates the database
     assert program.run("folders").returncode == 1
 
@@ -47,7 +47,7 @@ def test_an_interrupted_ingestion_can_be_resumed(program: Program, many: Path) -
         terminal.until("quick: [1-7] of 8 files")
         terminal.interrupt()
         assert terminal.end() == 130, terminal.shown
-        assert "the same command goes on where it stopped" in terminal.shown
+        assert "run the same command again to continue" in terminal.shown
         assert "WARNING" not in terminal.shown
     with on_terminal(program, "ingest", str(many), "--channel", "rules") as terminal:
         fcntl.ioctl(terminal.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))

@@ -24,7 +24,7 @@ import pytest
 from engines.support.ports import free_port
 from sources import PACKAGES, ROOT
 
-from bot.web.security import ASKED_BY
+from bot.web.security import SCRIPT_HEADER
 
 WAIT_SECONDS = 180
 
@@ -86,7 +86,7 @@ def get(url: str, headers: dict[str, str] | None = None, body: Any = None) -> by
 def ask(console: str) -> str:
     """Ask through the console's API until the sample is live; return the link of its citation."""
     url = urljoin(console, "/")[:-1]
-    headers = {"Origin": url, ASKED_BY: "1", "Authorization": f"Bearer {console.rpartition('=')[2]}"}
+    headers = {"Origin": url, SCRIPT_HEADER: "1", "Authorization": f"Bearer {console.rpartition('=')[2]}"}
     end = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < end:
         for channel in json.loads(get(f"{url}/console/channels", headers))["channels"]:

@@ -15,7 +15,7 @@ import aiohttp
 from fakes.counting_slack import CountingSlack
 from fakes.slack_events import BOT, TEAM, Signed, envelope
 
-from bot.web.security import ASKED_BY
+from bot.web.security import SCRIPT_HEADER
 from tools.soak.machines.site import SECRET, Machine
 from tools.soak.rounds.world import World
 
@@ -120,7 +120,7 @@ class Asking:
     async def ask_at(self, bot: Machine, word: str) -> tuple[int, dict[str, Any]]:
         """Return (status, answer) of a bot's console."""
         program = bot.program
-        marks = {"Origin": program.url, ASKED_BY: "1", **program.console_headers}
+        marks = {"Origin": program.url, SCRIPT_HEADER: "1", **program.console_headers}
         body = {"channel": self.console_channel, "question": f"What does {word} say?"}
         async with self.session.post(f"{program.url}/console/ask", json=body, headers=marks) as reply:
             text = await reply.text()

@@ -85,7 +85,9 @@ class Chat:
         # Conversations in which the platform currently refuses posts.
         self.full: set[str] = set()
 
-    async def post_placeholder(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
+    async def post_placeholder(
+        self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+    ) -> Json:
         """Post a placeholder."""
         if address.get("in") in self.full:
             raise DeliveryError("not so fast", retry_after=0.2)

@@ -13,7 +13,7 @@ from harness.empty_homes import make_sqlite
 
 from bot.core.notifications.notification_wording import OUTAGE_HINT
 from bot.core.notifications.receipts import announcement_paragraphs, write_receipt
-from bot.web.readiness import LASTING_SECONDS, REASONS, OutageWatch, Readiness
+from bot.web.readiness import DEFAULT_REASONS, OUTAGE_SECONDS, OutageWatch, Readiness
 from storage.chat.channels import Channels
 from storage.chat.notification_events import REPORT_TTL, Outages
 from storage.chat.notifications import Notices
@@ -25,7 +25,7 @@ from storage.sql.database import Database
 from storage.sql.leases import process_name
 
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
-MINUTE = timedelta(seconds=LASTING_SECONDS)
+MINUTE = timedelta(seconds=OUTAGE_SECONDS)
 # A process of another machine, whose liveness is unknown.
 LONG_AGO = "machine-of-another:1:dead"
 
@@ -111,7 +111,7 @@ async def test_an_outage_of_a_minute_is_announced_with_its_end(house: House) -> 
     assert begun.startswith("Not ready since ")
     assert begun.endswith(f" UTC: the index. The index does not answer.\n{OUTAGE_HINT}")
     assert over.startswith("Ready again: the index. Not ready from ")
-    assert REASONS["index"] == "the index does not answer"
+    assert DEFAULT_REASONS["index"] == "the index does not answer"
     assert "marmalade" not in begun + over
 
 

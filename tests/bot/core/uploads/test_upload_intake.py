@@ -21,7 +21,13 @@ from bot.core.errors import DeliveryError, FileNotReady, FileUnavailable
 from bot.core.models import Language
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.uploads.file_host import FileDownload, FileHost
-from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MISSING_FILE_GRACE, UploadIntake, UploadPolicy, UploadRules
+from bot.core.uploads.upload_intake import (
+    MAX_FETCH_TIME,
+    MISSING_FILE_GRACE,
+    UploadIntake,
+    UploadPolicy,
+    UploadRules,
+)
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.uploads import Uploads

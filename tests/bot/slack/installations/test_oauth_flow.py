@@ -17,7 +17,7 @@ from harness.tables import for_each
 from pydantic import SecretStr
 from sources import ROOT
 
-from bot.cli.log_format import QUIET
+from bot.cli.log_format import QUIET_LIBRARIES
 from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
 from bot.slack.installations.installation_store import SignedStates
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:Deprecat
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """Capture logs at DEBUG level, as `serve --verbose` does, without aiohttp's access log."""
     caplog.set_level(logging.DEBUG)
-    for library in (*QUIET, "aiohttp.access"):
+    for library in (*QUIET_LIBRARIES, "aiohttp.access"):
         caplog.set_level(logging.WARNING, library)
     return caplog
 

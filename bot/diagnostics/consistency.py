@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from bot.diagnostics.installation import Installation, NotReached
+from bot.diagnostics.installation import DependencyFailed, Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.errors import UnknownTenant, docs_url
 from storage.folders.folders import Folders
@@ -26,7 +26,7 @@ MAX_NAMED = 10
 COMPARE_SECONDS = 8.0
 FOLDER_SECONDS = 3.0
 
-PAGES = docs_url("troubleshooting.md")
+TROUBLESHOOTING = docs_url("troubleshooting.md")
 
 # Returns the mistakes of the folder map.
 MapMistakes = Callable[[], Sequence[object]]
@@ -41,37 +41,37 @@ async def check_folders(
 
     Folders in the map are checked even before they are watched.
     """
-    page = f"{PAGES}#a-folder-is-not-read"
+    docs = f"{TROUBLESHOOTING}#a-folder-is-not-read"
     found = [
-        fail(str(one), "mend that line; `footnote folders --check` names all", page)
+        fail(str(one), "correct that line; `footnote folders --check` lists all mistakes", docs)
         for one in (await run_in_thread(map_mistakes))[:MAX_NAMED]
     ]
     try:
-        database = await installation.database_for("what the last scans saw")
-    except NotReached as error:
-        found.append(warn(str(error), "mend the line sql first", page))
+        database = await installation.database_for("the last scans")
+    except DependencyFailed as error:
+        found.append(warn(str(error), "fix the check sql first", docs))
         database = None
     folders = [one for one in await Folders(database).status() if one.watched] if database else []
     inbox = str(installation.settings.inbox)
     named = [*(one.location for one in folders), *await run_in_thread(map_locations)]
     local = dict.fromkeys([inbox, *(one for one in named if "://" not in one)])
-    faults = dict(zip(local, await asyncio.gather(*map(_read_fault, local)), strict=True))
+    faults = dict(zip(local, await asyncio.gather(*map(_read_error, local)), strict=True))
     if database is None and faults[inbox] == os.strerror(errno.ENOENT):
         del faults[inbox]  # created by the first start
     for location in [one for one, fault in faults.items() if fault][:MAX_NAMED]:
-        mend = "mount it or put it back, or let the user that runs Footnote read it"
-        found.append(fail(f"{location}: {faults[location]}", mend, page))
+        fix = "mount or restore it, or grant read access to the user that runs Footnote"
+        found.append(fail(f"{location}: {faults[location]}", fix, docs))
     told = [one for one in folders if one.problem and not faults.get(one.location)]
     for one in told[:MAX_NAMED]:
-        found.append(fail(f"{one.location}: {one.problem}", "see `footnote folders`", page))
+        found.append(fail(f"{one.location}: {one.problem}", "see `footnote folders`", docs))
     asking = sum(bool(one.pending_deletions) for one in folders)
     if asking:
-        mend = "look at them with `footnote folders`, then `footnote folders approve ID`"
-        found.append(warn(f"{asking} folders ask whether vanished files may go", mend, page))
-    return found or [ok(f"watched: {len(folders)}; all that lie on this machine can be read")]
+        fix = "see `footnote folders`, then run `footnote folders approve ID`"
+        found.append(warn(f"{asking} folders have missing files that need approval", fix, docs))
+    return found or [ok(f"{len(folders)} watched; all local ones are readable")]
 
 
-async def _read_fault(location: str) -> str | None:
+async def _read_error(location: str) -> str | None:
     """Return why a local folder cannot be read, None if it can."""
     try:
         async with asyncio.timeout(FOLDER_SECONDS):
@@ -85,32 +85,36 @@ async def _read_fault(location: str) -> str | None:
 
 async def check_contents(installation: Installation) -> list[Finding]:
     """Check that the index holds exactly the live publications, tenant by tenant."""
-    database = await installation.database_for("what the index lacks")
+    database = await installation.database_for("the index")
     sizes = await Inventory(database).sizes() if database else {}
     if database is None or not sizes:
         return [ok("nothing is published yet")]
     index = await installation.index(database)
     if index is None:
-        mend = "start `footnote serve`, and ask again"
-        return [warn("not compared: our own Weaviate does not run", mend, f"{PAGES}#serve-is-not-running")]
+        fix = "start `footnote serve`, then run doctor again"
+        return [
+            warn(
+                "not compared: our own Weaviate does not run", fix, f"{TROUBLESHOOTING}#serve-is-not-running"
+            )
+        ]
     lost, strays, compared = await _compare(database, index, list(sizes))
-    rebuilt = await _rebuilt(database)
-    page = f"{PAGES}#documents-are-missing-from-the-index"
-    mend = "`footnote reconcile`, beside a running `footnote serve`, which publishes them again"
+    rebuilt = await _rebuilding_tenants(database)
+    docs = f"{TROUBLESHOOTING}#documents-are-missing-from-the-index"
+    fix = "run `footnote reconcile` while `footnote serve` runs, which publishes them again"
     found = [
-        fail(f"{tenant}: the index lacks {count} of {sizes[tenant][0]} documents that answer", mend, page)
+        fail(f"{tenant}: the index lacks {count} of {sizes[tenant][0]} live documents", fix, docs)
         for tenant, count in list(lost.items())[:MAX_NAMED]
         if tenant not in rebuilt
     ]
     if rebuilt:
-        text = f"{', '.join(rebuilt[:MAX_NAMED])}: the index is being built anew, after an erasure"
-        found.append(warn(text, "wait; `footnote serve` or `footnote ingest` does it", page))
+        text = f"{', '.join(rebuilt[:MAX_NAMED])}: the index is being rebuilt after an erasure"
+        found.append(warn(text, "wait: `footnote serve` or `footnote ingest` finishes it", docs))
     if strays:
-        text = f"the index holds {strays} publications that SQL does not know"
-        found.append(warn(text, "`footnote reconcile` removes them", page))
+        text = f"the index has {strays} orphaned publications"
+        found.append(warn(text, "run `footnote reconcile`, which removes them", docs))
     of_all = "" if compared == len(sizes) else f"; {compared} of {len(sizes)} channels were compared"
     documents = sum(publications for publications, _ in sizes.values())
-    return found or [ok(f"documents {documents}, channels {len(sizes)}: as SQL says{of_all}")]
+    return found or [ok(f"{documents} documents in {len(sizes)} channels match the database{of_all}")]
 
 
 async def _compare(
@@ -124,11 +128,11 @@ async def _compare(
     for tenant in tenants:
         if time.monotonic() > until:
             break
-        held = await _held(index, tenant)
+        held = await _indexed_publications(index, tenant)
         live = {one.id: one.objects for one in await inventory.live(channels[tenant])}
         missing = [one for one, objects in live.items() if held.get(one, 0) < objects]
         if missing:  # list the index again: they may have been published since
-            again = await _held(index, tenant)
+            again = await _indexed_publications(index, tenant)
             missing = [one for one in missing if again.get(one, 0) < live[one]]
         if missing or tenant in damaged:
             lost[tenant] = len(missing) or len(live)
@@ -137,14 +141,14 @@ async def _compare(
     return lost, strays, compared
 
 
-async def _rebuilt(database: Database) -> list[TenantName]:
+async def _rebuilding_tenants(database: Database) -> list[TenantName]:
     """Return the tenants whose index is being rebuilt."""
     inventory = Inventory(database)
     running = await inventory.rebuilds.running()
     return [tenant for tenant, id in (await inventory.tenants()).items() if id in running]
 
 
-async def _held(index: Index, tenant: TenantName) -> dict[UUID, int]:
+async def _indexed_publications(index: Index, tenant: TenantName) -> dict[UUID, int]:
     try:
         return dict(await index.publications(tenant))
     except UnknownTenant:
@@ -164,7 +168,7 @@ async def check_sizes(installation: Installation) -> list[Finding]:
         warn(
             f"{tenant} has {objects} chunks; the embedded index is quick up to {COMFORTABLE_CHUNKS}",
             f"move to Weaviate: {docs_url('weaviate.md')}",
-            f"{PAGES}#a-channel-has-outgrown-the-embedded-index",
+            f"{TROUBLESHOOTING}#a-channel-has-outgrown-the-embedded-index",
         )
         for tenant, objects in list(crowded.items())[:MAX_NAMED]
     ] or [ok(f"{text}; the embedded index is quick up to {COMFORTABLE_CHUNKS}")]

@@ -29,14 +29,15 @@ from storage.stores import open_embedder
 MODEL_SECONDS = 15.0
 REPLY_TOKENS = 16
 TOKEN_SECONDS = 4.0
-TEAMS_MEND = (
-    f"see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: {docs_url('teams.md')}"
+TEAMS_FIX = (
+    f"check MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets "
+    f"expire: {docs_url('teams.md')}"
 )
 # Slack workspaces that are checked; others are left out.
 MAX_WORKSPACES = 20
 
-PAGES = docs_url("troubleshooting.md")
-TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"
+TROUBLESHOOTING = docs_url("troubleshooting.md")
+TOKEN_PAGE = f"{TROUBLESHOOTING}#slack-refuses-the-token"
 
 
 async def check_slack(installation: Installation) -> list[Finding]:
@@ -56,12 +57,12 @@ async def check_slack(installation: Installation) -> list[Finding]:
 def _events(bot: BotSettings) -> list[Finding]:
     if bot.slack_app_token or bot.slack_signing_secret:
         return []
-    text = "no events can come in: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set"
-    mend = (
+    text = "no events can arrive: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set"
+    fix = (
         "set SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (events over HTTP): "
         f"{docs_url('slack.md')}"
     )
-    return [fail(text, mend, f"{PAGES}#slack-sends-nothing")]
+    return [fail(text, fix, f"{TROUBLESHOOTING}#slack-sends-nothing")]
 
 
 async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
@@ -70,17 +71,17 @@ async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
     try:
         reply = await call(web_client(token, api_url).auth_test, tries=1)
     except DeliveryError as error:
-        mend = "install the app there again, at /slack/install" if workspace else "set SLACK_BOT_TOKEN anew"
-        return fail(f"{prefix}{error}", f"{mend}; or see that {_host(api_url)} is reached", TOKEN_PAGE)
+        fix = "install the app there again, at /slack/install" if workspace else "set a new SLACK_BOT_TOKEN"
+        return fail(f"{prefix}{error}", f"{fix}; or check that {_host(api_url)} is reachable", TOKEN_PAGE)
     headers = {name.lower(): value for name, value in reply.headers.items()}
     name = f"{prefix}connected to {reply.get('team')} as {reply.get('user')}"
     if "x-oauth-scopes" not in headers:
-        return ok(f"{name}; its scopes were not told")
+        return ok(f"{name}; Slack did not report its scopes")
     granted = {one.strip() for one in headers["x-oauth-scopes"].split(",")}
     if missing := [scope for scope in SCOPES if scope not in granted]:
-        mend = "update the app's manifest (`footnote manifest slack`), then install it again"
+        fix = "update the app's manifest (`footnote manifest slack`), then install it again"
         text = f"{name}, without the scopes {', '.join(missing)}"
-        return fail(text, mend, f"{PAGES}#slack-lacks-a-scope")
+        return fail(text, fix, f"{TROUBLESHOOTING}#slack-lacks-a-scope")
     return ok(f"{name}, with all {len(SCOPES)} scopes")
 
 
@@ -90,8 +91,8 @@ async def _check_socket(bot: BotSettings) -> list[Finding]:
     try:
         await call(client.apps_connections_open, tries=1, app_token=revealed(bot.slack_app_token))
     except DeliveryError as error:
-        mend = "make an app-level token with connections:write, and set SLACK_APP_TOKEN"
-        return [fail(f"Socket Mode: {error}", mend, f"{PAGES}#slack-sends-nothing")]
+        fix = "create an app-level token with connections:write, and set SLACK_APP_TOKEN"
+        return [fail(f"Socket Mode: {error}", fix, f"{TROUBLESHOOTING}#slack-sends-nothing")]
     return []
 
 
@@ -105,42 +106,44 @@ async def _check_workspaces(installation: Installation) -> list[Finding]:
         try:
             cipher = open_token_cipher(installation.settings.bot, installation.settings.storage)
         except SettingsError as error:
-            return [fail(str(error), "do what the sentence says", TOKEN_PAGE)]
+            return [fail(str(error), "follow the message", TOKEN_PAGE)]
     api_url = installation.settings.bot.slack_api_url
     asked = [_check_workspace(one, cipher, api_url) for one in installed[:MAX_WORKSPACES]]
     return list(await asyncio.gather(*asked))
 
 
 async def _check_workspace(held: SlackInstallation, cipher: TokenCipher | None, api_url: str) -> Finding:
-    mend = "install the app there again, at /slack/install"
+    fix = "install the app there again, at /slack/install"
     if held.problem:
-        return fail(f"{held.name}: {held.problem}", mend, TOKEN_PAGE)
+        return fail(f"{held.name}: {held.problem}", fix, TOKEN_PAGE)
     try:
         if cipher is None:
             raise DecryptionFailed
         tokens = cipher.decrypt(held.installation, held.sealed)
     except DecryptionFailed:
-        text = f"{held.name}: its token is not sealed by this home's keys"
+        text = f"{held.name}: its token was encrypted with other keys"
         return fail(
-            text, f"put token_keys.json (or what FOOTNOTE_TOKEN_KEYS names) back, or {mend}", TOKEN_PAGE
+            text, f"restore token_keys.json (or the file in FOOTNOTE_TOKEN_KEYS), or {fix}", TOKEN_PAGE
         )
     if held.expires_at and held.expires_at <= utc_now():
-        return warn(f"{held.name}: its token is due to be renewed", "start `footnote serve`", TOKEN_PAGE)
+        return warn(
+            f"{held.name}: its token has expired and will be renewed", "start `footnote serve`", TOKEN_PAGE
+        )
     return await _check_token(tokens.bot, api_url, held.name)
 
 
 async def check_teams(installation: Installation) -> Finding:
     """Check that Microsoft issues the bot's token."""
-    bot, page = installation.settings.bot, f"{PAGES}#teams-gives-no-token"
+    bot, docs = installation.settings.bot, f"{TROUBLESHOOTING}#teams-gives-no-token"
     if bot.teams_development:
-        mend = "for anything but the Agents Playground take FOOTNOTE_TEAMS_DEVELOPMENT away"
-        return warn("messages are taken without tokens", mend, page)
+        fix = "remove FOOTNOTE_TEAMS_DEVELOPMENT, except for the Agents Playground"
+        return warn("messages are accepted without tokens", fix, docs)
     if not (bot.teams_app_id or bot.teams_app_password):
         return ok("not connected")
     try:
         return await check_app_token(app_credentials(bot))
     except SettingsError as error:
-        return fail(str(error), TEAMS_MEND, page)
+        return fail(str(error), TEAMS_FIX, docs)
 
 
 async def check_app_token(credentials: AppCredentials) -> Finding:
@@ -149,22 +152,26 @@ async def check_app_token(credentials: AppCredentials) -> Finding:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS)) as session:
             await credentials.token(session)
     except DeliveryError as error:
-        return fail(str(error), TEAMS_MEND, f"{PAGES}#teams-gives-no-token")
-    return ok("Microsoft gives the bot its token")
+        return fail(str(error), TEAMS_FIX, f"{TROUBLESHOOTING}#teams-gives-no-token")
+    return ok("Microsoft issues the bot's token")
 
 
 async def check_sign_in(installation: Installation) -> Finding:
     """Check that the console's OpenID Connect provider publishes its metadata and keys."""
     sign_in = installation.settings.sign_in
     if sign_in is None or sign_in.oidc_issuer is None:
-        return ok("off: the console opens on this machine only")
+        return ok("off: the console is available on this machine only")
     host = _host(sign_in.oidc_issuer)
     try:
         await OpenIdProvider(sign_in.oidc_issuer, sign_in.oidc_client_id or "", None, "").check()
     except ProviderUnavailable as error:
-        mend = "set FOOTNOTE_OIDC_ISSUER exactly as the provider names itself, and see that it is reached"
-        return fail(f"{host} is no OpenID Connect provider now: {error}", mend, f"{PAGES}#nobody-can-sign-in")
-    return ok(f"{host} signs people in")
+        fix = "set FOOTNOTE_OIDC_ISSUER exactly as the provider names itself, and check that it is reachable"
+        return fail(
+            f"{host} does not work as an OpenID Connect provider: {error}",
+            fix,
+            f"{TROUBLESHOOTING}#nobody-can-sign-in",
+        )
+    return ok(f"{host} is available for sign-in")
 
 
 async def check_models(installation: Installation) -> list[Finding]:
@@ -181,7 +188,7 @@ async def check_models(installation: Installation) -> list[Finding]:
 
 
 async def _check_model(model: str, url: str | None, key: str | None) -> Finding:
-    page = f"{PAGES}#the-model-does-not-answer"
+    docs = f"{TROUBLESHOOTING}#the-model-does-not-answer"
     place = f"{model} at {_host(url or OPENAI)}"
     endpoint = ChatModel.connect(key or "none", url, model=model, seconds=MODEL_SECONDS / 2)
     async with aclosing(endpoint):
@@ -189,21 +196,21 @@ async def _check_model(model: str, url: str | None, key: str | None) -> Finding:
             async with model_timeout(MODEL_SECONDS / 2):
                 await endpoint.reply(ChatRequest("", "Reply with: ok", REPLY_TOKENS), tries=1)
         except ModelUnavailable as error:
-            return fail(f"{place}: {error}", _model_mend(str(error), has_key=key is not None), page)
+            return fail(f"{place}: {error}", _model_fix(str(error), has_key=key is not None), docs)
         except ModelReplyUnusable as error:
-            return warn(f"{place}: {error}", "see that the URL leads to a chat model", page)
+            return warn(f"{place}: {error}", "check that the URL is a chat model's", docs)
     return ok(f"{place} replies")
 
 
-def _model_mend(cause: str, *, has_key: bool) -> str:
+def _model_fix(cause: str, *, has_key: bool) -> str:
     causes = {
-        " 401": "set OPENAI_API_KEY to a key that the endpoint takes" if has_key else "set OPENAI_API_KEY",
-        " 403": "let the key use this model",
-        " 404": "see OPENAI_BASE_URL (up to and with /v1) and OPENAI_MODEL",
-        " 429": "the account has used up its quota, or asks too often",
+        " 401": "set OPENAI_API_KEY to a key that the endpoint accepts" if has_key else "set OPENAI_API_KEY",
+        " 403": "grant the key access to this model",
+        " 404": "check OPENAI_BASE_URL (including /v1) and OPENAI_MODEL",
+        " 429": "the account has exceeded its quota or rate limit",
     }
-    default = "see that the endpoint runs and is reached from here: OPENAI_BASE_URL"
-    return next((mend for status, mend in causes.items() if cause.endswith(status)), default)
+    default = "check that the endpoint runs and is reachable: OPENAI_BASE_URL"
+    return next((fix for status, fix in causes.items() if cause.endswith(status)), default)
 
 
 async def check_embedder(installation: Installation, key: str | None) -> Finding:
@@ -216,7 +223,7 @@ async def check_embedder(installation: Installation, key: str | None) -> Finding
     async with open_embedder(settings, key) as embedder:
         await embedder.aembed(["ok"])
     name = settings.embed_model or ("bundled" if settings.has_bundled_embedder else str(settings.embedder))
-    return ok(f"{name} makes vectors of {embedder.dimensions} numbers")
+    return ok(f"{name} returns vectors of {embedder.dimensions} dimensions")
 
 
 def _host(url: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 
-class FairTurns:
+class FairSemaphore:
     """Semaphore that serves holders round-robin; one holder never takes all of several slots."""
 
     def __init__(self, places: int) -> None:
@@ -22,7 +22,7 @@ class FairTurns:
         self._busy: Counter[Hashable] = Counter()
 
     @asynccontextmanager
-    async def turn(self, holder: Hashable) -> AsyncIterator[None]:
+    async def slot(self, holder: Hashable) -> AsyncIterator[None]:
         """Wait for a slot, and hold it during the context."""
         place = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(holder, deque()).append(place)

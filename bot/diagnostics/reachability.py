@@ -25,27 +25,27 @@ CERTIFICATE_WARN = timedelta(days=14)
 # Requests from and to Slack and Microsoft are rejected when clocks differ by five minutes.
 CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
 
-PAGES = docs_url("troubleshooting.md")
+TROUBLESHOOTING = docs_url("troubleshooting.md")
 MACHINES_PAGE, PROXY_PAGE = docs_url("machines.md"), docs_url("proxy.md")
-LINKS_PAGE = f"{PAGES}#links-do-not-open"
+LINKS_PAGE = f"{TROUBLESHOOTING}#links-do-not-open"
 
 
 async def check_serve(installation: Installation) -> Finding:
     """Check that the home's ``serve`` runs and is ready."""
     url = installation.server_url
     if url is None:
-        text = "`footnote serve` does not run on this home here"
-        return warn(text, "start it", f"{PAGES}#serve-is-not-running")
-    page = f"{PAGES}#something-is-not-ready"
+        text = "`footnote serve` is not running on this home"
+        return warn(text, "start it", f"{TROUBLESHOOTING}#serve-is-not-running")
+    docs = f"{TROUBLESHOOTING}#something-is-not-ready"
     try:
         async with _session() as session, session.get(f"{url}/readyz") as response:
             said = await response.json()
     except (aiohttp.ClientError, TimeoutError, ValueError):
-        return fail(f"{url} does not answer", "see the log of `footnote serve`, and start it anew", page)
+        return fail(f"{url} does not answer", "see the log of `footnote serve`, and restart it", docs)
     if missing := said.get("not_ready"):
         reasons = said.get("reasons") or {}
         told = "; ".join(f"{name}: {reasons[name]}" if name in reasons else str(name) for name in missing)
-        return fail(f"{url} is not ready: {told}", "see the lines below", page)
+        return fail(f"{url} is not ready: {told}", "see the checks below", docs)
     return ok(f"{url} is ready")
 
 
@@ -53,8 +53,8 @@ async def check_public_url(installation: Installation) -> Finding:
     """Check that links open this installation: only a server with our keys recognises an expired link."""
     url, bot = installation.public_url, installation.settings.bot
     if url is None:
-        return ok("where `footnote serve` listens, when it runs")
-    if problem := bot.links_problem(url):
+        return ok("the address of `footnote serve`, when it runs")
+    if problem := bot.loopback_links_warning(url):
         return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
     try:
         keys = await _keys(installation)
@@ -62,7 +62,7 @@ async def check_public_url(installation: Installation) -> Finding:
         text = f"{bot.link_keys} cannot be read, or is damaged"
         return fail(text, f"mount the file that the other machines have: {MACHINES_PAGE}", LINKS_PAGE)
     if keys is None:
-        return warn("there are no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
+        return warn("there are no link signing keys yet", "start `footnote serve`", LINKS_PAGE)
     return await _open_ended_link(url, keys, is_served=installation.server_url is not None)
 
 
@@ -72,7 +72,7 @@ async def _keys(installation: Installation) -> KeySource | None:
         ring = KeyRing(mounted, is_ours=False)
         ring.keys()
         return ring
-    database = await installation.database_for("where links lead")
+    database = await installation.database_for("link signing keys")
     store = LinkKeyStore(database) if database else None
     held = await store.keys() if store else []
     return SharedKeyRing(store, held) if store and held else None
@@ -85,26 +85,26 @@ async def _open_ended_link(url: str, keys: KeySource, *, is_served: bool) -> Fin
             return _leads_here(url, response.status)
     except aiohttp.ClientConnectorCertificateError as error:
         text = f"{url}: {_tls_fault(error.certificate_error)}"
-        return fail(text, "see the line tls", f"{PAGES}#the-certificate-ends-soon")
+        return fail(text, "see the check tls", f"{TROUBLESHOOTING}#the-certificate-ends-soon")
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        text = f"{url} is not reached from here: {type(error).__name__}"
+        text = f"{url} is not reachable from here: {type(error).__name__}"
         if not is_served:
             return warn(text, "start `footnote serve`", LINKS_PAGE)
-        mend = f"point DNS, proxy and firewall to where `footnote serve` listens: {PROXY_PAGE}"
-        return fail(text, mend, LINKS_PAGE)
+        fix = f"point DNS, proxy and firewall to where `footnote serve` listens: {PROXY_PAGE}"
+        return fail(text, fix, LINKS_PAGE)
 
 
 def _leads_here(url: str, status: int) -> Finding:
     """Interpret the HTTP status returned for an expired link of ours."""
     if status == HTTPStatus.GONE:
-        return ok(f"{url} leads here")
+        return ok(f"{url} leads to this installation")
     if status == HTTPStatus.NOT_FOUND:
-        text = f"{url} leads to another installation, or /v/ is not passed on"
+        text = f"{url} leads to another installation, or /v/ is not forwarded"
         return fail(
-            text, f"point it here, pass /v/ on, give replicas the same keys: {MACHINES_PAGE}", LINKS_PAGE
+            text, f"point it here, forward /v/, give replicas the same keys: {MACHINES_PAGE}", LINKS_PAGE
         )
     return fail(
-        f"{url} answers links by status {status}", f"see what the proxy says: {PROXY_PAGE}", LINKS_PAGE
+        f"{url} answers links with status {status}", f"see what the proxy says: {PROXY_PAGE}", LINKS_PAGE
     )
 
 
@@ -112,20 +112,20 @@ async def check_certificate(installation: Installation) -> Finding:
     """Check that browsers trust the public URL's certificate, and when it expires."""
     url = urlsplit(installation.public_url or "")
     if url.scheme != "https":
-        return ok("none: the public URL is no https")
-    page = f"{PAGES}#the-certificate-ends-soon"
+        return ok("none: the public URL is not https")
+    docs = f"{TROUBLESHOOTING}#the-certificate-ends-soon"
     try:
         ends = await _certificate_end(url.hostname or "", url.port or 443)
     except ssl.SSLError as error:
-        return fail(_tls_fault(error), "give the proxy a certificate that browsers trust", page)
+        return fail(_tls_fault(error), "give the proxy a certificate that browsers trust", docs)
     except (OSError, TimeoutError) as error:
         return fail(
-            f"{url.hostname} is not reached: {type(error).__name__}", "see the line public-url", LINKS_PAGE
+            f"{url.hostname} is not reachable: {type(error).__name__}", "see the check public-url", LINKS_PAGE
         )
     left = ends - utc_now()
     text = f"the certificate ends on {ends.date()}, in {left.days} days"
-    mend = "renew it, and see that renewal runs by itself"
-    return warn(text, mend, page) if left < CERTIFICATE_WARN else ok(text)
+    fix = "renew it, and check that automatic renewal works"
+    return warn(text, fix, docs) if left < CERTIFICATE_WARN else ok(text)
 
 
 async def _certificate_end(host: str, port: int) -> datetime:
@@ -147,13 +147,16 @@ async def check_clock(installation: Installation, urls: Iterable[str]) -> Findin
     for url in urls:
         other = other or await _http_clock(url)
     if other is None:
-        return ok("not compared: no other machine is connected, or none answered")
+        return ok("not compared: no other machine answered")
     place, off = other
     text = f"{abs(off.total_seconds()):.0f} s {'behind' if off > timedelta() else 'ahead of'} {place}"
-    mend, page = "let the clock be set by NTP (`timedatectl set-ntp true`)", f"{PAGES}#the-clock-is-wrong"
+    fix, docs = (
+        "synchronise the clock by NTP (`timedatectl set-ntp true`)",
+        f"{TROUBLESHOOTING}#the-clock-is-wrong",
+    )
     if abs(off) >= CLOCK_FAIL:
-        return fail(text, mend, page)
-    return warn(text, mend, page) if abs(off) >= CLOCK_WARN else ok(f"as {place}")
+        return fail(text, fix, docs)
+    return warn(text, fix, docs) if abs(off) >= CLOCK_WARN else ok(f"in step with {place}")
 
 
 async def _database_clock(installation: Installation) -> tuple[str, timedelta] | None:

@@ -30,11 +30,11 @@ from storage.task_group import cancel_and_wait
 # Actor of link openings in the audit log: anyone who has the link.
 BEARER = "link"
 # Openings queued for the audit log; more are dropped.
-MAX_WAITING = 200
+QUEUE_SIZE = 200
 # Debounce: openings of one citation within this time are one entry.
-ENTRY_SECONDS = 60.0
+DEBOUNCE_SECONDS = 60.0
 # LRU size: citations whose last entry is remembered.
-MAX_NOTED = 10_000
+LRU_SIZE = 10_000
 CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ _SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLink:
+class VerifiedLink:
     """Valid link, and what it opens."""
 
     claims: LinkClaims
@@ -67,52 +67,54 @@ class LinkAudit:
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
-        self._waiting: asyncio.Queue[OpenLink] = asyncio.Queue(MAX_WAITING)
+        self._waiting: asyncio.Queue[VerifiedLink] = asyncio.Queue(QUEUE_SIZE)
         # Citation id -> monotonic seconds of its last entry.
-        self._noted: LRUCache[int, float] = LRUCache(MAX_NOTED)
+        self._last_entries: LRUCache[int, float] = LRUCache(LRU_SIZE)
 
-    def note(self, request: web.Request, link: OpenLink) -> None:
+    def enqueue(self, request: web.Request, link: VerifiedLink) -> None:
         """Queue an entry for an opened link; range requests belong to the same opening."""
         if request.method != "GET" or "Range" in request.headers:
             return
         now, citation = monotonic_seconds(), link.claims.citation_id
-        noted = self._noted.get(citation)
-        if noted is not None and now - noted < ENTRY_SECONDS:
+        noted = self._last_entries.get(citation)
+        if noted is not None and now - noted < DEBOUNCE_SECONDS:
             return
         try:
             self._waiting.put_nowait(link)
         except asyncio.QueueFull:
-            _log.warning("an opened link is not in the audit: too many at once")
+            _log.warning("audit entry of an opened link dropped: queue is full")
         else:
-            self._noted[citation] = now
+            self._last_entries[citation] = now
 
-    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+    async def cleanup_context(self, _app: web.Application) -> AsyncIterator[None]:
         """Write entries while the application serves, and flush the queue at shutdown."""
-        keeping = asyncio.create_task(self._keep_all(), name="link-audit")
+        keeping = asyncio.create_task(self._run(), name="link-audit")
         yield
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._waiting.join()
         await cancel_and_wait(keeping)
 
-    async def _keep_all(self) -> None:
+    async def _run(self) -> None:
         while True:
             link = await self._waiting.get()
             try:
-                await self._keep(link)
+                await self._write(link)
             finally:
                 self._waiting.task_done()
 
-    async def _keep(self, link: OpenLink) -> None:
+    async def _write(self, link: VerifiedLink) -> None:
         citation = link.claims.citation_id
         try:
             await self._audit.record(AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {citation}"))
         except InfrastructureError as error:
-            self._noted.pop(citation, None)
-            _log.warning("an opened link is not in the audit: %s", raised_at(error))
+            self._last_entries.pop(citation, None)
+            _log.warning("audit entry of an opened link failed: %s", raised_at(error))
 
 
-async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
+async def verify_link(
+    token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE
+) -> VerifiedLink:
     """Verify a token's signature, purpose, channel, document and citation.
 
     Raises:
@@ -124,7 +126,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
-        raise await _ended(ended, stores) from None
+        raise await _with_renewal_urls(ended, stores) from None
     source = await stores.catalog.version_source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:
@@ -140,7 +142,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
         raise LinkEnded("revoked")
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
-    return OpenLink(claims, source, citation, channel.tenant)
+    return VerifiedLink(claims, source, citation, channel.tenant)
 
 
 async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
@@ -154,7 +156,7 @@ async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
         raise
 
 
-async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:
+async def _with_renewal_urls(ended: LinkEnded, stores: Stores) -> LinkEnded:
     """Add to the error where a member gets a new link: the answer's message, or its channel."""
     try:
         channel = await stores.channels.get(ended.channel_id) if ended.channel_id is not None else None
@@ -200,7 +202,7 @@ async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | 
     if not url.startswith(f"{links.public_url}/v/"):
         return None
     try:
-        link = await open_link(links.viewer_path(url).removeprefix("/v/"), links, stores)
+        link = await verify_link(links.viewer_path(url).removeprefix("/v/"), links, stores)
     except LinkError:
         return None
     source, page = link.source, link.citation.page
@@ -228,7 +230,7 @@ class AnswerQuote:
         return f"page {self.record.page} of {self.source.title}"
 
 
-async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
+async def quotes_of(link: VerifiedLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
     """Return all quotes of the link's answer by number, except those whose document is gone.
 
     Their tokens expire with ``token``. A quote whose answer is unknown is returned alone.
