@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from argparse import ArgumentParser, _SubParsersAction
 from pathlib import Path
 
 from harness.tables import for_each
-from sources import ROOT
+from sources import ROOT, modules
 
 from bot.cli.main import build_parser
 
@@ -17,6 +18,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 SETTING = re.compile(r"\b(FOOTNOTE_[A-Z0-9_]+)\b")
 COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"][^ `]*)*)", re.MULTILINE)
 MAKE = re.compile(r"(?:^ *|`)make ([a-z-]+)", re.MULTILINE)
+GLOSSARY_ROW = re.compile(r"^\| [^|]+ \| [^|]+ \| (`[^|]+`) \|$", re.MULTILINE)
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 MADE_AT_RUN_TIME = {
     "chaos-table.txt",
@@ -106,6 +108,16 @@ def test_no_command_in_a_page_contains_a_secret(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     lines = [line.partition("#")[0] for block in SHELL.findall(text) for line in block.splitlines()]
     assert [line for line in lines if SECRET_ARGUMENT.search(line)] == []
+
+
+def test_the_glossary_names_classes_that_exist() -> None:
+    """Each word of the glossary leads to the class that is it."""
+    classes = {
+        node.name for module in modules() for node in module.tree.body if isinstance(node, ast.ClassDef)
+    }
+    rows = GLOSSARY_ROW.findall((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    assert len(rows) >= 60
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} - classes == set()
 
 
 def test_the_patterns_find_what_they_look_for() -> None:

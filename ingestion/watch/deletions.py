@@ -1,4 +1,4 @@
-"""Deletion policy: which documents of a folder are certainly gone, and which deletions need approval."""
+"""Deletion guard: which documents of a folder are certainly gone, and which deletions need approval."""
 
 from __future__ import annotations
 
