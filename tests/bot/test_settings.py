@@ -247,9 +247,7 @@ def test_a_url_contains_no_password(variable: str, written: str, monkeypatch: py
     """URLs are logged and printed at startup: a key belongs in the setting for it."""
     room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
     monkeypatch.setenv(variable, written)
-    with pytest.raises(
-        SettingsError, match=f"{variable}: .*keep the key in the setting beside it"
-    ) as refused:
+    with pytest.raises(SettingsError, match=f"{variable}: .*put the key into its own setting") as refused:
         load(room)
     assert "CANARY" not in str(refused.value)
     for plain in ("https://host.example/v1/%40me", "http://[::1]:9000/%40me", "http://host:9000/%40me"):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sources import ROOT
 
 from bot.settings import BotSettings, Settings
-from bot.web.readiness import REASONS
+from bot.web.readiness import DEFAULT_REASONS
 from bot.web.security import inline_disposition
 from bot.web.source_archive import pack_source
 from ingestion.settings import IngestionSettings
@@ -38,7 +38,7 @@ async def test_health_and_readiness_endpoints(visit: Visit) -> None:
     assert await (await busy.get("/readyz")).json() == {
         "ready": False,
         "not_ready": ["index", "slack"],
-        "reasons": {"index": REASONS["index"], "slack": REASONS["slack"]},
+        "reasons": {"index": DEFAULT_REASONS["index"], "slack": DEFAULT_REASONS["slack"]},
     }
 
 

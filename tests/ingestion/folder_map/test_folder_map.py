@@ -108,8 +108,8 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "sl_nonsense"\n', 3, "malformed"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "#hr"\n', 3, "malformed"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "a/b"\n', 3, "malformed"),
-        ('[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\nname = "#hr"\n', 3, "local one"),
-        ('[names]\nhr = "#hr"\n', 2, "local one"),
+        ('[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\nname = "#hr"\n', 3, "another name"),
+        ('[names]\nhr = "#hr"\n', 2, "another name"),
         ('[[folder]]\nlocation = "/srv"\nchannel = "hr"\n' * 2, 5, "already"),
         (
             '[[folder]]\nlocation = "/srv/hr/old"\nchannel = "hr"\n'

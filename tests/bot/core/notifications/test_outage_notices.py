@@ -178,7 +178,7 @@ async def test_a_database_outage_is_announced_once_afterwards(house: House) -> N
                 await bot.watch.tick()
         (over,) = await house.told()
     assert over.startswith("Ready again: the database. Not ready from ")
-    assert over.endswith("Another program keeps the database locked.")
+    assert over.endswith("The database is locked by another program.")
 
 
 async def test_an_outage_that_ended_before_posting_is_one_message(house: House) -> None:
