@@ -34,9 +34,7 @@ class Corrections:
             SettingsError: the file, field or value is not valid.
         """
         if unknown := changes.keys() - set(METADATA_FIELDS):
-            raise SettingsError(
-                f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(METADATA_FIELDS)}"
-            )
+            raise SettingsError(f"{', '.join(sorted(unknown))}: not one of {', '.join(METADATA_FIELDS)}")
         if any(value and len(value) > MAX_VALUE_CHARS for value in changes.values()):
             raise SettingsError(f"a value may have at most {MAX_VALUE_CHARS} characters")
         newest = (

@@ -52,7 +52,7 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
     if count := details.get("struck_words"):
         yield f"{count} struck-through word{' was' if count == 1 else 's were'} skipped"
     if details.get("is_repaired"):
-        yield "the file is damaged; some content may be missing"
+        yield "the file is damaged: some content may be missing"
 
 
 def _pages(numbers: Sequence[int]) -> str:
@@ -190,7 +190,7 @@ def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
     elif folder and folder.problem and not folder.asked:
         yield f"its folder has a problem: {folder.problem}"
     if row.state == "live" and not row.is_newer_coming:
-        yield "being re-read; the current version stays available" if row.is_read_again else None
+        yield "being re-read: the current version stays available" if row.is_read_again else None
         yield from remarks_of(row.details or {})
 
 

@@ -259,12 +259,14 @@ def test_a_url_contains_no_password(variable: str, written: str, monkeypatch: py
 def test_a_host_without_a_scheme_contains_no_password(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers settings with a server name only, and the endpoint of a share's account."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", written)
-    with pytest.raises(SettingsError, match=r"AWS_ENDPOINT_URL: .*keep the key in the setting") as refused:
+    with pytest.raises(
+        SettingsError, match=r"AWS_ENDPOINT_URL: .*put the key into its own setting"
+    ) as refused:
         load(ShareSettings)
     assert "CANARY" not in str(refused.value)
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setenv("FOOTNOTE_SHARE_ACCOUNTS", json.dumps({"bucket": {"endpoint": written}}))
-    with pytest.raises(SettingsError, match=r"FOOTNOTE_SHARE_ACCOUNTS: .*keep the key") as refused:
+    with pytest.raises(SettingsError, match=r"FOOTNOTE_SHARE_ACCOUNTS: .*put the key") as refused:
         load(ShareSettings)
     assert "CANARY" not in str(refused.value)
 

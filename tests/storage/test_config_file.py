@@ -35,7 +35,7 @@ def test_mistakes_are_reported_for_any_schema() -> None:
         read_sites(b'\nevery = "often"\nurl = []\n')
     told = [str(one) for one in caught.value.mistakes]
     assert [one.split(" ")[0] for one in told] == ["sites.toml:1:", "sites.toml:2:", "sites.toml:3:"]
-    assert told[2] == "sites.toml:3: url is not known here; check its spelling"
+    assert told[2] == "sites.toml:3: url is not a known key; check the spelling"
 
 
 def test_a_file_being_saved_is_read_once_it_is_stable(tmp_path: Path) -> None:

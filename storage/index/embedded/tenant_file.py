@@ -249,7 +249,7 @@ class TenantFiles:
                 return
             self._path(tenant).replace(self._aside(tenant))
             self._remove_journal(tenant)
-        _log.error("index file of tenant=%s is corrupt: quarantined, republishing", tenant)
+        _log.error("tenant=%s outcome=corrupt: index file quarantined, republishing", tenant)
 
     @contextmanager
     def _locked(self, tenant: TenantName, kind: int) -> Iterator[None]:

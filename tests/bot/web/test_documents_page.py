@@ -169,6 +169,6 @@ async def test_metadata_are_corrected_and_reset(
     await client.post(path, data={"department printed": "1", "effective": ""}, headers=headers)
     assert (await listed(client, q="backup"))[0]["says"] == "SOP-1, IT"
     refused = await client.post(path, data={"author": "x" * 121}, headers=headers)
-    assert "a value may have 120 characters" in await refused.text()
+    assert "a value may have at most 120 characters" in await refused.text()
     actions = [one.action for one in await AuditLog(house.database).latest()]
     assert actions == ["correct", "correct"]

@@ -207,7 +207,7 @@ async def test_only_local_folders_accept_uploads(client: TestClient, house: Hous
         assert (said["state"], location in said["text"]) == ("refused", True)
     text = await (await client.get("/console/documents")).text()
     assert "3 folders without uploads" in text
-    for why in ("only reads there", "It is a link", "It is missing"):
+    for why in ("only reads there", "It is a symbolic link", "It is missing"):
         assert why in text
     assert files(folder) == {}
 

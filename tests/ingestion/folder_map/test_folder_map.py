@@ -87,7 +87,7 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
     [
         ('[[folder]\nlocation = "/srv/hr"\n', 1, "not TOML"),
         ('# a comment\n[[folder]]\nlocation = "/srv/hr"\n', 2, "channel is missing"),
-        ('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\nchannel = "hr"\n', 3, "chanel is not known"),
+        ('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\nchannel = "hr"\n', 3, "chanel is not a known key"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\nevery = 0\n', 4, "every"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\nevery = "30"\n', 4, "every"),
         ('[[folder]]\nlocation = "gopher://x/y"\nchannel = "hr"\n', 2, "protocol"),
@@ -128,7 +128,7 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
         ('[library.a]\nchannels = []\n[[library.a.folder]]\nlocation = "/srv"\n', 2, "[direct_chats]"),
         ('[library.a]\n[[library.a.folder]]\nlocation = "/srv"\n', 1, "no channels"),
         (f'{LIBRARY}[direct_chats]\nlibrary = "polices"\n', 6, "no library 'polices'"),
-        (f'{LIBRARY}[direct_chats]\nlibary = "policies"\nlibrary = "policies"\n', 6, "libary is not known"),
+        (f'{LIBRARY}[direct_chats]\nlibary = "policies"\nlibrary = "policies"\n', 6, "libary is not a known key"),
         (f"{LIBRARY}[direct_chats]\n", 5, "library is missing"),
         ('[direct_chats]\nlibrary = "policies"\n', 2, "none yet"),
         (

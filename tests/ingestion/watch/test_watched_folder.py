@@ -287,7 +287,7 @@ async def test_loose_pdfs_in_the_inbox_are_reported_once(
     await home.serve(stop_at="quick")
     home.drop("canary.pdf", LEAVE)
     await asyncio.sleep(1.5)
-    said = [record.message for record in caplog.records if "loose" in record.message]
+    said = [record.message for record in caplog.records if "in the inbox" in record.message]
     assert len(said) == 1
     assert "canary" not in said[0]
     assert await home.rows(BlobRow) == []

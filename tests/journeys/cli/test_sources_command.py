@@ -75,7 +75,7 @@ def test_check_prints_every_mistake_with_its_line(program: Program) -> None:
     assert checked.returncode == 2
     assert checked.stdout.splitlines() == [
         "web_sources.toml:2: urls is missing",
-        "web_sources.toml:5: pages is not known here; check its spelling",
+        "web_sources.toml:5: pages is not a known key; check the spelling",
     ]
 
 
@@ -149,4 +149,4 @@ def test_a_dry_run_lists_the_pages_to_fetch(program: Program) -> None:
     assert [one["url"] for one in lines(program, "seed", "--dry-run")] == [BROKEN, NEW]
     unknown = program.run("sources", "list", "--channel", "nobody")
     assert unknown.returncode == 2
-    assert "no channel is called 'nobody'" in unknown.stderr
+    assert "no channel named 'nobody'" in unknown.stderr

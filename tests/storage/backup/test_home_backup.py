@@ -415,5 +415,5 @@ async def test_an_unwritable_backup_location_is_reported(home: Stores, tmp_path:
     (tmp_path / "1").write_text("")
     with pytest.raises(BackupError, match="cannot be"):
         await back_up(home, tmp_path / "1")
-    with pytest.raises(SettingsError, match="elsewhere"):
+    with pytest.raises(SettingsError, match="another folder"):
         await back_up(home, home.settings.home_path / "backups")

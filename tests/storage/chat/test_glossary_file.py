@@ -53,8 +53,8 @@ def test_an_unknown_channel_is_reported_with_its_line() -> None:
 MISTAKES = {
     "no TOML": ("[all]\nPTO = vacation\n", 2, "not TOML"),
     "no UTF-8": (b"[all]\n\xff = ['x']\n", 2, "not UTF-8"),
-    "an unknown table": ("[all]\na = ['b']\n\n[terms]\nc = ['d']\n", 4, "'terms' is not known here"),
-    "a term outside": ("PTO = ['vacation']\n", 1, "'PTO' is not known here"),
+    "an unknown table": ("[all]\na = ['b']\n\n[terms]\nc = ['d']\n", 4, "unknown table 'terms'"),
+    "a term outside": ("PTO = ['vacation']\n", 1, "unknown table 'PTO'"),
     "no list": ("[all]\na = ['b']\nPTO = 'vacation'\n", 3, "'PTO': write its words as a list"),
     "an empty list": ("[all]\nPTO = []\n", 2, "'PTO': write its words as a list"),
     "a number": ("[all]\nPTO = [3]\n", 2, "'PTO': write its words as a list"),
@@ -66,7 +66,7 @@ MISTAKES = {
     "both is no switch": ("[all]\nPTO = { words = ['a'], both = 'yes' }\n", 2, "both is true or false"),
     "no words": ("[all]\nPTO = { both = true }\n", 2, "'PTO': write its words as a list"),
     "a malformed channel": ("[channels.'#general']\na = ['b']\n", 1, "copy it from `footnote channels`"),
-    "a term for a channel": ("[channels]\nPTO = ['vacation']\n", 2, "PTO: terms stand below it"),
+    "a term for a channel": ("[channels]\nPTO = ['vacation']\n", 2, "PTO: put terms in this table"),
     "no table of channels": ("channels = 3\n", 1, "a table of its own"),
     "too many terms": ("[all]\n" + "".join(f"t{n} = ['w']\n" for n in range(2001)), 1, "more than 2000"),
 }

@@ -233,8 +233,8 @@ async def test_a_live_document_reports_its_unreadable_parts(catalog: Catalog, sh
     assert status.state == "live"
     told = (status.reason or "").split("; ")
     assert [re.findall(r"[\d, -]*\d", one) for one in told] == [[" 10"], [" 9"], [" 1, 3-5"], ["12"], []]
-    assert ("OCR" in told[0], "no text" in told[2], "repaired" in told[4]) == (True, True, True)
-    assert told[3] == "12 struck-out words are left out"
+    assert ("OCR" in told[0], "no text" in told[2], "damaged" in told[4]) == (True, True, True)
+    assert told[3] == "12 struck-through words were skipped"
 
 
 async def test_a_document_shows_the_problem_of_its_folder(
@@ -254,7 +254,7 @@ async def test_a_document_shows_the_problem_of_its_folder(
         folder = await session.get_one(FolderRow, vanished.folder_id)
         folder.problem, folder.asked = "The folder is missing.", None
     reasons = {one.reason for one in await catalog.documents(shelf.channel_id)}
-    assert reasons == {"its folder cannot be trusted: The folder is missing."}
+    assert reasons == {"its folder has a problem: The folder is missing."}
 
 
 async def test_a_document_being_reread_says_so(catalog: Catalog, shelf: Shelf) -> None:
@@ -265,7 +265,7 @@ async def test_a_document_being_reread_says_so(catalog: Catalog, shelf: Shelf) -
     await shelf.add(ReadingRow(sha256=version.sha256, generation="2", rung="quick", state="waiting"))
     status = await only_status(catalog, shelf)
     assert (status.state, status.rung) == ("live", Rung.FULL)
-    assert "anew" in (status.reason or "")
+    assert "re-read" in (status.reason or "")
 
 
 async def test_a_source_has_its_best_reading_and_newer_version(catalog: Catalog, shelf: Shelf) -> None:

@@ -76,7 +76,7 @@ def test_no_more_than_the_limit_is_fetched(tmp_path: Path, source: Path, url: st
 )
 def test_an_invalid_address_is_refused_with_a_message(url: str, words: str) -> None:
     """Covers addresses that packages refuse on construction, each with its own exception."""
-    with pytest.raises(SettingsError, match=f"the address of the blob store .*{words}"):
+    with pytest.raises(SettingsError, match=f"the URL of the blob store .*{words}"):
         store_at(url)
 
 

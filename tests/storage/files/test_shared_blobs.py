@@ -104,7 +104,7 @@ async def test_corrupt_objects_are_never_opened(first: Machine, second: Machine,
     kept = f"readings/{reading.hex[:2]}/{reading}.zip"
     bucket.damage(f"blobs/{NAMES[0][:2]}/{NAMES[0]}")
     bucket.damage(kept)
-    with pytest.raises(BlobsUnavailable, match="damaged"):
+    with pytest.raises(BlobsUnavailable, match="corrupt"):
         await second.blobs.fetch(NAMES[0])
     with pytest.raises(LostReading):
         await second.files.chunks(reading)
@@ -305,11 +305,11 @@ async def test_waiting_for_the_content_lock_times_out(postgres_url: str) -> None
     """Shows that a machine which hangs during a removal delays others by seconds only."""
     holding, waiting = await Database.open(postgres_url), await Database.open(postgres_url, busy_seconds=0.2)
     try:
-        async with holding.content_lock(alone=True):
+        async with holding.content_lock(exclusive=True):
             with pytest.raises(DatabaseUnavailable):
-                async with waiting.content_lock(alone=False):
+                async with waiting.content_lock(exclusive=False):
                     pass
-        async with waiting.content_lock(alone=False):
+        async with waiting.content_lock(exclusive=False):
             pass
     finally:
         await holding.aclose()

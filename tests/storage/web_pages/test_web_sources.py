@@ -79,7 +79,7 @@ def test_every_mistake_is_reported_with_its_line() -> None:
         *3 * ["web_sources.toml:11"],
     ]
     assert "entry 1: write a whole address" in found[1]
-    assert "channel is not known here" in found[3]
+    assert "channel is not a known key" in found[3]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ async def test_a_damaged_file_refuses_questions_until_it_is_restored(
     with caplog.at_level(logging.ERROR), pytest.raises(IndexUnavailable):
         await index.search_keywords(tenant, ["lantern7", "marzipan"], ALL, 60)
     assert [record.message.split()[:2] for record in caplog.records] == [
-        [f"tenant={tenant}", "outcome=damaged:"]
+        [f"tenant={tenant}", "outcome=corrupt:"]
     ]
     assert await index.corrupt_tenants() == {tenant}
     with pytest.raises(UnknownTenant):
