@@ -125,7 +125,7 @@ class ObjectStore:
         except OSError as fault:  # some packages connect at once
             raise error(f"{name} cannot be reached: {fault.strerror or type(fault).__name__}") from fault
         except Exception as fault:  # fsspec packages raise many error types
-            raise SettingsError(f"the address of {name} cannot be opened ({type(fault).__name__})") from fault
+            raise SettingsError(f"the URL of {name} cannot be opened ({type(fault).__name__})") from fault
         if options:
             self._system.retries = 1  # the caller retries
         self._is_local = isinstance(self._system, LocalFileSystem)

@@ -92,7 +92,7 @@ def test_incomplete_settings_of_a_second_model_are_refused(
     ingested.environment = settings
     ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot")
     assert ended.returncode != 0
-    assert "FOOTNOTE_SECOND_MODEL needs a first model: " in ended.stderr
+    assert "FOOTNOTE_SECOND_MODEL" in ended.stderr
 
 
 async def test_an_answer_is_streamed_to_a_terminal(ingested: Program) -> None:

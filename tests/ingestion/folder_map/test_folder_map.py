@@ -128,7 +128,11 @@ def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> No
         ('[library.a]\nchannels = []\n[[library.a.folder]]\nlocation = "/srv"\n', 2, "[direct_chats]"),
         ('[library.a]\n[[library.a.folder]]\nlocation = "/srv"\n', 1, "no channels"),
         (f'{LIBRARY}[direct_chats]\nlibrary = "polices"\n', 6, "no library 'polices'"),
-        (f'{LIBRARY}[direct_chats]\nlibary = "policies"\nlibrary = "policies"\n', 6, "libary is not a known key"),
+        (
+            f'{LIBRARY}[direct_chats]\nlibary = "policies"\nlibrary = "policies"\n',
+            6,
+            "libary is not a known key",
+        ),
         (f"{LIBRARY}[direct_chats]\n", 5, "library is missing"),
         ('[direct_chats]\nlibrary = "policies"\n', 2, "none yet"),
         (

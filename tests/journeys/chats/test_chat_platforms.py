@@ -173,7 +173,7 @@ async def test_teams_channels_answer_from_their_own_documents(
         await playground.answered(cards=3)
 
         await playground.install(GENERAL)
-        (card,) = await until(lambda: cards(playground, "I’m Footnote"), log=lambda: program.log)
+        (card,) = await until(lambda: cards(playground, "m Footnote"), log=lambda: program.log)
         assert "I know 1 document in this channel" in card
         submits = [one["data"] for one in actions(json.loads(card)) if one["type"] == "Action.Submit"]
         assert 1 <= len(submits) <= 3

@@ -209,7 +209,7 @@ async def test_former_members_get_no_notice_of_changed_documents(office: MemberO
         assert ("Snickerdoodle" in said) is stays
         assert ("source-newer-1" in said) is stays
         assert bool(new) is stays
-        notes = [one for one in new if "was updated on" in one and "Snickerdoodle" in one]
+        notes = [one for one in new if "has a new version" in one and "Snickerdoodle" in one]
         assert all(f"From the documents in #{HARVEST.name}" in one for one in notes)
         assert bool(notes) is stays
     office.enter("U0LEFT", HARVEST)

@@ -140,7 +140,7 @@ def allow_on_terminal(program: Program, number: str) -> None:
         terminal.until(QUESTION)
         terminal.type("yes\n")
         assert terminal.end() == 0
-        assert "2 documents go with the next scan" in terminal.shown
+        assert "2 documents will be deleted by the next scan" in terminal.shown
 
 
 async def save_and_put_back(program: Program, place: Path, data: bytes, saved: Path) -> None:
