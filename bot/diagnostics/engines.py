@@ -32,7 +32,11 @@ async def check_sql(installation: Installation) -> Finding:
     except NoDatabase as error:
         return warn(str(error), f"{START}, which creates it", f"{TROUBLESHOOTING}#serve-is-not-running")
     except OlderDatabase as error:
-        return fail(str(error), f"back it up, then {START}: it changes the tables as it starts", other)
+        return fail(
+            str(error),
+            f"back it up with the release that wrote it, then {START}: it migrates the tables",
+            other,
+        )
     except NewerDatabase as error:
         return fail(str(error), "install that release, or restore the backup made before it", other)
     except DatabaseUnavailable as error:

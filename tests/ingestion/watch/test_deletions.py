@@ -253,7 +253,7 @@ async def know(home: Home, folder: Folder, files: list[str], *, answer: bool) ->
     ids = {"channel_id": folder.channel_id}
     async with home.database.transaction() as session:
         for file in files:
-            document = DocumentRow(**ids, folder_id=folder.id, file=file, look=None)
+            document = DocumentRow(**ids, folder_id=folder.id, file=file)
             sha256 = uuid4().hex * 2
             reading = ReadingRow(sha256=sha256, generation="g", rung="quick", state="failed")
             session.add_all((document, BlobRow(sha256=sha256, size=1)))
@@ -427,7 +427,7 @@ async def test_a_stale_scanner_neither_deletes_nor_stores(home: Home, tmp_path: 
     halted = Folders(home.database, "halted")
     folder = await halted.ensure(channel.id, str(tmp_path), watched=True, origin="map")
     async with home.database.transaction() as session:
-        session.add(DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None))
+        session.add(DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf"))
     gone = {one.id: one.file for one in (await halted.documents(folder.id)).values()}
     assert await FolderLeases(home.database, "another", 60).acquire(folder.location)
     assert await halted.delete(folder.id, gone) == []

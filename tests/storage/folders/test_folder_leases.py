@@ -102,7 +102,7 @@ async def test_a_former_holder_deletes_no_documents(database: Database, place: s
     channel = await Channels(database).ensure_named("a")
     first, second = Folders(database, "first"), Folders(database, "second")
     folder = await first.ensure(channel.id, place, watched=True, origin="map")
-    document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None)
+    document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf")
     gone = {document.id: document.file}
     async with database.transaction() as session:
         session.add(document)
