@@ -30,7 +30,8 @@ class Passwords:
         if count == 1:
             tried = "; the one that was given for it does not open it"
         if self.missing:
-            lost = f"; {self.missing} configured passwords could not be resolved (see the log)"
+            plural = "" if self.missing == 1 else "s"
+            lost = f"; {self.missing} configured password{plural} could not be resolved (see the log)"
         return f"the PDF opens only with a password{tried}{lost}: {_ADVICE}"
 
 

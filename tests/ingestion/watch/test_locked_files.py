@@ -66,7 +66,7 @@ async def test_a_locked_file_is_live_once_the_map_has_its_password(
     monkeypatch.setenv("OLD_PDF_PASSWORD", OTHER)
     place, path = share(tmp_path / "hr", leave=LEAVE), home.path / "folders.toml"
     await serve(home, entry(place, "hr"))
-    await until_quarantined(home, "hr", "leave.pdf", "folders.toml: passwords")
+    await until_quarantined(home, "hr", "leave.pdf", "ask an admin to give its folder the right one")
     path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD"))
     await until_quarantined(home, "hr", "leave.pdf", "the one that was given for it does not open it")
     path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD", "env:HR_PDF_PASSWORD"))

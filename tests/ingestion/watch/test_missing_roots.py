@@ -176,9 +176,7 @@ async def test_a_partial_approval_never_covers_a_missing_location(home: Home) ->
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(home.path / "gone"), watched=True, origin="map")
     async with home.database.transaction() as session:
-        session.add_all(
-            DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file) for file in FILES
-        )
+        session.add_all(DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file) for file in FILES)
     watched, away = WatchedFolder(folder, folders, 0.5, away_seconds=0), LocalSource(folder.location).scan()
     assert away.is_gone
     await watched.finish_scan(away, ())

@@ -115,7 +115,7 @@ async def test_a_file_that_stays_locked_says_what_was_tried(
     assert (await refusal()).endswith("password; the one that was given for it does not open it")
     bunch.give("locked", "hush", "hushhush", missing=1)
     said = await refusal()
-    assert "; none of the 2 that were given for it opens it; 1 configured passwords could not" in said
+    assert "; none of the 2 that were given for it opens it; 1 configured password could not" in said
     assert "hush" not in said + repr(bunch.given)
     assert bunch.wrong == [("locked", 1), ("locked", 2)]
     bunch.give("locked", "open")
