@@ -45,7 +45,7 @@ class HandSchedule:
     def bring_forward(self, name: str, seconds: float) -> None:
         """Ignore: the test decides when a tick runs."""
 
-    def drop(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove a tick."""
         del self._ticks[name]
 
