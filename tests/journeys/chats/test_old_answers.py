@@ -54,7 +54,7 @@ async def test_an_old_answer_reports_that_its_source_changed(
         note = WORDS.page_moved(document=WORDS.document_named(title="boiler.pdf"), page=2)
         (told,) = await until(lambda: slack.posted(IT, note), log=lambda: program.log)
         assert told["thread_ts"] == root
-        assert "Gone: “Boiler manual”" in str(told)
+        assert "Removed: “Boiler manual”" in str(told)
         assert len(await slack.replies(IT, 3)) == 3  # the answer, the subscription, and the notice
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
@@ -71,5 +71,5 @@ async def test_an_old_answer_reports_that_its_source_changed(
         await page.screenshot(path=tmp_path / "new.png")
         file.unlink()
     async with program.serving():
-        assert "It says the same" not in await shown("was withdrawn")
+        assert "It says the same" not in await shown("was removed from this channel")
         assert len(await slack.replies(IT, 3)) == 3
