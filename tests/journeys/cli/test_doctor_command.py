@@ -133,6 +133,6 @@ def test_a_postgresql_server_is_checked(program: Program, postgres_url: str) -> 
     assert program.run("channels").returncode == 0
     report = lines(program, "sql", "clock")
     assert "PostgreSQL" in report["sql"]["text"]
-    assert report["clock"] == report["clock"] | {"state": "ok", "text": "as the database server's"}
+    assert report["clock"] == report["clock"] | {"state": "ok", "text": "in step with the database server's"}
     program.environment["DATABASE_URL"] = f"{postgres_url}-of-nobody"
     assert lines(program, "sql")["sql"]["state"] == "fail"
