@@ -191,7 +191,7 @@ async def upload(page: Page, home: str, picture: Path) -> None:
     await page.wait_for_selector("#uploads .refused >> text=I didn’t add notes.docx")
     await page.get_by_role("button", name="Keep both").click()
     await page.wait_for_selector("#uploads .kept >> text=/^(Searchable|Ready)/")
-    await page.wait_for_selector("#found tr:has-text('bicycles (2).pdf') >> text=live")
+    await page.wait_for_selector("#found tr:has-text('bicycles (2).pdf') >> text=ready")
     await require_sound(page, picture)
     await page.goto(home)
     await page.wait_for_selector("#upload[data-place]:not([data-place=''])")

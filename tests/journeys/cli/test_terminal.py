@@ -53,7 +53,7 @@ def test_an_interrupted_ingestion_can_be_resumed(program: Program, many: Path) -
         fcntl.ioctl(terminal.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
         assert terminal.end() == 0, terminal.shown
         assert "quick: 0 of 8 files" not in terminal.shown
-        assert "8 of 8 files answer" in terminal.shown
+        assert "8 of 8 files are searchable" in terminal.shown
     *states, last = terminal.shown.split("\r\n", 1)[0].split("\r\x1b[K")
     assert any(state.endswith("…") for state in states)
     assert max(map(len, states)) < 40
