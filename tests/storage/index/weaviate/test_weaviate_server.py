@@ -232,7 +232,7 @@ async def test_an_orphan_is_ended_and_a_dead_child_is_restarted(tmp_path: Path) 
         server.on_restart = index.note_outage
         os.kill(pid or 0, signal.SIGKILL)
         await until(lambda: server.problem is not None)
-        assert f"process {pid}" in str(server.problem)
+        assert f"pid {pid}" in str(server.problem)
         await until(lambda: server.problem is None)
         assert server.pid != pid
         assert index.outages == 1
