@@ -208,6 +208,7 @@ async def visit_upload(browser: Browser, program: Program, picture: Path) -> Non
     page = await context.new_page()
     await page.route("**/*.js", lambda route: route.abort())
     await page.goto(program.console_url)
+    await page.wait_for_url(f"{program.url}/")  # the secret is exchanged for a cookie first
     await page.goto(f"{program.url}/console/documents")
     notes = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
     await page.set_input_files("#file", [notes])
