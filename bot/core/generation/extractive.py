@@ -19,9 +19,10 @@ from uuid import UUID
 import numpy as np
 
 from bot.core.generation.quote_selection import TERMS_CACHE_SIZE, QuoteCandidate, RankedQuotes, terms_of
+from bot.core.generation.step_lists import is_step
 from bot.core.models import AnalyzedQuestion, Evidence
 from bot.core.retrieval.reranking import SentenceVectors
-from bot.core.understanding.answer_types import RequiredAnswer
+from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
 from bot.core.verification.table_rows import names_of_row
 from storage.embeddings.base import QueryEmbedder
@@ -40,6 +41,9 @@ PASSAGE, RANK = 2.2, 1.35
 # Weights of containing the required kind of answer; of the share of a field's label in the question; of
 # containing any number; and of the logarithm of the word count.
 KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
+
+# Weight of being a numbered step where the question asks how something is done.
+STEP = 1.0
 
 # Penalty for a part that names years, but none of the question's; bonuses for the row of the requested code,
 # and for that of the latest version. Set by hand: few questions name one.
@@ -127,6 +131,7 @@ class _WordScores:
         self._asked, self._language = QuestionTerms(question), question.language
         self._paraphrases = [self._asked, *map(QuestionTerms, question.paraphrases)]
         self._required = RequiredAnswer(question.text)
+        self._wants_steps = wants_steps(question.text)
         self._codes = {bare_code(code) for code in code_words(question.text)}
         self._wants_latest = _LATEST.search(question.text) is not None
         self._best = max((item.passage.score for item in evidence), default=0.0) or 1.0
@@ -156,6 +161,7 @@ class _WordScores:
             above = terms_above[item.section_at(unit.end - 1)]
             coverage = self._asked.aspect_coverage(said)
             labels = _labels_said(self._asked, unit.text) if unit.is_row else None
+            is_latest = bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
             score = (
                 shared
                 + HEADINGS * self._asked.aspect_coverage(above)
@@ -165,9 +171,10 @@ class _WordScores:
                 + NUMBER * any(map(str.isdigit, unit.text))
                 + LENGTH * math.log1p(len(unit.text.split()))
                 - CONTRADICTED * self._asked.contradicts(unit.text)
-                + LATEST * bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
+                + LATEST * is_latest
+                + STEP * (self._wants_steps and is_step(unit.text))
             )
-            is_about = is_foreign or any(one.coverage(above | said) for one in self._paraphrases)
+            is_about = is_foreign or is_latest or any(one.coverage(above | said) for one in self._paraphrases)
             yield QuoteCandidate(
                 item, unit, coverage, is_about, score, is_unasked=labels == 0 and coverage < MIN_SAID
             )

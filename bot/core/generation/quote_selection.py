@@ -150,12 +150,16 @@ class RankedQuotes:
         return chosen
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
-        """Draft these quotes; if steps or a list are asked for, the whole list of the best one."""
+        """Draft these quotes; if steps or a list are asked for, the whole list of the best one in a list.
+
+        That one need not be among the quotes: the best sentence about a procedure is often beside its steps.
+        """
         evidence = {one.item.number: one.item for one in self.candidates}.values()
-        ranked = sorted(chosen, key=lambda one: -one.score)
-        is_list = wants_whole_list(question.text)
-        asking = takewhile(lambda one: is_list and one.score >= ranked[0].score - SAME_PAGE, ranked)
-        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in asking)
+        is_list = bool(chosen) and wants_whole_list(question.text)
+        best = max((one.score for one in chosen), default=0.0)
+        ranked = sorted((*chosen, *self.candidates), key=lambda one: -one.score)
+        near = takewhile(lambda one: one.score >= best - SAME_PAGE, ranked if is_list else ())
+        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in near)
         whole = next(filter(None, lists), None)
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
 

@@ -99,6 +99,11 @@ def _quoted(part: Span) -> tuple[str, tuple[Quote, ...]]:
     return text, (Quote(item.number, text, start),)
 
 
+def is_step(text: str) -> bool:
+    """True if a text begins with the number of a step: ``7.2 Press Start.``"""
+    return _STEP.match(text) is not None
+
+
 def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepList | None:
     """Return the list of steps at an offset; None if it has fewer than two steps.
 
