@@ -21,6 +21,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
@@ -306,7 +307,7 @@ async def build_answering(
             question_chars=bot.question_chars,
             answer_seconds=bot.answer_seconds,
             records=await stack.enter_async_context(writing_traces(stores.records, count)),
-            commands=ChatCommands(
+            reply_to_command=ChatCommands(
                 stores.notices,
                 has_model=bool(models),
                 kept_days=math.ceil(stored.message_days),
@@ -328,7 +329,8 @@ async def build_answering(
                     AuditLog(stores.database),
                     settings.inbox,
                 ),
-            ),
+                outlines=DocumentOutlines(stores.catalog, stores.readings, citations),
+            ).reply_to_message,
         )
 
 

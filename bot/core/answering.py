@@ -17,9 +17,6 @@ from uuid import UUID
 
 from bot.core.citations.citations import CitationService
 from bot.core.citations.passages import write_passages
-from bot.core.commands.chat_commands import ChatCommands
-from bot.core.commands.chat_intents import recognize
-from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.compound_questions import trace_each
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
@@ -53,6 +50,9 @@ PASSAGES_COMPARED = 2
 CHANNELS_AT_ONCE = 4
 
 T = TypeVar("T")
+# Replies to a message that is a command, given the question and the documents of each channel asked; None: a
+# search is needed.
+CommandReply = Callable[[Sequence[tuple[Question, ChannelView]]], Awaitable[Answer | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Answering:
         answer_seconds: float = 90,
         records: TraceWriter | None = None,
         web: WebSearch | None = None,
-        commands: ChatCommands | None = None,
+        reply_to_command: CommandReply | None = None,
         folders: ChannelFolders | None = None,
         notes: SearchNotes | None = None,
         translator: QuestionTranslator | None = None,
@@ -101,7 +101,6 @@ class Answering:
         self._translator = translator
         self._abstention = Abstention(citations)
         self._figure_selector = FigureSelector(readings)
-        self._outlines = DocumentOutlines(catalog, readings, citations)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
         self._expansion_tokens = expansion_tokens
@@ -109,7 +108,7 @@ class Answering:
         self._answer_seconds = answer_seconds
         self._records = records
         self._web = web
-        self._commands = commands or ChatCommands()
+        self._reply_to_command = reply_to_command
         self._folders = folders
         self._notes = notes or SearchNotes()
 
@@ -195,9 +194,8 @@ class Answering:
         """Return the reply to a command or an overlong question; None if a search is needed."""
         question, deadline = runs[0].question, runs[0].deadline
         async with deadline.limit():
-            command = recognize(question.text, question.language)
             asked = [(one.question, one.view) for one in runs]
-            if command and (reply := await self._commands.reply_of_each(command, asked, self._outlines)):
+            if self._reply_to_command and (reply := await self._reply_to_command(asked)):
                 return reply
         if len(question.text) <= self._question_chars:
             return None

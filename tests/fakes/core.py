@@ -13,6 +13,8 @@ import numpy as np
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
+from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.errors import ModelReplyUnusable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.entailment import Entailment
@@ -422,10 +424,13 @@ class World:
         *models: Generator,
         vocabulary: Vocabulary | None = None,
         rewriter: ModelRewriter | None = None,
+        commands: ChatCommands | None = None,
         **more: Any,
     ) -> Answering:
         """Return an Answering; ``vocabulary`` is for spelling correction, ``rewriter`` for follow-ups."""
         embedder = HashEmbedder()
+        citations = CitationService(self.register, self.register, self.register)
+        commands = commands or ChatCommands(outlines=DocumentOutlines(self.register, self.shelf, citations))
         retriever = HybridRetriever(self.shelf, embedder)
         return Answering(
             retriever=QueryExpansionRetriever(retriever, Book(), speller=SpellingCorrector(vocabulary))
@@ -436,7 +441,8 @@ class World:
             judge=self.judge,
             readings=self.shelf,
             catalog=self.register,
-            citations=CitationService(self.register, self.register, self.register),
+            citations=citations,
+            reply_to_command=commands.reply_to_message,
             **more,
         )
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from bot.core.commands.admin_commands import ADMINS_ONLY, AdminCommands
-from bot.core.commands.chat_intents import BY_DATE, ChatCommand, ChatIntent
+from bot.core.commands.chat_intents import BY_DATE, ChatCommand, ChatIntent, recognize
 from bot.core.commands.document_list import DocumentList
 from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
@@ -53,6 +53,7 @@ class ChatCommands:
         thread: ThreadCommands | None = None,
         admin: AdminCommands | None = None,
         uploads: UploadCommands | None = None,
+        outlines: DocumentOutlines | None = None,
     ) -> None:
         """Create the commands.
 
@@ -63,6 +64,7 @@ class ChatCommands:
             thread: commands about the thread; None: they are treated as questions.
             admin: admin commands; None: as above.
             uploads: removal of files uploaded in chats; None: as above.
+            outlines: writes outlines of documents; None: as above.
         """
         self._notices = notices
         self._has_model = has_model
@@ -70,39 +72,34 @@ class ChatCommands:
         self._thread = thread
         self._admin = admin
         self._uploads = uploads
+        self._outlines = outlines
 
-    async def reply_of_each(
-        self,
-        command: ChatCommand,
-        asked: Sequence[tuple[Question, ChannelView]],
-        outlines: DocumentOutlines,
-    ) -> Answer | None:
-        """Return the reply to a command, which in a direct chat may concern several channels.
+    async def reply_to_message(self, asked: Sequence[tuple[Question, ChannelView]]) -> Answer | None:
+        """Return the reply to a message that is a command; None if it is none, or if a search is needed.
 
-        Commands about documents run per channel, and the reply names the channels; all others run once.
-        Raises and returns as ``reply``.
+        In a direct chat, which asks several channels, commands about documents run per channel, and the reply
+        names the channels; all others run once. Raises as ``reply``.
         """
-        members = asked[0][0].members
+        question, _ = asked[0]
+        command, members = recognize(question.text, question.language), question.members
+        if command is None:
+            return None
         if members and command.intent in _OF_DOCUMENTS:
-            replies = [(one, await self.reply(command, one, view, outlines)) for one, view in asked]
+            replies = [(one, await self.reply(command, one, view)) for one, view in asked]
             return _joined([(one.channel, reply) for one, reply in replies if reply])
-        reply = await self.reply(command, *asked[0], outlines)
+        reply = await self.reply(command, *asked[0])
         if reply is None or reply.answered_from or not members:
             return reply
         return replace(reply, answered_from=AnsweredFrom(tuple(one.channel.tenant for one in members)))
 
-    async def reply(
-        self, command: ChatCommand, question: Question, view: ChannelView, outlines: DocumentOutlines
-    ) -> Answer | None:
+    async def reply(self, command: ChatCommand, question: Question, view: ChannelView) -> Answer | None:
         """Return the reply, in the language of the message; None if a search is needed.
-
-        ``outlines``: writes outlines of documents.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached, and the reply needs it.
         """
         if command.intent is ChatIntent.DOCUMENT_OUTLINE:
-            return await self._outline(command, question, await view.documents(), outlines)
+            return await self._outline(command, question, await view.documents())
         if command.intent is ChatIntent.SOURCES and self._thread:
             return await self._thread.sources(question, reply_words(command.language))
         if command.intent is ChatIntent.HUMAN:
@@ -164,11 +161,7 @@ class ChatCommands:
         return await reply if reply else None
 
     async def _outline(
-        self,
-        command: ChatCommand,
-        question: Question,
-        documents: Sequence[DocumentStatus],
-        outlines: DocumentOutlines,
+        self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
     ) -> Answer | None:
         """Return the outline of a document, or ask which one is meant; None if a search is needed.
 
@@ -179,9 +172,9 @@ class ChatCommands:
         cited = question.history[-1].documents if question.history else ()
         at_hand = [one for one in live if one.document in cited] if len(cited) == 1 else live
         meant = match_documents(command.name, live) if command.name else at_hand
-        if len(meant) == 1:
+        if len(meant) == 1 and self._outlines:
             name = escape_markers(meant[0].title or PurePosixPath(meant[0].file).name)
-            return await outlines.write(question.channel, meant[0].document, name, words)
+            return await self._outlines.write(question.channel, meant[0].document, name, words)
         if not (meant and command.is_certain):
             return None
         return Answer(AnswerState.CHAT, DocumentList(words, meant).write_choice(), language=command.language)

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.core import WORDS
@@ -63,8 +62,7 @@ class Office:
         question = Question("q", text, channel, utc_now(), asker=asker, thread=thread)
         command = recognize(text, Language.ENGLISH)
         assert command is not None
-        view, unused = ChannelView(Catalog(self.database), channel), cast_any(None)
-        return await self.commands.reply(command, question, view, unused)
+        return await self.commands.reply(command, question, ChannelView(Catalog(self.database), channel))
 
     async def words(self, channel: Channel, text: str, asker: str = ADMIN) -> str:
         """Return the reply's text."""
@@ -76,11 +74,6 @@ class Office:
         """Return (actor, action, subject, is_done) of the audit entries, oldest first."""
         entries = await AuditLog(self.database).latest()
         return [(one.actor, one.action, one.subject, one.is_done) for one in entries]
-
-
-def cast_any(value: object) -> Any:
-    """Return a value as Any, for arguments that the test does not use."""
-    return value
 
 
 def eraser_of(house: House, database: Database, home: Path) -> Eraser:

@@ -261,7 +261,7 @@ async def test_a_database_outage_is_reported(world: World) -> None:
     listing = ChatCommand(ChatIntent.DOCUMENT_LIST, Language.ENGLISH)
     down = Down(cast(Any, world.register), question.channel)
     with pytest.raises(DatabaseUnavailable):
-        await commands().reply(listing, question, down, cast(Any, None))
+        await commands().reply(listing, question, down)
 
 
 @pytest.mark.parametrize(

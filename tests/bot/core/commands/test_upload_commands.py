@@ -59,7 +59,7 @@ class Registry:
             [ADMIN], Uploads(self.database), Folders(self.database), AuditLog(self.database), self.inbox
         )
         view = ChannelView(Catalog(self.database), channel)
-        answer = await ChatCommands(uploads=uploads).reply(command, question, view, None)  # type: ignore[arg-type]
+        answer = await ChatCommands(uploads=uploads).reply(command, question, view)
         assert answer is not None
         return answer
 
