@@ -50,8 +50,9 @@ def of_kind(text: str, kind: str) -> list[Json]:
 
 
 def pod_of(workload: Json) -> Json:
-    """Return the pod spec of a Deployment or StatefulSet."""
-    pod: Json = workload["spec"]["template"]["spec"]
+    """Return the pod spec of a Deployment, StatefulSet or CronJob."""
+    spec = workload["spec"].get("jobTemplate", workload)["spec"]
+    pod: Json = spec["template"]["spec"]
     return pod
 
 
@@ -83,7 +84,8 @@ def test_kubernetes_accepts_the_rendered_objects(values: Path | None) -> None:
     judged = kubeconform(text)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert "Skipped: 0" in judged.stdout
-    for pod in map(pod_of, of_kind(text, "Deployment") + of_kind(text, "StatefulSet")):
+    kinds = ("Deployment", "StatefulSet", "CronJob")
+    for pod in map(pod_of, (one for kind in kinds for one in of_kind(text, kind))):
         (container,) = pod["containers"]
         assert container["securityContext"] == {
             "readOnlyRootFilesystem": True,
@@ -94,8 +96,8 @@ def test_kubernetes_accepts_the_rendered_objects(values: Path | None) -> None:
         assert pod["enableServiceLinks"] is False, "FOOTNOTE_PORT of a service would be refused as a setting"
     for pod in pods(text).values():
         assert set(environment(pod)) <= SETTINGS
-    kinds = {one["kind"] for one in objects(text)}
-    assert {"Deployment", "Service", "NetworkPolicy"} <= kinds
+    found = {one["kind"] for one in objects(text)}
+    assert {"Deployment", "Service", "NetworkPolicy"} <= found
 
 
 def test_the_schemas_refuse_an_unknown_field() -> None:
@@ -134,6 +136,19 @@ def test_many_pods_share_stores_and_workers_get_no_tokens() -> None:
     assert "PersistentVolumeClaim" not in {one["kind"] for one in made}
     assert sum(one["kind"] == "PodDisruptionBudget" for one in made) == 3
     assert "registry.example.com/footnote@sha256:" in text
+
+
+def test_a_cron_job_backs_up_what_all_pods_share() -> None:
+    """Shows its command, stores and account; it is no bot, answers no probe and runs once at a time."""
+    text = rendered(MANY_PODS)
+    (job,) = of_kind(text, "CronJob")
+    (container,) = pod_of(job)["containers"]
+    bot = environment(pods(text)["bot"])
+    assert container["args"] == ["backup", "s3://footnote-backup/prod"]
+    assert environment(pod_of(job)) == {name: bot[name] for name in bot if name != "FOOTNOTE_ROLE"}
+    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["footnote"]
+    assert not {"ports", "startupProbe", "livenessProbe", "readinessProbe"} & container.keys()
+    assert (job["spec"]["concurrencyPolicy"], pod_of(job)["restartPolicy"]) == ("Forbid", "Never")
 
 
 @pytest.mark.engine("weaviate")
@@ -349,6 +364,7 @@ def test_the_ingress_forwards_the_documented_paths() -> None:
         "env.FOOTNOTE_PORT=80",
         "env.FOOTNOTE_ROLE=worker",
         "blobs.url=s3://footnote/prod",
+        "backup.url=s3://footnote-backup/prod",
         "blobs.url=s3://footnote/prod,database.secret=db,weaviate.replicas=null,weaviate.url=null",
         "publicUrl=footnote.example.com",
         "image.digest=latest",
@@ -385,7 +401,7 @@ def test_wrong_values_are_refused(wrong: str) -> None:
 def test_values_of_an_older_release_are_accepted(values: Path | None) -> None:
     """Shows that values missing in an older release, as with --reuse-values, count as off."""
     switches = "blobs.url", "ingress.enabled", "metrics.serviceMonitor.enabled", "workers.replicas"
-    switches = *switches, "networkPolicy.privateCidrs", "networkPolicy.deniedCidrs"
+    switches = *switches, "networkPolicy.privateCidrs", "networkPolicy.deniedCidrs", "backup"
     text = rendered(values, "--set", ",".join(f"{name}=null" for name in (*switches, "weaviate.replicas")))
     assert pods(text).keys() == {"bot"}
     assert not of_kind(text, "StatefulSet")

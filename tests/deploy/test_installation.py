@@ -23,7 +23,7 @@ from sources import ROOT
 from storage.index.weaviate.process import WEAVIATE_VERSION
 
 CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
-UNIT = ROOT / "deploy" / "systemd" / "footnote.service"
+UNITS = ROOT / "deploy" / "systemd"
 SETTINGS = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 MAX_IMAGE_MB = 1400
 SAMPLE = ROOT / "bot" / "cli" / "setup" / "samples" / "SOP-IT-04-Backup-and-Restore.pdf"
@@ -104,23 +104,26 @@ def test_the_bots_store_is_the_bucket_created_by_compose(compose: Any) -> None:
 
 def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
     """Shows that renamed settings are renamed there, too."""
-    texts = CONTAINERFILE.read_text(encoding="utf-8") + UNIT.read_text(encoding="utf-8")
+    texts = "".join(path.read_text(encoding="utf-8") for path in (CONTAINERFILE, *UNITS.iterdir()))
     names = set(re.findall(r"\b(FOOTNOTE_[A-Z_]+)=", texts)) | set(compose["services"]["bot"]["environment"])
     assert {name for name in names if f"\n#{name}=" not in SETTINGS} == set()
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_accepts_the_unit_and_rates_it_hardened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["footnote.service", "footnote-backup.service", "footnote-backup.timer"])
+def test_systemd_accepts_the_units_and_rates_them_hardened(name: str, tmp_path: Path) -> None:
     """Shows that no line is misspelt, and that the exposure score matches docs/install.md."""
-    unit = tmp_path / UNIT.name
-    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/footnote/.venv/bin/footnote", "/bin/true"))
+    for unit in UNITS.iterdir():
+        text = unit.read_text(encoding="utf-8").replace("/opt/footnote/.venv/bin/footnote", "/bin/true")
+        (tmp_path / unit.name).write_text(text)
     verified = subprocess.run(
-        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", tmp_path / name], capture_output=True, text=True, check=False
     )
-    assert [line for line in verified.stderr.splitlines() if UNIT.name in line] == []
-    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", unit]
-    judged = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert judged.returncode == 0, judged.stdout[-300:]
+    assert [line for line in verified.stderr.splitlines() if name in line] == []
+    if name.endswith(".service"):
+        command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager"]
+        judged = subprocess.run([*command, tmp_path / name], capture_output=True, text=True, check=False)
+        assert judged.returncode == 0, judged.stdout[-300:]
 
 
 @pytest.mark.long

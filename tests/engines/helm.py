@@ -43,6 +43,7 @@ KINDS = (
     ("v1", "Service"),
     ("apps/v1", "Deployment"),
     ("apps/v1", "StatefulSet"),
+    ("batch/v1", "CronJob"),
     ("networking.k8s.io/v1", "Ingress"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("policy/v1", "PodDisruptionBudget"),

@@ -9,6 +9,9 @@ StatefulSet 52, for a label of its pods holds its name and a hash.
 {{- if .Values.weaviate.replicas }}
 {{- $most = sub 52 (len "-weaviate") | int }}
 {{- $by = " with weaviate.replicas" }}
+{{- else if (.Values.backup | default dict).url }}
+{{- $most = sub 52 (len "-backup") | int }}
+{{- $by = " with backup.url" }}
 {{- else if .Values.metrics.enabled }}
 {{- $most = sub 63 (len "-metrics") | int }}
 {{- $by = " with metrics.enabled" }}
@@ -95,7 +98,7 @@ securityContext:
     drop: [ALL]
 {{- end }}
 
-{{- /* One pod for both kinds; "kind" is bot or worker, "values" its part of the values. */ -}}
+{{- /* One pod for all kinds; "kind" is bot, worker or backup, "values" its part of the values. */ -}}
 {{- define "footnote.pod" -}}
 {{- $ := .root }}
 {{- $env := dict "FOOTNOTE_CONFINEMENT" "required" }}
@@ -109,11 +112,12 @@ securityContext:
 {{- $_ := set $env "FOOTNOTE_WEAVIATE_REPLICAS" "3" }}
 {{- end }}
 {{- with $.Values.blobs.url }}{{ $_ := set $env "FOOTNOTE_BLOBS" . }}{{ end }}
-{{- if $.Values.workers.replicas }}{{ $_ := set $env "FOOTNOTE_ROLE" .kind }}{{ end }}
+{{- $serves := ne .kind "backup" }}
+{{- if and $serves $.Values.workers.replicas }}{{ $_ := set $env "FOOTNOTE_ROLE" .kind }}{{ end }}
 {{- if $.Values.metrics.enabled }}
 {{- $_ := set $env "FOOTNOTE_METRICS_LISTEN" (printf "0.0.0.0:%d" ($.Values.metrics.port | int)) }}
 {{- end }}
-{{- range $given := list $.Values.env .values.env }}
+{{- range $given := list $.Values.env (.values.env | default dict) }}
 {{- range $name, $value := $given }}{{ $_ := set $env $name $value }}{{ end }}
 {{- end }}
 metadata:
@@ -128,11 +132,15 @@ metadata:
 spec:
   {{- include "footnote.podDefaults" $ | nindent 2 }}
   terminationGracePeriodSeconds: 30
+  {{- if not $serves }}
+  restartPolicy: Never
+  {{- end }}
   containers:
     - name: footnote
       image: {{ include "footnote.image" $ }}
-      args: [serve]
+      args: {{ $serves | ternary (list "serve") (list "backup" .values.url) | toJson }}
       {{- include "footnote.containerDefaults" $ | nindent 6 }}
+      {{- if $serves }}
       ports:
         - name: http
           containerPort: 8765
@@ -140,6 +148,7 @@ spec:
         - name: metrics
           containerPort: {{ $.Values.metrics.port }}
         {{- end }}
+      {{- end }}
       {{- with compact (list $.Values.secret (.values.secret | default "")) }}
       envFrom:
         {{- range . }}
@@ -159,6 +168,7 @@ spec:
         - name: {{ $name }}
           value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
         {{- end }}
+      {{- if $serves }}
       # Until the tables are those of this release and the index answers, nobody listens.
       startupProbe:
         httpGet: {path: /healthz, port: http}
@@ -172,6 +182,7 @@ spec:
         httpGet: {path: /readyz, port: http}
         periodSeconds: 10
         timeoutSeconds: 5
+      {{- end }}
       resources:
         {{- toYaml .values.resources | nindent 8 }}
       volumeMounts:
