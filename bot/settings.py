@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from bot.loopback import is_loopback_host, is_loopback_url
 from bot.sign_in_settings import SignInSettings, require_public_url
@@ -17,7 +17,15 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
 from storage.models import Platform
-from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import (
+    OPENAI,
+    Address,
+    FootnoteSettings,
+    InvalidSettings,
+    StorageSettings,
+    load_valid,
+    unknown_settings,
+)
 
 
 def revealed(secret: SecretStr | None) -> str | None:
@@ -416,6 +424,17 @@ class BotSettings(FootnoteSettings):
             "FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
         )
 
+    @field_validator("slack_bot_token", "slack_app_token")
+    @classmethod
+    def _refuse_swapped_tokens(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        wanted, other = ("xapp-", "xoxb-") if info.field_name == "slack_app_token" else ("xoxb-", "xapp-")
+        if value and value.get_secret_value().startswith(other):
+            raise ValueError(
+                f"holds a token that begins with {other}, but needs the one that begins with {wanted}: "
+                "swap SLACK_BOT_TOKEN and SLACK_APP_TOKEN"
+            )
+        return value
+
     @field_validator("public_url")
     @classmethod
     def _validate_public_url(cls, value: str | None) -> str | None:
@@ -476,15 +495,39 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     """Load and validate all settings; command-line arguments take precedence.
 
     Raises:
-        SettingsError: a setting is missing, unknown or out of range.
+        InvalidSettings: settings are missing, unknown or out of range; every one is named.
+        SettingsError: ``footnote.toml`` is not TOML.
     """
-    refuse_unknown(SETTINGS_CLASSES)
-    storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
+    settings, faults = examine_settings(host=host, port=port, inbox=inbox)
+    if settings is None or faults:
+        raise InvalidSettings(faults)
+    return settings
+
+
+def examine_settings(
+    *, host: str | None = None, port: int | None = None, inbox: Path | None = None
+) -> tuple[Settings | None, list[str]]:
+    """Return all settings, rejected ones at their default, and why they were rejected.
+
+    There are no settings if the storage's are rejected: nothing else may stand in for a home's own.
+
+    Raises:
+        SettingsError: ``footnote.toml`` is not TOML.
+    """
+    unknown = unknown_settings(SETTINGS_CLASSES)
+    storage, storage_faults = load_valid(StorageSettings)
+    bot, bot_faults = load_valid(BotSettings, host=host, port=port)
+    ingestion, ingestion_faults = load_valid(IngestionSettings, inbox=inbox)
+    sign_in, sign_in_faults = load_valid(SignInSettings)
+    faults = [*unknown, *storage_faults, *bot_faults, *ingestion_faults, *sign_in_faults]
+    if storage is None or storage_faults or bot is None or ingestion is None or sign_in is None:
+        return None, faults
     # A link needs its citation, so citations are kept at least as long as links live.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
-    ingestion = load(IngestionSettings, inbox=inbox)
     if ingestion.web_loopback and not is_loopback_host(bot.host):
-        raise SettingsError("FOOTNOTE_WEB_LOOPBACK is allowed only while FOOTNOTE_HOST is a loopback address")
-    sign_in = load(SignInSettings)
-    require_public_url(sign_in, bot.public_url)
-    return Settings(storage, bot, ingestion, sign_in if sign_in.is_on else None)
+        faults.append("FOOTNOTE_WEB_LOOPBACK is allowed only while FOOTNOTE_HOST is a loopback address")
+    try:
+        require_public_url(sign_in, bot.public_url)
+    except SettingsError as error:
+        faults.append(str(error))
+    return Settings(storage, bot, ingestion, sign_in if sign_in.is_on else None), faults

@@ -1,7 +1,7 @@
 """Settings: environment first, then ``.env``, then ``footnote.toml`` in the home.
 
 Each package declares its settings in a subclass of ``FootnoteSettings``. The composition root calls
-``refuse_unknown`` once with all of them, because no single package can recognise a mistyped variable.
+``unknown_settings`` once with all of them, because no single package can recognise a mistyped variable.
 
 A setting may reference a secret instead of holding it: ``env:NAME`` or ``file:/absolute/path``.
 """
@@ -11,13 +11,17 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as MalformedJson
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
 from storage.errors import SettingsError
@@ -28,6 +32,12 @@ _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|Micro
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
+# Pydantic's names of bounds, in words.
+_SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
+# A pattern that only lists words.
+_CHOICE = re.compile(r"\^\((\w+(?:\|\w+)+)\)\$")
+# Similarity from which an unknown name is taken for a misspelt one.
+MISSPELT = 0.8
 # Default endpoint of chat and embedding models.
 OPENAI = "https://api.openai.com/v1"
 
@@ -142,36 +152,128 @@ class FootnoteSettings(BaseSettings):
 S = TypeVar("S", bound=FootnoteSettings)
 
 
+class InvalidSettings(SettingsError):
+    """Raised if settings are rejected; ``faults`` has a sentence for each."""
+
+    def __init__(self, faults: Sequence[str], fields: Sequence[str] = ()) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+        # Fields with a rejected value; the others may still contradict each other.
+        self.fields = fields
+
+
 def load(settings_class: type[S], **overrides: Any) -> S:
     """Read one package's settings.
 
     Raises:
-        SettingsError: a value is missing or out of bounds; the message names the variable.
+        InvalidSettings: values are missing or out of bounds; each sentence names the variable.
     """
+    return _read(settings_class, {key: value for key, value in overrides.items() if value is not None})
+
+
+def load_valid(settings_class: type[S], **overrides: Any) -> tuple[S | None, list[str]]:
+    """Return one package's settings with rejected values at their default, and why they were rejected.
+
+    Without the rejected values the rest may be contradictory: then there are no settings.
+    """
+    given = {key: value for key, value in overrides.items() if value is not None}
+    faults: list[str] = []
+    while True:
+        try:
+            return _read(settings_class, given), faults
+        except InvalidSettings as error:
+            faults += error.faults
+            fields = settings_class.model_fields
+            defaults = {name: fields[name].get_default(call_default_factory=True) for name in error.fields}
+            if not defaults or defaults.keys() <= given.keys():
+                return None, faults
+            given |= defaults
+
+
+def _read(settings_class: type[S], values: dict[str, Any]) -> S:
     try:
-        return settings_class(**{key: value for key, value in overrides.items() if value is not None})
+        return settings_class(**values)
     except ValidationError as error:
-        names = {field: variable for variable, field in settings_class.variables().items()}
-        faults = [
-            ": ".join([*(names.get(str(one), str(one)) for one in fault["loc"][:1]), fault["msg"]])
-            for fault in error.errors()
-        ]
-        raise SettingsError("; ".join(faults)) from None
+        faults = error.errors()
+        fields = [_field_of(settings_class, fault) for fault in faults if fault["loc"]]
+        raise InvalidSettings([_explain(settings_class, fault) for fault in faults], fields) from None
+    except MalformedJson as error:
+        variables = {field: variable for variable, field in settings_class.variables().items()}
+        named = [variables[word] for word in re.findall(r"\w+", str(error)) if word in variables]
+        raise InvalidSettings([f"{name}: must be JSON" for name in named]) from None
 
 
-def refuse_unknown(settings_classes: Iterable[type[FootnoteSettings]]) -> None:
-    """Refuse a mistyped setting instead of ignoring it.
+def _field_of(settings_class: type[FootnoteSettings], fault: ErrorDetails) -> str:
+    """Return the field of an error, which names it by its variable or its field."""
+    name = str(fault["loc"][0])
+    return settings_class.variables().get(name, name)
+
+
+def _explain(settings_class: type[FootnoteSettings], fault: ErrorDetails) -> str:
+    """Return pydantic's error as a sentence; it repeats no value, which may be a misplaced secret."""
+    if not fault["loc"]:
+        return str(fault["ctx"]["error"])
+    name = _field_of(settings_class, fault)
+    variable = next(variable for variable, field in settings_class.variables().items() if field == name)
+    return f"{variable}: {_expectation(settings_class.model_fields[name], fault)}"
+
+
+def _expectation(field: FieldInfo, fault: ErrorDetails) -> str:
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind.startswith("bool"):
+        return "must be true or false"
+    types = {field.annotation, *get_args(field.annotation)}
+    if types & {int, float}:
+        return f"must be {'a whole number' if int in types else 'a number'} {bounds(field)}"
+    if choice := _CHOICE.fullmatch(context.get("pattern", "")):
+        return f"must be one of {choice[1].replace('|', ', ')}"
+    if kind == "string_too_long":
+        return f"must have at most {context['max_length']} characters"
+    return f"is malformed. {field.description}"
+
+
+def bounds(field: FieldInfo) -> str:
+    """Return the allowed range in words, as in ``from 1 to 64``; '' if there is none."""
+    return " ".join(
+        f"{word} {getattr(rule, sign)}"
+        for rule in field.metadata
+        for sign, word in _SIGNS.items()
+        if getattr(rule, sign, None) is not None
+    )
+
+
+def unknown_settings(settings_classes: Iterable[type[FootnoteSettings]]) -> list[str]:
+    """Return a sentence per ``FOOTNOTE_`` variable, or key of ``footnote.toml``, that no package knows.
 
     Raises:
-        SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no package knows.
+        SettingsError: ``footnote.toml`` is not TOML.
     """
-    known = {variable for settings_class in settings_classes for variable in settings_class.variables()} | {
-        "FOOTNOTE_HOME"
-    }
+    known = _known(settings_classes)
     given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
-    if unknown:
-        raise SettingsError(f"unknown setting {', '.join(unknown)}; `footnote settings` lists them all")
+    return [f"unknown setting {name}; {_suggestion(name, known)}" for name in unknown]
+
+
+def misspelt_variables(settings_classes: Iterable[type[FootnoteSettings]]) -> list[str]:
+    """Return a sentence per variable without ``FOOTNOTE_`` that resembles a setting; it may be another's."""
+    known = _known(settings_classes)
+    plain = [name for name in known if not name.startswith((PREFIX, "AWS_"))]
+    given = {name for name in (*os.environ, *read_dotenv()) if name not in known}
+    named = {name.lower() for name in known}
+    strange = [name for name in given if not name.startswith(PREFIX) and name.lower() not in named]
+    near = {name: get_close_matches(name, plain, 1, MISSPELT) for name in sorted(strange)}
+    return [f"{name} is not a setting; did you mean {match[0]}?" for name, match in near.items() if match]
+
+
+def _known(settings_classes: Iterable[type[FootnoteSettings]]) -> set[str]:
+    return {variable for one in settings_classes for variable in one.variables()} | {"FOOTNOTE_HOME"}
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    match = get_close_matches(name, sorted(known), 1, MISSPELT)
+    return f"did you mean {match[0]}?" if match else "`footnote settings` lists them all"
 
 
 class AwsSettings(FootnoteSettings):

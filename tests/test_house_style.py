@@ -37,6 +37,7 @@ LONG_MODULES = {
     "storage/chat/inbox.py": "every step of a question on one fence",
     "storage/chat/notifications.py": "every kind of notice, and when it is still true",
     "storage/models.py": "the values that all rooms share",
+    "storage/settings.py": "all settings of the storage, and how each package's are read",
     "storage/sql/tables.py": "all tables in one picture",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from bot.diagnostics import consistency, engines, reachability, services
 from bot.diagnostics.consistency import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
-from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
+from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok, warn
 from storage.errors import docs_url
 from storage.settings import StorageSettings
 
@@ -22,36 +23,53 @@ SETTINGS_PAGE = f"{TROUBLESHOOTING}#a-setting-is-refused"
 Look = Callable[[Installation], Awaitable[Finding | Sequence[Finding]]]
 
 
-def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> Iterator[HealthCheck]:
-    """Yield the checks that work although the settings were rejected with ``error``."""
+@dataclass(frozen=True, slots=True)
+class SettingsReport:
+    """Faults of the settings, a sentence each."""
 
-    async def tell() -> Finding:
-        fix = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
-        return fail(error, fix, SETTINGS_PAGE)
+    faults: Sequence[str]
+    # Variables that resemble a setting.
+    doubts: Sequence[str]
 
-    yield HealthCheck("settings", tell, SETTINGS_PAGE)
+
+def broken_checks(
+    home: Path, storage: StorageSettings | None, report: SettingsReport
+) -> Iterator[HealthCheck]:
+    """Yield the checks that work although there are no valid settings."""
+    yield _settings_check(home, report)
     yield from machine_checks(home, storage)
+
+
+def _settings_check(home: Path, report: SettingsReport) -> HealthCheck:
+    async def tell() -> list[Finding]:
+        fix = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
+        found = [fail(fault, fix, SETTINGS_PAGE) for fault in report.faults]
+        found += [
+            warn(doubt, "rename it if it is meant for Footnote", SETTINGS_PAGE) for doubt in report.doubts
+        ]
+        return found or [ok(f"valid; the home is {home}")]
+
+    return HealthCheck("settings", tell, SETTINGS_PAGE)
 
 
 def all_checks(
     installation: Installation,
     *,
+    report: SettingsReport,
     embedding_key: str | None,
     map_mistakes: MapMistakes,
     map_locations: MapLocations,
 ) -> Iterator[HealthCheck]:
-    """Yield every check of an installation with valid settings.
+    """Yield every check of an installation.
 
     Args:
         installation: installation to check.
+        report: what is wrong with its settings; rejected ones count as unset.
         embedding_key: key of the embeddings endpoint, if any.
         map_mistakes: returns the mistakes in folders.toml.
         map_locations: returns the folders named there.
     """
     settings = installation.settings
-
-    async def tell() -> Finding:
-        return ok(f"valid; the home is {settings.home}")
 
     def look(name: str, examine: Look, docs: str, seconds: float = CHECK_SECONDS) -> HealthCheck:
         return HealthCheck(name, partial(examine, installation), docs, seconds)
@@ -66,7 +84,7 @@ def all_checks(
         own = [one.public_url] if one.public_url and settings.bot.public_url else []
         return await reachability.check_clock(one, [*services.hosts_with_clocks(settings.bot), *own])
 
-    yield HealthCheck("settings", tell, SETTINGS_PAGE)
+    yield _settings_check(settings.home, report)
     yield from machine_checks(settings.home, settings.storage)
     yield look("clock", clock, f"{TROUBLESHOOTING}#the-clock-is-wrong")
     yield look("sql", engines.check_sql, f"{TROUBLESHOOTING}#the-database-does-not-answer")
@@ -83,6 +101,7 @@ def all_checks(
     yield look(
         "sizes", consistency.check_sizes, f"{TROUBLESHOOTING}#a-channel-has-outgrown-the-embedded-index"
     )
+    yield look("backup", consistency.check_backup, f"{TROUBLESHOOTING}#there-is-no-recent-backup")
     yield look("folders", folders, f"{TROUBLESHOOTING}#a-folder-is-not-read")
     yield look("embedder", embedder, f"{TROUBLESHOOTING}#embeddings-do-not-work", LONG_SECONDS)
     yield look(

@@ -11,12 +11,14 @@ from uuid import UUID
 
 from bot.diagnostics.installation import DependencyFailed, Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
+from storage.clock import utc_now
 from storage.errors import UnknownTenant, docs_url
 from storage.folders.folders import Folders
 from storage.index.base import Index
 from storage.index.embedded.index import COMFORTABLE_CHUNKS
 from storage.models import TenantName
 from storage.queues.inventory import Inventory
+from storage.sql.audit import BACK_UP, AuditLog
 from storage.sql.database import Database
 from storage.threads import run_in_thread
 
@@ -25,6 +27,8 @@ MAX_NAMED = 10
 # Time budget for comparing channels; the reconciler compares all of them.
 COMPARE_SECONDS = 8.0
 FOLDER_SECONDS = 3.0
+# Age from which a backup is too old.
+BACKUP_DAYS = 7
 
 TROUBLESHOOTING = docs_url("troubleshooting.md")
 
@@ -153,6 +157,23 @@ async def _indexed_publications(index: Index, tenant: TenantName) -> dict[UUID, 
         return dict(await index.publications(tenant))
     except UnknownTenant:
         return {}
+
+
+async def check_backup(installation: Installation) -> Finding:
+    """Check the age and completeness of the last `footnote backup`."""
+    docs = f"{TROUBLESHOOTING}#there-is-no-recent-backup"
+    database = await installation.database_for("the last backup")
+    if database is None or not await Inventory(database).sizes():
+        return ok("there is nothing to back up yet")
+    fix = f"run `footnote backup URL` by a timer: {docs_url('company.md#9-back-up-by-a-timer')}"
+    last = await AuditLog(database).last(BACK_UP)
+    if last is None:
+        return warn("`footnote backup` has never run", fix, docs)
+    days = (utc_now() - last.at).days
+    text = f"the last backup is {'less than a day' if days < 1 else f'{days} days'} old"
+    if not last.is_done:
+        return warn(f"{text} and lacks damaged files", "run `footnote reconcile`, then back up again", docs)
+    return warn(text, fix, docs) if days > BACKUP_DAYS else ok(text)
 
 
 async def check_sizes(installation: Installation) -> list[Finding]:

@@ -25,6 +25,7 @@ MAX_LISTED = 500
 # Entries per query.
 BATCH = 2000
 OPEN_LINK = "open link"
+BACK_UP = "back up"
 # Name of the fact that stores the last entry's digest: it reveals a truncated chain.
 HEAD_FACT = "audit head"
 # DO NOTHING: another process may start the chain at the same moment.
@@ -128,6 +129,13 @@ class AuditLog:
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query))
         return [_entry(row) for row in reversed(rows)]
+
+    async def last(self, action: str) -> AuditEntry | None:
+        """Return the last entry of an action, None if there is none."""
+        query = select(AuditRow).where(col(AuditRow.action) == action).order_by(col(AuditRow.id).desc())
+        async with self._database.snapshot() as session:
+            row = await session.scalar(query.limit(1))
+        return _entry(row) if row else None
 
     async def batches(self) -> AsyncIterator[Sequence[AuditEntry]]:
         """Yield all entries in batches, oldest first."""

@@ -12,12 +12,20 @@ from pydantic.fields import FieldInfo
 from sources import ROOT
 
 from bot.cli.setup.printed_files import render_settings
-from bot.settings import BotSettings, load_settings
+from bot.settings import BotSettings, examine_settings, load_settings
 from bot.sign_in_settings import SignInSettings
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import FootnoteSettings, StorageSettings, load, reference_error, refuse_unknown
+from storage.settings import (
+    FootnoteSettings,
+    StorageSettings,
+    load,
+    load_valid,
+    misspelt_variables,
+    reference_error,
+    unknown_settings,
+)
 
 ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings, SignInSettings)
 SETTINGS = {
@@ -90,25 +98,33 @@ def test_a_command_line_option_overrides_all(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_mistyped_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a typo is reported, not ignored."""
+    """Shows that a typo is reported with the setting that was meant, if one is similar."""
     monkeypatch.setenv("FOOTNOTE_PROT", "1")
-    with pytest.raises(SettingsError, match="FOOTNOTE_PROT"):
-        refuse_unknown(ROOMS)
+    monkeypatch.setenv("FOOTNOTE_ELEPHANT", "1")
+    unlike, alike = unknown_settings(ROOMS)
+    assert alike == "unknown setting FOOTNOTE_PROT; did you mean FOOTNOTE_PORT?"
+    assert unlike == "unknown setting FOOTNOTE_ELEPHANT; `footnote settings` lists them all"
+
+
+def test_a_variable_like_one_of_ours_is_only_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that another program's variable refuses nothing, and that upper case makes no difference."""
+    for name in ("SLACK_BOT_TOKN", "AWS_ACCESS_KEY", "OPENAI_ORG_ID", "MICROSOFTAPPID"):
+        monkeypatch.setenv(name, "x")
+    assert unknown_settings(ROOMS) == []
+    assert misspelt_variables(ROOMS) == ["SLACK_BOT_TOKN is not a setting; did you mean SLACK_BOT_TOKEN?"]
 
 
 def test_a_mistyped_line_of_dotenv_is_refused_by_name(empty_place: Path) -> None:
     """Shows the same for ``.env``, which may also contain variables of other programs."""
     (empty_place / ".env").write_text("FOOTNOTE_LINK_DAY=1\nSOMEBODY_ELSES=1\n")
-    with pytest.raises(SettingsError, match="unknown setting FOOTNOTE_LINK_DAY;"):
-        refuse_unknown(ROOMS)
+    assert unknown_settings(ROOMS) == ["unknown setting FOOTNOTE_LINK_DAY; did you mean FOOTNOTE_LINK_DAYS?"]
 
 
 def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> None:
     """Shows the same for ``footnote.toml``, which contains only our settings."""
     (empty_place / ".footnote").mkdir()
     (empty_place / ".footnote" / "footnote.toml").write_text("WEAVIATE_ULR = 'embedded'\n")
-    with pytest.raises(SettingsError, match="WEAVIATE_ULR"):
-        refuse_unknown(ROOMS)
+    assert unknown_settings(ROOMS) == ["unknown setting WEAVIATE_ULR; did you mean WEAVIATE_URL?"]
 
 
 @pytest.mark.parametrize("variable", ["FOOTNOTE_MEMORY_DAYS", "FOOTNOTE_RECORD_DAYS"])
@@ -125,17 +141,78 @@ def test_conversation_data_expires_with_its_messages(monkeypatch: pytest.MonkeyP
 
 def test_default_settings_are_accepted() -> None:
     """Shows that an empty folder starts."""
-    refuse_unknown(ROOMS)
+    assert unknown_settings(ROOMS) == []
     assert [load(room) for room in ROOMS]
 
 
-def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that the error names the variable."""
-    monkeypatch.setenv("FOOTNOTE_CANDIDATES", "3")
-    with pytest.raises(
-        SettingsError, match="FOOTNOTE_CANDIDATES: Input should be greater than or equal to 20"
-    ):
+@pytest.mark.parametrize(
+    ("variable", "written", "said"),
+    [
+        ("FOOTNOTE_CANDIDATES", "3", "must be a whole number from 20 to 200"),
+        ("FOOTNOTE_CANDIDATES", "many", "must be a whole number from 20 to 200"),
+        ("FOOTNOTE_WEAVIATE_REPLICAS", "0", "must be a whole number from 1 to 99"),
+        ("FOOTNOTE_LINK_DAYS", "-1", "must be a number above 0 to 365"),
+        ("FOOTNOTE_CONSOLE", "maybe", "must be true or false"),
+        ("FOOTNOTE_ROLE", "boss", "must be one of all, bot, worker"),
+        (
+            "FOOTNOTE_METRICS_LISTEN",
+            "here",
+            "is malformed. Separate address of /metrics, as in 10.0.0.5:9464",
+        ),
+        ("FOOTNOTE_OIDC_CLIENT_ID", 600 * "x", "must have at most 500 characters"),
+        ("FOOTNOTE_SHARE_ACCOUNTS", "{x", "must be JSON"),
+    ],
+)
+def test_a_rejected_value_is_explained_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch, variable: str, written: str, said: str
+) -> None:
+    """Shows that the error names the variable and what it may be, and repeats no value."""
+    monkeypatch.setenv(variable, written)
+    room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
+    settings, faults = load_valid(room)
+    assert [fault.startswith(f"{variable}: {said}") for fault in faults] == [True]
+    assert (settings is None) is (variable == "FOOTNOTE_SHARE_ACCOUNTS")
+    assert len(written) == 1 or f" {written}" not in faults[0]
+
+
+def test_every_rejected_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that one mistake hides no other, and that rejected settings keep their default for a report."""
+    for name in ("FOOTNOTE_PORT", "FOOTNOTE_PROT", "FOOTNOTE_CANDIDATES", "FOOTNOTE_READ_WORKERS"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk ä")
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    named = (
+        "FOOTNOTE_PROT;",
+        "FOOTNOTE_PORT:",
+        "FOOTNOTE_CANDIDATES:",
+        "FOOTNOTE_READ_WORKERS:",
+        "OPENAI_API_KEY ",
+    )
+    assert [name for name in named if name not in str(refused.value)] == []
+    monkeypatch.delenv("OPENAI_API_KEY")
+    settings, faults = examine_settings()
+    assert settings is not None
+    assert (settings.bot.port, settings.bot.candidates, len(faults)) == (8765, 24, 4)
+
+
+def test_no_other_home_stands_in_for_a_rejected_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that a report does not check the default database in place of the one that was meant."""
+    monkeypatch.setenv("WEAVIATE_URL", "https://someone@host")
+    settings, faults = examine_settings()
+    assert (settings, len(faults)) == (None, 1)
+
+
+def test_swapped_slack_tokens_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that both prefixes are compared, and that no token is repeated."""
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-CANARY")
+    monkeypatch.setenv("SLACK_APP_TOKEN", "xoxb-CANARY")
+    with pytest.raises(SettingsError, match="swap SLACK_BOT_TOKEN and SLACK_APP_TOKEN") as refused:
         load(BotSettings)
+    assert "CANARY" not in str(refused.value)
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-CANARY")
+    monkeypatch.setenv("SLACK_APP_TOKEN", "xapp-CANARY")
+    assert load(BotSettings).slack_app_token
 
 
 @pytest.mark.parametrize(

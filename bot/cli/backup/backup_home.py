@@ -13,6 +13,7 @@ from bot.bootstrap import open_ingestion
 from bot.cli.home import is_confirmed, open_existing_home
 from bot.cli.json_output import dump
 from bot.cli.progress import CountLine
+from bot.core.models import LOCAL_ASKER
 from bot.server_socket import read_server_url
 from bot.settings import Settings, load_settings
 from storage.backup.destination import BackupDestination
@@ -21,6 +22,7 @@ from storage.backup.home_restore import HomeRestore, read_backup
 from storage.backup.manifest import BackupManifest
 from storage.errors import SettingsError
 from storage.settings import AwsSettings, load
+from storage.sql.audit import BACK_UP, AuditedAction, AuditLog
 from storage.stores import open_index, open_stores
 
 PARTLY = 1
@@ -37,6 +39,8 @@ async def backup(options: argparse.Namespace) -> int:
     place = BackupDestination(options.url, load(AwsSettings))
     async with open_existing_home(settings) as stores:
         report = await HomeBackup(stores, place, CountLine().show).write(replace=options.replace)
+        done = AuditedAction(LOCAL_ASKER, BACK_UP, "", report.digest, is_done=not report.left_out)
+        await AuditLog(stores.database).record(done)
     if options.json:
         print(dump(asdict(report)))
     else:

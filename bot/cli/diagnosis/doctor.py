@@ -10,16 +10,17 @@ from functools import partial
 
 from bot.bootstrap import embedding_key
 from bot.cli.json_output import dump
-from bot.diagnostics.checks import all_checks, broken_checks
+from bot.diagnostics.checks import SettingsReport, all_checks, broken_checks
 from bot.diagnostics.installation import open_installation
 from bot.diagnostics.models import CheckResult, HealthCheck
 from bot.diagnostics.redaction import Redactor, secrets_of
 from bot.diagnostics.report import as_text, has_failed, run_checks
-from bot.settings import SETTINGS_CLASSES, load_settings
+from bot.settings import SETTINGS_CLASSES, Settings, examine_settings
 from ingestion.folder_map.folder_map import check_map, map_locations
+from ingestion.sources.shares.settings import ShareSettings
 from storage.config_file import MAP_NAME
 from storage.errors import SettingsError
-from storage.settings import StorageSettings, load, resolve_home
+from storage.settings import StorageSettings, load, load_valid, misspelt_variables, resolve_home
 
 
 async def doctor(options: argparse.Namespace) -> int:
@@ -41,10 +42,9 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
         SettingsError: an unknown check was named.
     """
     redactor = Redactor(secrets_of(SETTINGS_CLASSES))
-    try:
-        settings = load_settings()
-    except (SettingsError, OSError) as error:
-        broken = [*broken_checks(resolve_home(), _storage_settings(), str(error))]
+    settings, report = _examine_settings()
+    if settings is None:
+        broken = [*broken_checks(resolve_home(), _storage_settings(), report)]
         return await run_checks(
             [one for one in broken if not only or one.name in {"settings", *only}], redactor
         )
@@ -52,11 +52,23 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
         folder_map = settings.home / MAP_NAME
         checks = all_checks(
             installation,
+            report=report,
             embedding_key=embedding_key(settings),
             map_mistakes=partial(check_map, folder_map, settings.inbox),
             map_locations=partial(map_locations, folder_map, settings.inbox),
         )
-        return await run_checks(_chosen([*checks], only), redactor)
+        shown = [*only, *(["settings"] if only and report.faults else [])]
+        return await run_checks(_chosen([*checks], shown), redactor)
+
+
+def _examine_settings() -> tuple[Settings | None, SettingsReport]:
+    """Return settings that can be checked, if any, and what is wrong with them."""
+    try:
+        settings, faults = examine_settings()
+        _, share_faults = load_valid(ShareSettings)
+        return settings, SettingsReport([*faults, *share_faults], misspelt_variables(SETTINGS_CLASSES))
+    except (SettingsError, OSError) as error:
+        return None, SettingsReport([str(error)], [])
 
 
 def _chosen(checks: Sequence[HealthCheck], only: Sequence[str]) -> list[HealthCheck]:

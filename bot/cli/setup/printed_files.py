@@ -17,14 +17,13 @@ from bot.slack.workspace.app_manifest import manifest
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import FootnoteSettings, StorageSettings
+from storage.settings import FootnoteSettings, StorageSettings, bounds
 
 HEAD = """\
 # Every setting with its default. Copy the lines you change to `.env` where you start Footnote, or give
 # them as environment variables; `footnote.toml` in the home takes the same names. The environment wins
 # over `.env`, and `.env` over `footnote.toml`. A FOOTNOTE_ name that is not listed here is refused.
 """
-SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
 
 async def print_settings(_: argparse.Namespace) -> int:
@@ -61,21 +60,16 @@ def _room_lines(room: type[FootnoteSettings]) -> Iterator[str]:
     yield f"# ---- {(room.__doc__ or '').strip().splitlines()[0]}\n"
     for variable, name in room.variables().items():
         field = room.model_fields[name]
-        yield f"# {field.description}{_bounds(field)}\n#{variable}={_shown(field.default)}\n"
+        yield f"# {described(field)}\n#{variable}={shown_default(field.default)}\n"
 
 
-def _bounds(field: FieldInfo) -> str:
-    """Return the allowed range in words, '' if there is none."""
-    words = [
-        f"{word} {getattr(rule, sign)}"
-        for rule in field.metadata
-        for sign, word in SIGNS.items()
-        if getattr(rule, sign, None) is not None
-    ]
-    return f" ({' '.join(words)})" if words else ""
+def described(field: FieldInfo) -> str:
+    """Return a setting's description with its range."""
+    return f"{field.description} ({allowed})" if (allowed := bounds(field)) else str(field.description)
 
 
-def _shown(default: object) -> str:
+def shown_default(default: object) -> str:
+    """Return a default as it is written in .env, '' if there is none."""
     if default is None or default is PydanticUndefined or isinstance(default, SecretStr):
         return ""
     return str(default).lower() if isinstance(default, bool) else str(default)

@@ -22,6 +22,7 @@ from engines.support.ports import free_port
 from fakes.oauth_slack import oauth_slack
 from fakes.openid_provider import CLIENT_ID, serving_provider
 from harness.doctor import CANARY, Answer, Doctor, Serve
+from sqlalchemy import update
 
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.errors import LinkForged
@@ -34,9 +35,11 @@ from bot.teams.connector import AppCredentials
 from storage.clock import utc_now
 from storage.errors import docs_url
 from storage.queues.index_rebuilds import IndexRebuilds
+from storage.sql.audit import BACK_UP, AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import newest_revision
 from storage.sql.tables import (
+    AuditRow,
     BlobRow,
     ChannelRow,
     DocumentRow,
@@ -48,8 +51,8 @@ from storage.sql.tables import (
 
 # Checks that start no process and load no model; the journey covers the others.
 CHEAP = (
-    "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "folders", "model",
-    "public-url", "tls", "sign-in", "slack", "teams",
+    "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "backup", "folders",
+    "model", "public-url", "tls", "sign-in", "slack", "teams",
 )  # fmt: skip
 NOBODY = 65534
 TOKEN = {"SLACK_BOT_TOKEN": f"xoxb-{CANARY}", "SLACK_APP_TOKEN": f"xapp-{CANARY}"}
@@ -123,6 +126,42 @@ async def test_a_wrong_setting_is_a_line_among_other_checks(
     assert [one.name for one in told] == ["settings", "home", "disk"]
     assert told[0].state is CheckState.FAIL
     assert named in told[0].text
+
+
+async def test_one_wrong_setting_hides_no_other_line(doctor: Doctor) -> None:
+    """Shows that all other checks run, and that each wrong setting is a line of its own."""
+    wrong = {"FOOTNOTE_LINK_DAYS": "never", "FOOTNOTE_PROT": "1", "FOOTNOTE_SHARE_TIMEOUT": "0"}
+    told = await doctor.look(*CHEAP, SLACK_BOT_TOKN="x", **wrong)
+    assert list(dict.fromkeys(one.name for one in told)) == list(CHEAP)
+    lines = [one for one in told if one.name == "settings"]
+    assert [one.state for one in lines] == [CheckState.FAIL] * 3 + [CheckState.WARN]
+    assert "did you mean FOOTNOTE_PORT?" in lines[0].text
+    assert "SLACK_BOT_TOKEN" in lines[3].text
+    assert [one.name for one in await doctor.look("disk")] == ["settings"] * 4 + ["disk"]
+
+
+@pytest.mark.parametrize(
+    ("days", "is_done", "state", "said"),
+    [
+        (None, True, CheckState.WARN, "never run"),
+        (0, True, CheckState.OK, "less than a day old"),
+        (9, True, CheckState.WARN, "9 days old"),
+        (1, False, CheckState.WARN, "lacks damaged files"),
+    ],
+)
+async def test_the_last_backup_is_reported(
+    doctor: Doctor, days: int | None, is_done: bool, state: CheckState, said: str
+) -> None:
+    """Shows its age, and that one that left files out does not count as good."""
+    await publish(doctor)
+    if days is not None:
+        database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
+        await AuditLog(database).record(AuditedAction("local", BACK_UP, "", "digest", is_done=is_done))
+        async with database.transaction() as session:
+            await session.execute(update(AuditRow).values(at=utc_now() - timedelta(days=days, hours=1)))
+        await database.aclose()
+    (told,) = await doctor.look("backup")
+    assert (told.state, said in told.text) == (state, True), told
 
 
 async def test_a_broken_footnote_toml_is_a_line(doctor: Doctor) -> None:
