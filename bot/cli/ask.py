@@ -39,7 +39,7 @@ async def ask(options: argparse.Namespace) -> int:
     if options.questions:
         return await _ask_many(options)
     if not options.question:
-        print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
+        print('footnote: ask "QUESTION", or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
     line = _Line(None, options.question, options.channel or "", read_where(options.where), options.thread)
     if options.json:
@@ -75,12 +75,22 @@ async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> tuple
     require_home(settings)
     try:
         async with open_answering(settings) as (stores, answering):
-            if not line.channel:
-                only = await chosen_channel(stores, None)
-                line = replace(line, channel=channel_option(only.name, only.tenant))
+            line = await _with_channel(line, stores)
             return line, await _answer(line, stores, answering, listener)
     except InfrastructureError as error:
         return line, _failed(error)
+
+
+async def _with_channel(line: _Line, stores: Stores) -> _Line:
+    """Return the line with its channel, or with the only channel if it names none.
+
+    Raises:
+        UnknownChannel: it names none, and there are several.
+    """
+    if line.channel:
+        return line
+    only = await chosen_channel(stores, None)
+    return replace(line, channel=channel_option(only.name, only.tenant))
 
 
 async def _answer(
@@ -129,8 +139,8 @@ async def _ask_many(options: argparse.Namespace) -> int:
         require_home(settings)
         async with open_answering(settings) as (stores, answering):
             for line in lines:
-                answer = await _answer_line(line, stores, answering)
-                states.append(_print_one(line, answer, options.json))
+                asked, answer = await _answer_line(line, stores, answering)
+                states.append(_print_one(asked, answer, options.json))
     except EmptyHome as error:
         print(f"footnote: {error}", file=sys.stderr)
         states += [_print_one(line, _unknown(line), options.json) for line in lines]
@@ -160,8 +170,8 @@ def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | 
         values.get("question"),
         values.get("channel", channel),
     )
-    if not _is_encodable_text(asked) or not _is_encodable_text(place):
-        return _Line(identity, "", channel, error='this line lacks a "question" or a "channel" that is text')
+    if not _is_encodable_text(asked) or not (place == "" or _is_encodable_text(place)):
+        return _Line(identity, "", channel, error='this line lacks a "question", or its "channel" is no text')
     try:
         own, named = values.get("where", {}), values.get("thread", thread)
         if not isinstance(own, dict) or not all(map(_is_encodable_text, own.values())):
@@ -187,16 +197,22 @@ def _is_encodable_text(value: object) -> TypeGuard[str]:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Answer:
+async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> tuple[_Line, Answer]:
+    """Return the line with its channel, and its answer."""
+    if not line.error and not line.channel:
+        try:
+            line = await _with_channel(line, stores)
+        except UnknownChannel as error:
+            line = replace(line, error=str(error))
     if line.error:
-        return _unknown(line)
+        return line, _unknown(line)
     try:
-        return await _answer(line, stores, answering)
+        return line, await _answer(line, stores, answering)
     except UnknownChannel:
-        return _unknown(line)
+        return line, _unknown(line)
     except Exception as error:  # a failing line must not stop the others
         log.exception("question failed: %s", type(error).__name__)
-        return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
+        return line, Answer(AnswerState.FAILED, ENGLISH.engine_failed)
 
 
 def _unknown(line: _Line) -> Answer:

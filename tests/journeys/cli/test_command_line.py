@@ -269,11 +269,17 @@ def test_the_channel_option_is_optional_with_one_channel(with_samples: Program, 
     assert {json.loads(line)["channel"] for line in listed.stdout.splitlines()} == {"it"}
     asked = json.loads(with_samples.run("ask", "When do backups run?", "--json").stdout)
     assert (asked["state"], asked["channel"]) == ("passages", "it")
+    many = tmp_path / "many.jsonl"
+    many.write_text('{"id": 1, "question": "When do backups run?"}\n')
+    batch = json.loads(with_samples.run("ask", "--questions", str(many), "--json").stdout)
+    assert (batch["state"], batch["channel"]) == ("passages", "it")
     assert with_samples.run("ingest", str(tmp_path / "plum.pdf"), "--channel", "the kitchen").returncode == 0
     for command in (["documents"], ["records"], ["ask", "When do backups run?"]):
         ended = with_samples.run(*command)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "--channel: it, 'the kitchen'" in ended.stderr
+    batch = json.loads(with_samples.run("ask", "--questions", str(many), "--json").stdout)
+    assert (batch["state"], "--channel: it, 'the kitchen'" in batch["text"]) == ("failed", True)
 
 
 def test_version_and_usage_are_printed(program: Program) -> None:
