@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage wheel pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read bench-diff eval weaviate lint format types collect lock audit release clean
+.PHONY: help install demo free-port test test-all coverage wheel pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read bench-diff eval weaviate lint format types collect lock docs audit release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -26,9 +26,13 @@ help: ## list these targets
 install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) $(if $(TRACES),$(VENV)/.traced) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV; TRACES=1: also OpenTelemetry
 	@:
 
-demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
+demo: free-port install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
 	@$(if $(filter embedded,$(WEAVIATE_URL)),deploy/weaviate.sh >/dev/null)
 	@exec $(BIN)/footnote demo $(if $(DOCS),--docs "$(DOCS)") --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
+
+free-port: # asked before an installation that takes minutes
+	@! command -v "$(PYTHON)" >/dev/null || "$(PYTHON)" -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2>/dev/null || \
+		{ echo "port $(PORT) is already in use: stop what listens there, or choose another: make demo PORT=$$(($(PORT) + 1))"; exit 2; }
 
 wheel: install ## build dist/footnote_bot-*, wheel and sdist, the model inside; pip and pipx install them anywhere
 	@$(BIN)/python deploy/fetch_data.py
@@ -105,15 +109,19 @@ lint: $(VENV)/.developing ## check format and style
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 
-format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/licences.md again
+format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/commands.md, licences.md, settings.md again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 	@$(BIN)/footnote settings > deploy/env.example
 	@$(BIN)/footnote manifest slack > deploy/slack-manifest.json
 	@$(BIN)/python deploy/make_licences.py
+	@$(BIN)/python deploy/docs/make_references.py
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary
+
+docs: $(VENV)/.developing ## build the documentation's site into build/site, refusing warnings
+	@$(BIN)/mkdocs build --strict
 
 collect: $(VENV)/.developing # Compiles the tests once, beside mypy; else each test process compiles all of them: 9 s each.
 	@$(BIN)/pytest --collect-only -qq >$(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }

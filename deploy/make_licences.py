@@ -70,10 +70,10 @@ EXPLAINED = {
 HEAD = """\
 # Licences of what is installed
 
-Made by `make format` from the metadata of the installed packages (`deploy/make_licences.py`). A test fails
-when a package is installed and not here, says something else than here, or is incompatible with our AGPL-3.0
-(`tests/test_licences.py`). Why each direct dependency is needed, and the licences of other programs:
-[packages.md](packages.md).
+Look up a package's licence here. `make format` writes this page from the packages' metadata
+(`deploy/make_licences.py`). A test fails when a package is missing, says something else, or is incompatible
+with our AGPL-3.0 (`tests/test_licences.py`). Why each direct dependency is needed, and the licences of other
+programs: [packages.md](packages.md).
 
 "Everybody" is `make install`, "shares" comes with `SHARES=1`, "traces" with `TRACES=1`, "development" with
 `make test`.
