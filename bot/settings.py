@@ -509,7 +509,7 @@ def examine_settings(
 ) -> tuple[Settings | None, list[str]]:
     """Return all settings, rejected ones at their default, and why they were rejected.
 
-    There are no settings if the storage's are rejected: nothing else may stand in for a home's own.
+    There are none if the storage's are rejected, since nothing may stand in for a home's own, or an address.
 
     Raises:
         SettingsError: ``footnote.toml`` is not TOML.
@@ -520,14 +520,16 @@ def examine_settings(
     ingestion, ingestion_faults = load_valid(IngestionSettings, inbox=inbox)
     sign_in, sign_in_faults = load_valid(SignInSettings)
     faults = [*unknown, *storage_faults, *bot_faults, *ingestion_faults, *sign_in_faults]
-    if storage is None or storage_faults or bot is None or ingestion is None or sign_in is None:
+    if storage is None or storage_faults or bot is None or ingestion is None:
         return None, faults
     # A link needs its citation, so citations are kept at least as long as links live.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
     if ingestion.web_loopback and not is_loopback_host(bot.host):
         faults.append("FOOTNOTE_WEB_LOOPBACK is allowed only while FOOTNOTE_HOST is a loopback address")
+    if sign_in is None or not sign_in.is_on:
+        return Settings(storage, bot, ingestion), faults
     try:
         require_public_url(sign_in, bot.public_url)
     except SettingsError as error:
         faults.append(str(error))
-    return Settings(storage, bot, ingestion, sign_in if sign_in.is_on else None), faults
+    return Settings(storage, bot, ingestion, sign_in), faults

@@ -174,7 +174,8 @@ def load(settings_class: type[S], **overrides: Any) -> S:
 def load_valid(settings_class: type[S], **overrides: Any) -> tuple[S | None, list[str]]:
     """Return one package's settings with rejected values at their default, and why they were rejected.
 
-    Without the rejected values the rest may be contradictory: then there are no settings.
+    There are no settings if the rest is contradictory, or if an address was rejected: keys that are meant for
+    it would go to the default one.
     """
     given = {key: value for key, value in overrides.items() if value is not None}
     faults: list[str] = []
@@ -183,11 +184,17 @@ def load_valid(settings_class: type[S], **overrides: Any) -> tuple[S | None, lis
             return _read(settings_class, given), faults
         except InvalidSettings as error:
             faults += error.faults
-            fields = settings_class.model_fields
-            defaults = {name: fields[name].get_default(call_default_factory=True) for name in error.fields}
-            if not defaults or defaults.keys() <= given.keys():
+            fields = {name: settings_class.model_fields[name] for name in error.fields}
+            defaults = {name: one.get_default(call_default_factory=True) for name, one in fields.items()}
+            if not defaults or defaults.keys() <= given.keys() or any(map(_is_address, fields.values())):
                 return None, faults
             given |= defaults
+
+
+def _is_address(field: FieldInfo) -> bool:
+    return Address in get_args(field.annotation) or any(
+        isinstance(one, AfterValidator) for one in field.metadata
+    )
 
 
 def _read(settings_class: type[S], values: dict[str, Any]) -> S:

@@ -196,11 +196,20 @@ def test_every_rejected_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch
     assert (settings.bot.port, settings.bot.candidates, len(faults)) == (8765, 24, 4)
 
 
-def test_no_other_home_stands_in_for_a_rejected_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that a report does not check the default database in place of the one that was meant."""
-    monkeypatch.setenv("WEAVIATE_URL", "https://someone@host")
+@pytest.mark.parametrize("variable", ["WEAVIATE_URL", "OPENAI_BASE_URL", "SLACK_API_URL"])
+def test_no_default_stands_in_for_a_rejected_address(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Shows that a report neither checks another home nor sends a key to the default host."""
+    monkeypatch.setenv(variable, "https://someone@host")
     settings, faults = examine_settings()
     assert (settings, len(faults)) == (None, 1)
+
+
+def test_a_wrong_sign_in_counts_as_off_in_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that the rest can be checked, although no console would start."""
+    monkeypatch.setenv("FOOTNOTE_OIDC_ISSUER", "login.example.com")
+    settings, faults = examine_settings()
+    assert settings is not None
+    assert (settings.sign_in, len(faults)) == (None, 1)
 
 
 def test_swapped_slack_tokens_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
