@@ -43,7 +43,7 @@ PASSAGE, RANK = 2.2, 1.35
 KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
 
 # Weight of being a numbered step where the question asks how something is done.
-STEP = 1.0
+STEP = 0.4
 
 # Penalty for a part that names years, but none of the question's; bonuses for the row of the requested code,
 # and for that of the latest version. Set by hand: few questions name one.

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 from uuid import UUID
 
-from bot.core.generation.step_lists import asked_list
+from bot.core.generation.step_lists import StepList, asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.retrieval.ranking import document_date
 from bot.core.understanding.answer_types import spans_documents, wants_table, wants_whole_list
@@ -150,18 +150,22 @@ class RankedQuotes:
         return chosen
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
-        """Draft these quotes; if steps or a list are asked for, the whole list of the best one in a list.
-
-        That one need not be among the quotes: the best sentence about a procedure is often beside its steps.
-        """
-        evidence = {one.item.number: one.item for one in self.candidates}.values()
-        is_list = bool(chosen) and wants_whole_list(question.text)
-        best = max((one.score for one in chosen), default=0.0)
-        ranked = sorted((*chosen, *self.candidates), key=lambda one: -one.score)
-        near = takewhile(lambda one: one.score >= best - SAME_PAGE, ranked if is_list else ())
-        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in near)
-        whole = next(filter(None, lists), None)
+        """Draft these quotes; if steps or a list are asked for, the whole list instead."""
+        whole = self._whole_list(question, chosen) if chosen and wants_whole_list(question.text) else None
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
+
+    def _whole_list(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> StepList | None:
+        """Return the list of the best sentence in one, quoted or on the best page; None if there is none.
+
+        The best sentence about a procedure is often beside its steps.
+        """
+        best = max(chosen, key=lambda one: one.score)
+        beside = (one for one in self.candidates if one.page == best.page)
+        ranked = sorted((*chosen, *beside), key=lambda one: -one.score)
+        near = takewhile(lambda one: one.score >= best.score - SAME_PAGE, ranked)
+        evidence = {one.item.number: one.item for one in self.candidates}.values()
+        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in near)
+        return next(filter(None, lists), None)
 
     def _table(self) -> QuoteCandidate | None:
         """Return the whole table that the top candidates are in or next to; None if there is none."""
