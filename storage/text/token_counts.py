@@ -1,17 +1,17 @@
 """Token counts: cl100k_base, the unit of all budgets, and word pieces of the bundled encoder.
 
-WordPiece tokenizes each word separately (Schuster and Nakajima, "Japanese and Korean voice search", 2012), so
-counts are cached per word, without loading the encoder. The vocabularies are bundled in ``storage/data``;
-nothing is downloaded at run time.
+Both split a text at white space before anything else (WordPiece: Schuster and Nakajima, "Japanese and Korean
+voice search", 2012), so counts are cached per word. The vocabularies are bundled in ``storage/data``; nothing
+is downloaded at run time.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from binascii import a2b_base64
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import tiktoken
@@ -31,7 +31,10 @@ SPECIAL = 2
 
 MAX_CACHED_CHARS = 40
 MAX_CACHED_WORDS = 100_000
-_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # the tokenizer drops these
+# White space and print; Python counts four control characters as white space that neither vocabulary does.
+_SPACE, _PRINT = r"[^\S\x1c-\x1f]", r"[\S\x1c-\x1f]"
+# A word with white space before and line breaks after it: ``_PATTERN`` never matches across its ends.
+_WORD = re.compile(rf"{_SPACE}*{_PRINT}+(?:[\r\n]{_SPACE}*(?:(?<=[\r\n])|{_PRINT}+|\Z))*|{_SPACE}+")
 
 
 DATA_FOLDER = Path(__file__).parents[1] / "data"
@@ -63,7 +66,7 @@ def count_tokens(text: str) -> int:
     Raises:
         IncompleteInstallation: the bundled vocabulary is missing.
     """
-    return len(_encoding().encode_ordinary(text))
+    return sum(map(_token_counts().__getitem__, _words(text)))
 
 
 def truncate_tokens(text: str, limit: int) -> str:
@@ -73,7 +76,7 @@ def truncate_tokens(text: str, limit: int) -> str:
     return text if len(tokens) <= limit else encoding.decode(tokens[:limit], errors="ignore")
 
 
-@functools.cache
+@cache
 def _encoding() -> tiktoken.Encoding:
     """Load cl100k_base from the bundled file: tiktoken would download it at first use."""
     words = bundled(VOCABULARY).read_bytes().split()  # alternating tokens and ranks
@@ -89,7 +92,7 @@ class PieceCounter:
 
     def __call__(self, text: str) -> int:
         """Return the word pieces of ``text``, including the special ones."""
-        return SPECIAL + sum(map(_counts(self.file).__getitem__, _WORD.findall(text)))
+        return SPECIAL + sum(map(_piece_counts(self.file).__getitem__, _words(text)))
 
 
 def is_frequent_word(word: str) -> bool:
@@ -121,13 +124,13 @@ def open_tokenizer(data: bytes) -> Tokenizer:
 
 
 class _Counts(dict[str, int]):
-    """Word -> number of pieces, computed on first use; cleared when full."""
+    """Word -> number of its tokens, computed on first use; cleared when full."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = count
 
     def __missing__(self, word: str) -> int:
-        count = len(self._tokenizer.encode(word, add_special_tokens=False).ids)
+        count = self._count(word)
         if len(word) <= MAX_CACHED_CHARS:
             if len(self) >= MAX_CACHED_WORDS:
                 self.clear()
@@ -136,5 +139,21 @@ class _Counts(dict[str, int]):
 
 
 @cache
-def _counts(file: Path) -> _Counts:
-    return _Counts(open_tokenizer(file.read_bytes()))
+def _token_counts() -> _Counts:
+    encoding = _encoding()
+    return _Counts(lambda word: len(encoding.encode_ordinary(word)))
+
+
+@cache
+def _piece_counts(file: Path) -> _Counts:
+    tokenizer = open_tokenizer(file.read_bytes())
+    return _Counts(lambda word: len(tokenizer.encode(word, add_special_tokens=False).ids))
+
+
+@lru_cache(maxsize=2)
+def _words(text: str) -> list[str]:
+    """Return the words of ``text``, which are counted in both units, one after the other."""
+    # The tokenizer of word pieces drops these instead of ending a word.
+    if "\x0b" in text or "\x0c" in text or "\x85" in text:
+        return [text]
+    return _WORD.findall(text)

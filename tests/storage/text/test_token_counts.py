@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from storage.text.token_counts import TOKENIZER, PieceCounter, bundled, count_tokens, open_tokenizer
+from storage.text.token_counts import (
+    TOKENIZER,
+    PieceCounter,
+    bundled,
+    count_tokens,
+    open_tokenizer,
+    truncate_tokens,
+)
 
 ODD = "\u0301\u0327\u200b\ufeff\t\n\x0b\x0c\x1c\x85\u00a0\u2003\u2028\u3000ßΣςİ世界。，①½ﬁ🙂-'., abcXYZ"
 
@@ -27,6 +34,14 @@ def test_counts_of_words_add_up_to_the_count_of_the_text(tokenizer: Tokenizer, p
     """Shows that caching words changes no count, whatever the text."""
     text = "".join(parts)
     assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
+
+
+@given(st.lists(st.one_of(st.text(ODD), st.text())))
+def test_tokens_of_words_add_up_to_those_of_the_text(parts: list[str]) -> None:
+    """Shows it for the other vocabulary, by cutting the whole text behind its last token and before it."""
+    text = "x" + "".join(parts).encode(errors="replace").decode()
+    count = count_tokens(text)
+    assert truncate_tokens(text, count) == text != truncate_tokens(text, count - 1)
 
 
 def test_a_real_text_and_an_endless_word_are_counted_exactly(tokenizer: Tokenizer) -> None:
