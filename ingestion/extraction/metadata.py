@@ -188,16 +188,11 @@ class _Row(NamedTuple):
         ]
 
 
-def _rows(pdf: PdfText, page: int) -> Iterator[_Row]:
-    text = pdf.pages[page].text
-    for line in pdf.lines[page]:
-        yield _Row(page, line, text[line.start : line.end])
-
-
 def _head(pdf: PdfText) -> list[_Row]:
     """Return the lines of the first page above its first section."""
     head: list[_Row] = []
-    for row in _rows(pdf, 0) if pdf.pages else ():
+    for line in pdf.lines[0] if pdf.pages else ():
+        row = _Row(0, line, pdf.pages[0].text[line.start : line.end])
         is_section = _NUMBERED.match(row.text) and not dates.find_date(row.text)
         if len(head) == BLOCK_LINES or is_section or _SECTION.fullmatch(row.text):
             break
@@ -241,9 +236,11 @@ def _beside(row: _Row) -> Iterator[MetadataCandidate]:
 def _running(pdf: PdfText) -> Iterator[MetadataCandidate]:
     """Return labelled values from the headers and footers of most pages after the first."""
     found: dict[tuple[str, str], list[MetadataCandidate]] = {}
-    for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
-        if is_at_edge(row.line):
-            for one in labelled(row.text):
+    labels_of = cache(labelled)  # most of these lines are the same on all pages
+    for number, page in enumerate(pdf.pages[1:], start=1):
+        for line in filter(is_at_edge, pdf.lines[number]):
+            row = _Row(number, line, page.text[line.start : line.end])
+            for one in labels_of(row.text):
                 found.setdefault((one.name, one.value), []).append(_found(row, one, RUNNING_WEIGHT, ()))
     least = RUNNING_SHARE * (len(pdf.pages) - 1)
     return (ones[0] for ones in found.values() if len(ones) >= least)

@@ -64,6 +64,9 @@ _LABEL = re.compile(
     rf"(?<![\w-])(?:{_ALL})\.?(?P<mark> ?[:#=]| [-–—] |(?=\s*$)|(?= {{2,}})|(?=[ \d]))", re.IGNORECASE
 )
 _CELL_START = ("  ", "| ", "(", "· ", "• ", " - ", " – ", " — ", "/ ")
+_BEFORE = " |·•(,;/-–—"
+# Lines without any of these are prose, unless they begin with a label; that is much faster to see.
+_MAY_BE_LABELLED = re.compile(r"[:#=(]| {2}|[|·•/] | [-–—] ")
 _SEPARATORS = " |·•(,;/-–—\t"
 _TAIL = re.compile(r"(?:[\s|·•;,(]|\s[-–—/])+$")
 _CELL_END = re.compile(r"\s*(?:$| {2}|[|·•)]| [-–—] )")
@@ -144,12 +147,12 @@ def name_of(cell: str) -> str | None:
 
 def labelled(line: str) -> list[Labelled]:
     """Return the labels of a line with their values; without a mark, a value must match the label's kind."""
+    if not _MAY_BE_LABELLED.search(line) and not _LABEL.match(line, len(line) - len(line.lstrip(_BEFORE))):
+        return []
     found: list[re.Match[str]] = []
     open_at = 0
     for one in _LABEL.finditer(line):
-        is_first = not line[open_at : one.start()].strip(" |·•(,;/-–—") or line[: one.start()].endswith(
-            _CELL_START
-        )
+        is_first = not line[open_at : one.start()].strip(_BEFORE) or line[: one.start()].endswith(_CELL_START)
         bare = _bare_end(line, one)
         if _has_mark(line, one, is_first=is_first) or (is_first and bare):
             found.append(one)
