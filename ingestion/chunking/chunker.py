@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import ceil, inf
+from operator import attrgetter
 
 from ingestion.chunking.segments import PageSpan, sentences
 from ingestion.chunking.structure import ChunkUnit, Structure, units_of
@@ -144,7 +145,7 @@ class _Chunker:
             yield unit
             return
         words = [
-            PageSpan(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)
+            PageSpan(span.page, *offsets) for span in unit.spans for offsets in self._words(span).offsets()
         ]
         if len(words) == 1:
             cut = (words[0].start + words[0].end) // 2
@@ -187,13 +188,12 @@ class _Chunker:
         """Build the chunk of these units."""
         spans = _spans(units)
         text, offsets = self._text(spans)
-        words: list[WordMap] = []
         page_starts: list[tuple[int, int]] = []
         for span, offset in zip(spans, offsets, strict=True):
-            number, shift = self.pages[span.page].number, offset - span.start
+            number = self.pages[span.page].number
             if not page_starts or page_starts[-1][1] != number:
                 page_starts.append((offset, number))
-            words.append(self._words(span, shift))
+        words = [self._words(span, shift) for span, shift in _shifted(spans, offsets)]
         bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
         path = bodies[0] if bodies else units[-1].path
         tokens, sections = self.measure.tokens(text), _sections(units, offsets)
@@ -256,12 +256,19 @@ def _sections(units: Sequence[ChunkUnit], offsets: Sequence[int]) -> Sections:
     return tuple(sections)
 
 
+def _shifted(spans: Iterable[PageSpan], offsets: Iterable[int]) -> list[tuple[PageSpan, int]]:
+    """Return each span with the shift from its page to the chunk; spans with only space between are one."""
+    found: list[tuple[PageSpan, int]] = []
+    for span, offset in zip(spans, offsets, strict=True):
+        last, shift = found[-1] if found else (span, 0)
+        if last.page == span.page and last.end < span.start and shift == offset - span.start:
+            found[-1] = last._replace(end=span.end), shift
+        else:
+            found.append((span, offset - span.start))
+    return found
+
+
 def _merged(words: Iterable[PageSpan]) -> list[PageSpan]:
     """Merge words into one span per page."""
-    spans: list[PageSpan] = []
-    for word in words:
-        if spans and spans[-1].page == word.page:
-            spans[-1] = spans[-1]._replace(end=word.end)
-        else:
-            spans.append(word)
-    return spans
+    by_page = (list(own) for _, own in groupby(words, key=attrgetter("page")))
+    return [own[0]._replace(end=own[-1].end) for own in by_page]

@@ -14,6 +14,7 @@ _ITEM = re.compile(
     rf"(?:step\s+)?\(?(?:\d{{1,3}}(?:\.\d{{1,3}})*|[a-z]|[ivx]{{1,4}})[.):]\s|[{BULLETS}]\s", re.IGNORECASE
 )
 _END = re.compile(r"[.!?]['\"”’)\]]*(?=\s+['\"“‘(\[]*[A-Z0-9À-Þ])|[。！？؟]")
+_END_MARKS = frozenset(".!?:;。！？؟")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|no|nos|vs|etc|e\.g|i\.e|dr|mr|mrs|ms|st|inc|ltd|co|fig|figs|sec|rev|approx|dept|ref|vol|pp|art)"
     r"|^\s*\(?\d+(?:\.\d+)*)\.$",
@@ -71,7 +72,7 @@ def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
     for line, rank in lines:
         new = Segment(line.start, line.end, rank, is_row(text[line.start : line.end]))
         if whole and _goes_on(text, whole, new):
-            whole = whole._replace(end=new.end)
+            whole = Segment(whole.start, new.end, whole.rank, whole.is_row)
             continue
         if whole:
             yield _unranked(text, whole)
@@ -112,4 +113,4 @@ def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def is_open(text: str) -> bool:
     """True if a sentence has no end mark, as when the page's end cuts it off."""
-    return not re.search(r"[.!?:;。！？؟]['\"”’)\]]*$", text)
+    return text.rstrip("'\"”’)]")[-1:] not in _END_MARKS

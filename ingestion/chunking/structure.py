@@ -51,9 +51,8 @@ class Structure:
         for number, piece in enumerate(found):
             after = found[number + 1] if number + 1 < len(found) else None
             before = found[number - 1] if number else None
-            yield piece._replace(
-                keep_with_next=piece.keep_with_next or _keeps_with_next(text, before, piece, after)
-            )
+            is_bound = not piece.keep_with_next and _keeps_with_next(text, before, piece, after)
+            yield piece._replace(keep_with_next=True) if is_bound else piece
 
     def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]

@@ -56,8 +56,9 @@ class HeadingDetector:
         for number, (line, text) in enumerate(zip(lines, texts, strict=True)):
             if self._running.is_repeated(page, text, line):
                 continue
-            beside = texts[max(0, number - 1) : number + 2]
-            is_none = self._running.is_running_line(page, text, line) or _is_field_label(text, line, beside)
+            is_none = self._running.is_running_line(page, text, line) or (
+                line.is_bold and _is_field_label(text, texts[max(0, number - 1) : number + 2])
+            )
             yield line, None if is_none else self._rank(text, line)
 
     def largest_print(self) -> Iterator[str]:
@@ -96,6 +97,8 @@ class HeadingDetector:
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """Return the rank of a heading; None for other lines."""
+        if not line.is_bold and not self.is_large(line):
+            return None
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
         return _rank_by_text(text, line) if is_title or is_label else None
@@ -110,13 +113,15 @@ def _rank_by_text(text: str, line: Line) -> Rank | None:
     return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
 
 
-def _is_field_label(text: str, line: Line, beside: Sequence[str]) -> bool:
-    """True for a bold label like ``Held:`` among rows of labels with values: its value is elsewhere."""
-    return line.is_bold and text.endswith(":") and any(is_row(one) and _FIELD.match(one) for one in beside)
+def _is_field_label(text: str, beside: Sequence[str]) -> bool:
+    """True for a label like ``Held:`` among rows of labels with values: its value is elsewhere."""
+    return text.endswith(":") and any(is_row(one) and _FIELD.match(one) for one in beside)
 
 
 def is_row(text: str) -> bool:
     """True if a line has several cells; a number or bullet before the text is not a cell."""
+    if "  " not in text:
+        return False
     label = _LABEL.match(text)
     return "  " in text[label.end() if label else 0 :]
 

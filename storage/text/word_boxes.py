@@ -97,6 +97,10 @@ class WordMap(Sequence[WordBox]):
         """Return the map as base64, in this machine's byte order."""
         return base64.b64encode(self._flat.tobytes()).decode()
 
+    def offsets(self) -> Iterator[tuple[int, int]]:
+        """Return (start, end) of each word."""
+        return zip(self._flat[0::WIDTH], self._flat[1::WIDTH], strict=True)
+
     def clip(self, start: int, end: int, shift: int = 0) -> WordMap:
         """Return the words that text[start:end] touches, clipped to it; offsets are moved by ``shift``."""
         if self._offsets is None:
