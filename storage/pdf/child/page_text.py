@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, zip_longest
+from math import trunc
 from typing import Any, NamedTuple
 
 from storage.text.word_boxes import SCALE, WIDTH, WordMap
@@ -73,7 +74,7 @@ class PageTransform(NamedTuple):
         return round(left), round(top), round(right), round(bottom)
 
     def place_all(self, sides: Sequence[Sequence[float]]) -> Sequence[Sequence[int]]:
-        """Transform many boxes at once, given and returned as lists of lefts, tops, rights and bottoms."""
+        """Transform many boxes at once, given and returned as lefts, tops, rights and bottoms."""
         a, b, c, d, e, f = self
         lefts, tops, rights, bottoms = sides
         is_inside = (
@@ -88,8 +89,8 @@ class PageTransform(NamedTuple):
         if not is_inside:
             return list(zip(*(self.place(*box) for box in zip(*sides, strict=True)), strict=True))
         e, f = e + 0.5, f + 0.5  # nothing is negative, so truncating rounds, and is faster
-        x0, x1 = ([int(a * x + e) for x in side] for side in (lefts, rights))
-        y0, y1 = ([int(d * y + f) for y in side] for side in (tops, bottoms))
+        x0, x1 = ([trunc(a * x + e) for x in side] for side in (lefts, rights))
+        y0, y1 = ([trunc(d * y + f) for y in side] for side in (tops, bottoms))
         return x0, y0, x1, y1
 
 
@@ -133,82 +134,86 @@ class Row:
     @property
     def size(self) -> float:
         """The most frequent font size."""
+        if len(self.sizes) == 1:
+            return next(iter(self.sizes))
         return max(self.sizes, key=self.sizes.__getitem__)
 
 
 def write(rows: list[Row], matrix: PageTransform, compounds: set[str], page: PageText) -> None:
     """Compose the text of ``page`` from rows, with the offsets of each word and line."""
-    script = _TextWriter(page)
+    script = _TextWriter()
     for row, following in zip_longest(rows, rows[1:]):
-        cut = _cut_word(row, following, compounds)
+        is_cut = following is not None and row.words[-1][0][-1] in _HYPHENS
+        cut = _cut_word(row, following, compounds) if is_cut else ""
         if cut == "drop":
             row.words[-1][0] = row.words[-1][0][:-1]
-        if script.add(row, matrix):
+        if script.add(row):
             is_same_block = following is not None and following.block == row.block
             script.gap = "" if cut else "\n" if is_same_block else "\n\n"
-    page.text = "".join(script.parts)
-    page.words = script.word_map(matrix)
+    if script.words:
+        script.finish(matrix, page)
 
 
 class _TextWriter:
-    """Builds the text of a page row by row."""
+    """Collects the rows of a page, then composes its text and places all words at once."""
 
-    def __init__(self, page: PageText) -> None:
-        self.parts: list[str] = []
-        # Separator before the next word.
+    def __init__(self) -> None:
+        # Each is [text, x0, y0, x1, y1], with its cleaned text and the separator before it.
+        self.words: list[list[Any]] = []
+        self._texts: list[str] = []
+        self._gaps: list[str] = []
+        # (number of words, font size in tenths of a point, bold).
+        self._lines: list[tuple[int, int, bool]] = []
+        # Separator before the next row.
         self.gap = ""
-        self._page, self._position = page, 0
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        self._lines: list[int] = []
-        self._sides: tuple[list[float], ...] = ([], [], [], [])
 
-    def add(self, row: Row, matrix: PageTransform) -> bool:
+    def add(self, row: Row) -> bool:
         """Append a row; return False if none of its text is left after cleaning."""
         words, texts = row.words, [word[0] for word in row.words]
-        glue = [_CELL_GAP if number in row.gaps else " " for number in range(len(texts))] if row.gaps else []
-        glue = glue or [" "] * len(texts)
+        gaps = [" "] * len(words)
+        for number in row.gaps:
+            gaps[number] = _CELL_GAP
         whole = "".join(texts)
         if not (whole.isascii() and whole.isprintable()):
-            cleaned = list(zip(map(_clean, texts), glue, words, strict=True))
+            cleaned = list(zip(map(_clean, texts), gaps, words, strict=True))
             cleaned = [one for one in cleaned if one[0]]
             if not cleaned:
                 return False
-            texts, glue, words = map(list, zip(*cleaned, strict=True))
-        glue[0] = self.gap
-        pieces = [gap + text for gap, text in zip(glue, texts, strict=True)]
-        ends = list(accumulate(map(len, pieces), initial=self._position))[1:]
-        starts = [end - len(text) for end, text in zip(ends, texts, strict=True)]
-        sides = [[word[side] for word in words] for side in (1, 2, 3, 4)]
-        line = len(self._page.lines) // 8
-        box = matrix.place(min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3]))
-        self._page.lines += (starts[0], ends[-1], round(row.size * 10), row.is_bold, *box)
-        self.parts += pieces
-        self._starts += starts
-        self._ends += ends
-        self._lines += [line] * len(starts)
-        for number, side in enumerate(sides):
-            self._sides[number].extend(side)
-        self._position, self.gap = ends[-1], " "
+            texts, gaps, words = map(list, zip(*cleaned, strict=True))
+        gaps[0], self.gap = self.gap, " "
+        self.words += words
+        self._texts += texts
+        self._gaps += gaps
+        self._lines.append((len(words), round(row.size * 10), row.is_bold))
         return True
 
-    def word_map(self, matrix: PageTransform) -> WordMap:
-        """Return the words written so far with their boxes."""
-        if not self._starts:
-            return WordMap()
-        flat = [self._page.number] * (WIDTH * len(self._starts))
-        flat[0::WIDTH], flat[1::WIDTH], flat[3::WIDTH] = self._starts, self._ends, self._lines
-        for side, placed in enumerate(matrix.place_all(self._sides)):
-            flat[4 + side :: WIDTH] = placed
-        return WordMap(array("i", flat))
+    def finish(self, matrix: PageTransform, page: PageText) -> None:
+        """Set the text, words and lines of ``page``."""
+        count = len(self.words)
+        parts = [""] * (2 * count)
+        parts[0::2], parts[1::2] = self._gaps, self._texts
+        page.text = "".join(parts)
+        offsets = list(accumulate(map(len, parts)))
+        starts, ends = offsets[0::2], offsets[1::2]
+        _, *sides = zip(*self.words, strict=True)
+        x0, y0, x1, y1 = matrix.place_all(sides)
+        lines: list[int] = []
+        first = 0
+        for number, (length, size, is_bold) in enumerate(self._lines):
+            end = first + length
+            box = min(x0[first:end]), min(y0[first:end]), max(x1[first:end]), max(y1[first:end])
+            page.lines += (starts[first], ends[end - 1], size, is_bold, *box)
+            lines += [number] * length
+            first = end
+        flat = [page.number] * (WIDTH * count)
+        for column, values in zip((0, 1, 3, 4, 5, 6, 7), (starts, ends, lines, x0, y0, x1, y1), strict=True):
+            flat[column::WIDTH] = values
+        page.words = WordMap(array("i", flat))
 
 
-def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
+def _cut_word(row: Row, following: Row, compounds: set[str]) -> str:
     """Return what happens to the hyphen at the row's end: 'drop' or 'keep' it and join, or '' for no join."""
-    head = row.words[-1][0]
-    if following is None or head[-1] not in _HYPHENS:
-        return ""
-    tail = following.words[0][0]
+    head, tail = row.words[-1][0], following.words[0][0]
     if len(head) < 2 or not head[-2].isalnum() or not tail[0].isalnum():
         return ""
     if not _is_below(row, following) or not _continues_cell(row, following):

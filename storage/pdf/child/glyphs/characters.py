@@ -39,26 +39,31 @@ _MARKS = str.maketrans("345678lmnuH", "✓✔✕✖✗✘●❍■◆★")
 _NO_CHARACTER = "\ufffd"
 
 
-def needs_characters(shown: dict[str, Any]) -> bool:
-    """True if this page has to be read by characters, because its words are not enough; cheap to compute."""
+def needs_characters(lines: Sequence[Line], text: str) -> bool:
+    """True if this page has to be read by characters, because its words are not enough; cheap to compute.
+
+    Args:
+        lines: lines of MuPDF's page dictionary.
+        text: the text of their spans, each on a line of its own; no pattern matches across the break.
+    """
+    if printed_gaps.has_doubtful_gaps(text) or accents.has_parts(text):
+        return True
+    is_plain = text.isascii() and text.replace("\n", " ").isprintable()
+    if not is_plain and (_VEILED.search(text) or _RIGHT_TO_LEFT.search(text)):
+        return True
     last: Line | None = None
-    for line in lines_of(shown):
+    for line in lines:
         spans = line["spans"]
-        if any(_is_odd(span) for span in spans) or (len(spans) > 1 and _is_of_parts(spans, line["dir"])):
+        if len(spans) > 1 and _is_of_parts(spans, line["dir"]):
             return True
         if last is not None and _goes_on(last, line):
             return True
         last = line
-    return False
+    return any(_is_dingbats(span) for line in lines for span in line["spans"])
 
 
-def _is_odd(span: dict[str, Any]) -> bool:
-    text = span["text"]
-    if printed_gaps.has_doubtful_gaps(text) or accents.has_parts(text):
-        return True
-    if text.isascii() and text.isprintable():
-        return _DINGBATS in span["font"]
-    return bool(_VEILED.search(text) or _RIGHT_TO_LEFT.search(text))
+def _is_dingbats(span: dict[str, Any]) -> bool:
+    return _DINGBATS in span["font"] and span["text"].isascii() and span["text"].isprintable()
 
 
 def _is_of_parts(spans: Sequence[dict[str, Any]], direction: tuple[float, float]) -> bool:

@@ -63,7 +63,7 @@ class HiddenText:
         spans = [(line["dir"], span) for line in lines for span in line["spans"]]
         self._hidden = {number for number, (_, span) in enumerate(spans) if _is_hidden(span, ink)}
         self._bars = self._covering(spans)
-        self._strikes = _strikes([one for one in spans if not _is_typed(one[1], ink)], ink.rules)
+        self._strikes = _strikes(spans, ink) if ink.rules else []
 
     def __bool__(self) -> bool:
         return bool(self._hidden or self._bars or self._strikes)
@@ -113,16 +113,16 @@ def _is_typed(span: Span, ink: Ink) -> bool:
     return any(_holds_middle(field, span["bbox"]) for field in ink.fields)
 
 
-def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[Rect]:
+def _strikes(spans: Sequence[tuple[Any, Span]], ink: Ink) -> list[Rect]:
     """Return the rules that cross text and little else."""
-    if not rules:
-        return []
     places: defaultdict[tuple[bool, int], list[Rect]] = defaultdict(list)
-    for rule in dict.fromkeys(rules):
+    for rule in dict.fromkeys(ink.rules):
         is_level = rule[3] - rule[1] < 1
         places[is_level, int(rule[1] if is_level else rule[0])].append(rule)
     crossed: defaultdict[Rect, float] = defaultdict(float)
     for direction, span in spans:
+        if _is_typed(span, ink):
+            continue
         is_level, low, high = _band(direction, span)
         for place in range(int(low), int(high) + 1):
             for rule in places.get((is_level, place), ()):

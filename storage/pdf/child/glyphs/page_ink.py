@@ -25,8 +25,10 @@ MIN_CONTRAST = 8
 # Larger content streams are maps and plans, and each of their paths takes a kilobyte of memory.
 MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
-# Operators that draw a path or a form; a page without any has neither rules nor bars.
-_DRAWS = re.compile(rb"[\d.]\s+(?:re|l|c|v|y)\s|/\S+\s+(?:Do|sh)\s")
+# Operators that draw a path or a form; a page without any has neither rules nor bars. What is before a path's
+# operator is checked last, since few words are named like one.
+_PATHS = re.compile(rb"\s(?:[lcvy](?<=[\d.\s]\s.)|re(?<=[\d.\s]\s..))\s")
+_FORMS = re.compile(rb"/\S+\s+(?:Do|sh)\s")
 
 
 class PageInk:
@@ -39,7 +41,11 @@ class PageInk:
 
     def __init__(self, page: pymupdf.Page) -> None:
         self._page = page
-        self._zoom = min(self.ZOOM, self.MAX_SIDE / max(page.rect.width, page.rect.height, 1))
+
+    @cached_property
+    def _zoom(self) -> float:
+        shown = self._page.rect
+        return float(min(self.ZOOM, self.MAX_SIDE / max(shown.width, shown.height, 1)))
 
     @cached_property
     def _picture(self) -> pymupdf.Pixmap:
@@ -109,7 +115,7 @@ class PageInk:
     @cached_property
     def _drawings(self) -> list[dict[str, Any]]:
         contents = self._page.read_contents()
-        if not self._page.first_annot and not _DRAWS.search(contents):
+        if not (_PATHS.search(contents) or _FORMS.search(contents) or self._page.first_annot):
             return []
         forms = (form[0] for form in self._page.get_xobjects())
         size = len(contents) + sum(len(self._page.parent.xref_stream_raw(form) or b"") for form in forms)

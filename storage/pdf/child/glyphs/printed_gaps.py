@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +23,22 @@ _UNSPACED = re.compile(rf"[^{_SPACED}{_IDEOGRAPHIC}](?=\S)|[{_IDEOGRAPHIC}](?=[^
 _PARTED_NUMBER = re.compile(r"[0-9](?:\.|,(?! [0-9]{4})) [0-9]")  # except a day and its year
 
 
+def has_parted_numbers(text: str) -> bool:
+    """True if a text in one font may have a space within a number; most follow the number of a step."""
+    return (". " in text or ", " in text) and _PARTED_NUMBER.search(text) is not None
+
+
 def has_doubtful_gaps(text: str) -> bool:
-    """True if a text in one font may lack a space or have one too many."""
-    if (". " in text or ", " in text) and _PARTED_NUMBER.search(text):
-        return True
+    """True if a text in one font may lack a space."""
     return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def has_invented_gaps(lines: Iterable[dict[str, Any]]) -> bool:
+    """True if MuPDF added a space within a number; ``lines`` are those of its rawdict."""
+    spans = (span for line in lines if _PARTED_NUMBER.search(_text(line)) for span in line["spans"])
+    return any(
+        len(list(_without_invented(span["chars"], span["size"]))) < len(span["chars"]) for span in spans
+    )
 
 
 def has_overlooked_gaps(spans: Sequence[Span], direction: Direction) -> bool:
@@ -46,12 +57,16 @@ def has_overlooked_gaps(spans: Sequence[Span], direction: Direction) -> bool:
 def correct_gaps(line: dict[str, Any]) -> None:
     """Add the spaces that are printed in a line, and remove those within a number, at its point."""
     spans = line["spans"]
-    text = "".join([char["c"] for span in spans for char in span["chars"]])
+    text = _text(line)
     if _PARTED_NUMBER.search(text):
         for span in spans:
             span["chars"] = list(_without_invented(span["chars"], span["size"]))
     if _UNSPACED.search(text) or len({span["size"] for span in spans}) > 1:
         _add_overlooked(spans, line["dir"])
+
+
+def _text(line: dict[str, Any]) -> str:
+    return "".join([char["c"] for span in line["spans"] for char in span["chars"]])
 
 
 def _without_invented(chars: Sequence[Char], size: float) -> Iterator[Char]:

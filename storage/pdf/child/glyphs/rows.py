@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from storage.pdf.child.glyphs.characters import correct, needs_characters
 from storage.pdf.child.glyphs.hidden_text import HiddenText, Ink, Rect, lines_of
+from storage.pdf.child.glyphs.printed_gaps import has_invented_gaps, has_parted_numbers
 from storage.pdf.child.glyphs.word_gaps import join_spaced_words, merge_vertical_text
 from storage.pdf.child.page_text import COMPOUND, PageText, PageTransform, Row, write
 
@@ -56,8 +58,14 @@ def read_page(
 def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
     """Return a row for each of MuPDF's lines that contains text."""
     shown = printed.extractDICT()
-    unseen = HiddenText(list(lines_of(shown)), ink)
-    if not unseen and not needs_characters(shown):
+    lines = list(lines_of(shown))
+    unseen = HiddenText(lines, ink)
+    text = "\n".join([span["text"] for line in lines for span in line["spans"]])
+    if not (
+        unseen
+        or needs_characters(lines, text)
+        or (has_parted_numbers(text) and has_invented_gaps(lines_of(printed.extractRAWDICT())))
+    ):
         rows = _rows_of_words(shown, printed.extractWORDS())
         if rows is not None:
             return rows
@@ -72,23 +80,21 @@ def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
 def _rows_of_words(shown: dict[str, Any], words: Sequence[tuple[Any, ...]]) -> list[Row] | None:
     """Return rows from MuPDF's words, or None where it splits lines otherwise than at white space."""
     rows: list[Row] = []
-    at = 0
+    texts: list[str] = []
+    placed = [[text, x0, y0, x1, y1] for x0, y0, x1, y1, text, _, _, _ in words]
     for number, block in enumerate(shown["blocks"]):
         for line in block.get("lines", ()):
             spans = line["spans"]
             parts = "".join([span["text"] for span in spans]).split()
             if not parts:
                 continue
-            own = words[at : at + len(parts)]
-            if [word[4] for word in own] != parts:
-                return None
-            at += len(parts)
-            row = Row(number, [[word[4], *word[:4]] for word in own], is_level=_is_level(line))
+            row = Row(number, placed[len(texts) : len(texts) + len(parts)], is_level=_is_level(line))
+            texts += parts
             for span in spans:
                 if text := span["text"].strip():
                     _note_font(row, span, len(text))
             rows.append(row)
-    return rows if at == len(words) else None
+    return rows if texts == [word[0] for word in placed] else None
 
 
 def _is_level(line: dict[str, Any]) -> bool:
@@ -121,7 +127,12 @@ def _row(line: dict[str, Any], block: int, page: PageText) -> Row:
 def _note_font(row: Row, span: dict[str, Any], length: int) -> None:
     size = round(span["size"], 1)
     row.sizes[size] = row.sizes.get(size, 0) + length
-    row.is_bold &= bool(span["flags"] & 16) or _BOLD.search(span["font"]) is not None
+    row.is_bold &= bool(span["flags"] & 16) or _is_bold(span["font"])
+
+
+@lru_cache(maxsize=64)
+def _is_bold(font: str) -> bool:
+    return _BOLD.search(font) is not None
 
 
 def _box(chars: list[dict[str, Any]], start: int, end: int, is_level: bool) -> Rect:
