@@ -85,7 +85,8 @@ class HiddenText:
                     _blank(chars)
                 number += 1
                 for bar in self._bars:
-                    self._erase_covered(chars, bar)
+                    if _meets(bar, span["bbox"]):
+                        self._erase_covered(chars, bar)
                 for strike in self._strikes:
                     if _crosses(line["dir"], span, strike):
                         struck += _erase_struck(line["dir"], chars, strike)
@@ -115,17 +116,19 @@ def _is_typed(span: Span, ink: Ink) -> bool:
 
 def _strikes(spans: Sequence[tuple[Any, Span]], ink: Ink) -> list[Rect]:
     """Return the rules that cross text and little else."""
-    places: defaultdict[tuple[bool, int], list[Rect]] = defaultdict(list)
+    level: defaultdict[int, list[Rect]] = defaultdict(list)
+    upright: defaultdict[int, list[Rect]] = defaultdict(list)
     for rule in dict.fromkeys(ink.rules):
         is_level = rule[3] - rule[1] < 1
-        places[is_level, int(rule[1] if is_level else rule[0])].append(rule)
+        (level if is_level else upright)[int(rule[1] if is_level else rule[0])].append(rule)
     crossed: defaultdict[Rect, float] = defaultdict(float)
     for direction, span in spans:
         if _is_typed(span, ink):
             continue
         is_level, low, high = _band(direction, span)
-        for place in range(int(low), int(high) + 1):
-            for rule in places.get((is_level, place), ()):
+        places = level if is_level else upright
+        for place in filter(places.__contains__, range(int(low), int(high) + 1)):
+            for rule in places[place]:
                 if _crosses(direction, span, rule):
                     crossed[rule] += _shared(is_level, span["bbox"], rule)
     return [rule for rule, length in crossed.items() if length >= MIN_STRUCK * _length(rule)]
@@ -182,6 +185,11 @@ def _blank(chars: Sequence[dict[str, Any]]) -> None:
 
 def _holds_middle(bar: Rect, box: Rect) -> bool:
     return bar[0] <= (box[0] + box[2]) / 2 <= bar[2] and bar[1] <= (box[1] + box[3]) / 2 <= bar[3]
+
+
+def _meets(one: Rect, other: Rect) -> bool:
+    """True if the rectangles overlap or have an edge or corner in common."""
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
 
 
 def touches(one: Rect, other: Rect) -> bool:
