@@ -11,13 +11,13 @@ from bot.core.models import Claim, Evidence, Language, Quote
 from bot.core.understanding.answer_types import wants_list, wants_steps
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
-from storage.text.sentences import Quotable, opens_callout, split_units
+from storage.text.sentences import Quotable, is_callout, opens_callout, split_units
 
 # Maximum steps quoted; of a longer list those from the requested one.
 MAX_STEPS = 12
 
-# Maximum length of a warning box that is quoted with the list after it.
-MAX_BOX_CHARS = 600
+# Maximum length of a callout that is quoted with the list after it.
+MAX_CALLOUT_CHARS = 600
 
 _LINE = re.compile(r"^.*$", re.MULTILINE)
 _STEP = re.compile(r"^[ \t]*\(?(?:step[ \t]+)?(\d{1,2}(?:\.\d{1,2})*)[.):]?[ \t]+(?=\S)", re.MULTILINE | re.I)
@@ -65,15 +65,10 @@ class StepList:
         is_before = first is item and start < begin
         return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
-    def with_warning_box(self) -> StepList:
-        """Return the list extended by the warning box before its first step."""
-        item, begin, end = self.parts[0]
-        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_callout(one[0])]
-        start = boxes[-1].start() if boxes else begin
-        between = item.passage.text[start:begin]
-        if not between or len(between) > MAX_BOX_CHARS or _STEP.search(between):
-            return self
-        return replace(self, parts=((item, start, end), *self.parts[1:]))
+    def with_callouts(self) -> StepList:
+        """Return the list, extended by the callouts before its first step in each passage."""
+        guarded = (_on_pages(item, _callout_start(item, start), end) for item, start, end in self.parts)
+        return replace(self, parts=tuple(span for part in guarded for span in part))
 
     def claims(self, language: Language) -> Iterator[Claim]:
         """Yield a quote per part; the steps left out before them, and the page of the rest after them."""
@@ -161,15 +156,15 @@ def asked_list(
     following = quote.end + len(rest) - len(rest.lstrip())
     steps = whole_steps(item, following if quote.text.endswith(":") else quote.end - 1, evidence)
     if steps:
-        return steps.with_introduction(item, quote.lead[0] if quote.lead else quote.start).with_warning_box()
+        return steps.with_introduction(item, quote.lead[0] if quote.lead else quote.start).with_callouts()
     return _guarded_by(item, quote, evidence) if is_procedure else _whole_bullets(item, quote)
 
 
 def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
-    """Return the list after the warning box that contains a quote."""
+    """Return the list after the callout that contains a quote."""
     first = _STEP.search(item.passage.text, quote.end)
     steps = whole_steps(item, first.start(1), evidence) if first else None
-    guarded = steps.with_warning_box() if steps else None
+    guarded = steps.with_callouts() if steps else None
     return guarded if guarded and guarded.parts[0][1] <= quote.start else None
 
 
@@ -216,6 +211,21 @@ def _steps(item: Evidence) -> Iterator[_Step]:
             continue
         number = tuple(int(part) for part in match[1].split("."))
         yield _Step(number, item, start, start + len(whole.strip()))
+
+
+def _callout_start(item: Evidence, begin: int) -> int:
+    """Return where the callouts directly before an offset begin; the offset itself if there are none."""
+    text, start = item.passage.text, begin
+    labels = [one for one in _LINE.finditer(text, 0, begin) if opens_callout(one[0])]
+    for label in reversed(labels):
+        between = text[label.start() : start]
+        # Another callout follows this one directly: its label may be a block of its own.
+        is_next = start == begin or between.strip().count("\n\n") <= is_callout(label[0])
+        has_step = any(label.start() <= step.start < begin for step in _steps(item))
+        if not is_next or has_step or len(between) > MAX_CALLOUT_CHARS:
+            break
+        start = label.start()
+    return start
 
 
 def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:

@@ -158,6 +158,22 @@ async def test_a_warning_precedes_its_steps() -> None:
     )
 
 
+async def test_all_callouts_before_the_steps_are_quoted() -> None:
+    """Shows two boxes above a lead-in, and one before a step in the next passage; other notes stay out."""
+    first, second = make_evidence(
+        make_passage(
+            "NOTE: Offices close at noon.\n\nSomebody else decides.\n\nWARNING\n\nWork is lost.\n\n"
+            "NOTE: Keep the tape.\n\nTo restore a file:\n\n1. Open a ticket.\n\n2. Wait for approval.",
+            ordinal=0,
+        ),
+        make_passage("CAUTION\nThe server is hot.\n\n3. Copy the file.\n\n4. Close it.", ordinal=1, page=2),
+    )
+    asked = ask("How do I restore a file?", first.passage.text, second.passage.text)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, [first, second])
+    texts = [claim.text for claim in ranked.draft(asked, ranked.chosen(asked)).claims]
+    assert texts == [first.passage.text[first.passage.text.index("WARNING") :], second.passage.text]
+
+
 def test_a_partial_list_names_its_earlier_steps() -> None:
     """Covers earlier passages that were not retrieved, and a list that is too long."""
     cut = "\n".join(f"{n}. Switch off unit {n}." for n in range(26, 30))
