@@ -219,7 +219,12 @@ MAY_IMPORT = {
         "storage.task_group",
         "storage.text",
     ),
-    "storage.pdf.child": ("storage.models", "storage.pdf", "storage.text.word_boxes"),
+    "storage.pdf.child": (
+        "storage.models",
+        "storage.pdf",
+        "storage.text.callouts",
+        "storage.text.word_boxes",
+    ),
     "ingestion.layout": ("ingestion.layout", "storage.models", "storage.pdf.models", "storage.text"),
     "ingestion.chunking": (
         "ingestion.chunking",

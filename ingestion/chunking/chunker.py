@@ -7,7 +7,7 @@ word pieces, the embedder's input limit. Texts keep an exact map of offsets to b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby
 from math import ceil, inf
 from operator import attrgetter
@@ -155,7 +155,7 @@ class _Chunker:
             spans = _merged(half)
             text = self._text(spans)[0]
             size, tokens = self.measure.fraction(text), self.measure.tokens(text)
-            yield from self._cut(ChunkUnit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
+            yield from self._cut(replace(unit, spans=spans, headers=(), size=size, tokens=tokens))
 
     def _split_index(self, spans: Iterable[PageSpan], words: Sequence[PageSpan]) -> int:
         """Return the index of the word to split before: the sentence start nearest to the middle."""
@@ -230,12 +230,9 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
     while end < len(run) - 1 and filled + run[end].size / 2 < share:
         filled += run[end].size
         end += 1
-    bodies = (
-        index
-        for index in range(end, 0, -1)
-        if not (run[index - 1].is_heading or run[index - 1].keep_with_next)
-    )
-    return next(bodies, max(1, end - 1))
+    bodies = [index for index in range(end, 0, -1) if not run[index - 1].is_heading]
+    free = (index for index in bodies if not run[index - 1].keep_with_next)
+    return next(free, bodies[0] if bodies else max(1, end - 1))
 
 
 def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:

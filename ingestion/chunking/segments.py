@@ -45,6 +45,8 @@ class Segment(NamedTuple):
     headers: tuple[PageSpan, ...] = ()
     # Caption, footnote or text in a figure; the surrounding text continues after it.
     is_aside: bool = False
+    # Whole warning, caution or note.
+    is_callout: bool = False
 
 
 def list_marker(text: str, start: int) -> str:

@@ -1,6 +1,6 @@
 """Document structure: splits a document into chunk units by its layout, or by fonts if none is known.
 
-Parts that belong together are bound: a caption to its table or figure, a warning to its step, a list's first
+Parts that belong together are bound: a caption to its table or figure, a callout to its step, a list's first
 item to its lead-in sentence, a header row to the first row under it. Each unit carries its heading path, and
 a unit that runs over a page break stays whole.
 """
@@ -17,10 +17,16 @@ from ingestion.layout.reading_order import Block
 from ingestion.layout.titles import choose_title
 from storage.models import Page
 from storage.pdf.models import BlockKind, Line, PdfText
-from storage.text.sentences import ListStack, is_callout
+from storage.text.callouts import is_callout, opens_callout
+from storage.text.sentences import ListStack
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
+
+# A callout without a frame ends before it gets longer.
+MAX_CALLOUT_CHARS = 1200
+# Distance between left edges of lines that are aligned, as a fraction of the page's width.
+ALIGNED = 0.005
 
 # A longer lead-in sentence is not repeated where its list is split.
 MAX_LEAD_CHARS = 300
@@ -48,6 +54,7 @@ class Structure:
         text = self._pdf.pages[page].text
         by_font = segments_of(text, self._outline.lines(page))
         found = list(self._of_blocks(page) if self._blocks[page] else by_font)
+        found = list(_with_callouts(text, found, self._pdf.lines[page]))
         for number, piece in enumerate(found):
             after = found[number + 1] if number + 1 < len(found) else None
             before = found[number - 1] if number else None
@@ -62,6 +69,9 @@ class Structure:
             own = [line for line in lines[block.first_line : block.end_line] if line.start in kept]
             if block.kind is BlockKind.TABLE:
                 yield from self._rows(page, block, is_first=number == 0)
+                continue
+            if block.kind is BlockKind.CALLOUT:
+                yield Segment(block.start, block.end, None, is_row=False, is_callout=True)
                 continue
             is_aside = block.kind in _ASIDES
             stays = block.kind is BlockKind.CAPTION and _is_above_its_figure(blocks, number)
@@ -124,10 +134,66 @@ def _keeps_with_next(text: str, before: Segment | None, piece: Segment, after: S
     if _WARNING.match(text, after.start) and not piece.rank:
         return True
     said = text[piece.start : piece.end]
-    opens = _WARNING.match(said) is not None and (
-        before is None or before.rank is not None or is_callout(said)
-    )
+    opens = _WARNING.match(said) is not None and (before is None or before.rank is not None)
     return opens or (said.endswith(":") and not piece.is_row and not piece.rank)
+
+
+def _with_callouts(text: str, pieces: Sequence[Segment], lines: Sequence[Line]) -> Iterator[Segment]:
+    """Yield the segments of a page, with one for each callout that has no frame.
+
+    In a list, a label before text ("Note: ...") is about the item above, which it stays with.
+    """
+    number = 0
+    while number < len(pieces):
+        piece, after = pieces[number], number + 1
+        if _opens_callout(text, piece):
+            after = _callout_end(text, pieces, number, lines)
+            is_below_item = number > 0 and list_marker(text, pieces[number - 1].start) != ""
+            is_next = is_callout(text[piece.start : piece.end]) or not is_below_item
+            piece = piece._replace(end=pieces[after - 1].end, is_row=False, is_callout=is_next)
+        yield piece
+        number = after
+
+
+def _opens_callout(text: str, piece: Segment) -> bool:
+    """True if a segment begins with the label of a callout, which may be the first cell of a row of text."""
+    first = text[piece.start : piece.end].partition("\n")[0]
+    return not (piece.rank or piece.is_aside or piece.is_callout) and opens_callout(first)
+
+
+def _callout_end(text: str, pieces: Sequence[Segment], first: int, lines: Sequence[Line]) -> int:
+    """Return the index after the last segment of a callout.
+
+    It has one paragraph below its label, and more of its indentation if the text before it is less indented.
+    """
+    label, end = pieces[first], first + 1
+    needs_text = is_callout(text[label.start : label.end])
+    stops = (number for number in range(end, len(pieces)) if not _is_prose(text, label, pieces[number]))
+    stop = next(stops, len(pieces))
+    left = _left(lines, label)
+    bodies = (one for one in (*reversed(pieces[:first]), *pieces[stop:]) if not (one.rank or one.is_aside))
+    body = next((one for one in bodies if not _opens_callout(text, one)), label)
+    is_indented = _left(lines, body) < left - ALIGNED
+    while end < stop:
+        is_apart = "\n\n" in text[pieces[end - 1].end : pieces[end].start]
+        is_aligned = is_indented and _left(lines, pieces[end]) >= left - ALIGNED
+        if is_apart and not needs_text and not is_aligned:
+            break
+        needs_text &= not is_apart
+        end += 1
+    return end
+
+
+def _is_prose(text: str, label: Segment, piece: Segment) -> bool:
+    """True if a segment may belong to the callout of a label."""
+    is_other = piece.rank or piece.is_row or piece.is_aside or piece.is_callout or _opens_callout(text, piece)
+    is_step = list_marker(text, piece.start)[:1].isalnum()
+    return not is_other and not is_step and piece.end - label.start <= MAX_CALLOUT_CHARS
+
+
+def _left(lines: Sequence[Line], piece: Segment) -> float:
+    """Return the left edge of the line in which a segment begins."""
+    return next((line.box.x0 for line in lines if line.start <= piece.start < line.end), 0.0)
 
 
 @dataclass(slots=True)
@@ -141,6 +207,7 @@ class ChunkUnit:
     # Stays with the next unit.
     keep_with_next: bool = False
     is_aside: bool = False
+    is_callout: bool = False
     # Rows that name a table row's columns, or lead-ins of a list item, outermost first; repeated when a chunk
     # begins with this unit.
     headers: tuple[PageSpan, ...] = ()
@@ -151,7 +218,26 @@ class ChunkUnit:
 
 def units_of(pdf: PdfText, structure: Structure, title: str) -> list[ChunkUnit]:
     """Return a document's units in reading order; a sentence over a page break is one unit."""
-    return _joined(_headed(pdf, structure, title), pdf.pages)
+    units = _joined(_headed(pdf, structure, title), pdf.pages)
+    _bind_callouts(units)
+    return units
+
+
+def _bind_callouts(units: Sequence[ChunkUnit]) -> None:
+    """Keep each callout with the next unit, on the next page, too; a heading of another section follows none.
+
+    Below the heading of its section, a callout also stays with the first subsection.
+    """
+    for number, unit in enumerate(units):
+        after = next((n for n in range(number + 1, len(units)) if not units[n].is_aside), None)
+        if not unit.is_callout or after is None:
+            continue
+        follower = units[after]
+        above = next((one for one in reversed(units[:number]) if not one.is_callout), unit)
+        is_below = above.is_heading and follower.path[: len(unit.path)] == unit.path
+        if is_below or not follower.is_heading:
+            for one in units[number:after]:
+                one.keep_with_next = True
 
 
 def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUnit]:
@@ -174,6 +260,7 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
                 is_open=is_text and is_open(text),
                 keep_with_next=piece.keep_with_next,
                 is_aside=piece.is_aside,
+                is_callout=piece.is_callout,
                 headers=piece.headers or _introduced(leads, page.text, number, piece),
             )
 
@@ -182,7 +269,7 @@ def _introduced(leads: ListStack[PageSpan], text: str, page: int, piece: Segment
     """Return the lead-ins of a list item; () for other segments. Must see all segments in reading order."""
     is_body = not piece.rank and not piece.is_row
     marker = list_marker(text, piece.start) if is_body else ""
-    if piece.is_aside or (is_body and not marker and text[piece.start].islower()):
+    if piece.is_aside or piece.is_callout or (is_body and not marker and text[piece.start].islower()):
         return ()
     found = leads.close_to(marker)
     if is_body and text[piece.start : piece.end].endswith(":") and piece.end - piece.start <= MAX_LEAD_CHARS:

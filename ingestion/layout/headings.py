@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ingestion.layout.running_lines import RunningLines
 from storage.pdf.models import Line, PdfText
-from storage.text.sentences import BULLETS, opens_callout
+from storage.text.callouts import opens_callout
+from storage.text.sentences import BULLETS
 
 # A line this much larger than the body text is a heading.
 MIN_SIZE_RATIO = 1.15

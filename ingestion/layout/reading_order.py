@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
+from ingestion.layout.callouts import merge_callouts, split_label
 from ingestion.layout.layout_fixes import correct_regions, is_middle_in, repeated_figures
 from ingestion.layout.row_labels import ABOVE
 from ingestion.layout.tables import Grid, Table
@@ -77,7 +78,12 @@ def arrange(pdf: PdfText, layout: Layout) -> ArrangedPdf:
         turn = layout.turns.get(page.number, 0)
         upright, own = _turned_page(page, printed, turn)
         writer = _Writer(upright, own)
-        sound = correct_regions(upright, own, regions, repeated)
+        sound = merge_callouts(
+            upright,
+            correct_regions(upright, own, regions, repeated),
+            layout.frames.get(page.number, ()),
+            continues=bool(blocks) and _ends_in_callout(blocks[-1]),
+        )
         for owned in _owned(upright, sound):
             writer.write(owned)
         back, written = _turned_page(writer.page(), writer.lines, -turn)
@@ -87,6 +93,11 @@ def arrange(pdf: PdfText, layout: Layout) -> ArrangedPdf:
         drawn = [region for region in sound if region.kind is BlockKind.FIGURE]
         figures[page.number] = [replace(region, box=_turned(region.box, -turn)) for region in drawn]
     return ArrangedPdf(replace(pdf, pages=tuple(pages), lines=tuple(lines)), tuple(blocks), figures)
+
+
+def _ends_in_callout(blocks: Sequence[Block]) -> bool:
+    seen = [one.kind for one in blocks if one.kind not in {BlockKind.RUNNING, BlockKind.FOOTNOTE}]
+    return seen[-1:] == [BlockKind.CALLOUT]
 
 
 def _turned(box: Box, quarters: int) -> Box:
@@ -191,7 +202,13 @@ class _Writer:
         kind = owned.region.kind if owned.region else BlockKind.TEXT
         kind = BlockKind.TEXT if kind is BlockKind.TABLE else kind
         start, first_line = self._begin(goes_on=self._continues_list(kind, owned.words))
-        self._run(_down_the_page(owned.words), "\n")
+        label, words = (
+            split_label(owned.words, self._page.text) if kind is BlockKind.CALLOUT else ((), owned.words)
+        )
+        if label:
+            self._run(label, " ")
+            self._put("\n" if words else "")
+        self._run(_down_the_page(words), "\n")
         is_seen = owned.region is not None
         self.blocks.append(Block(kind, first_line, len(self.lines), start, self._length, is_seen=is_seen))
 

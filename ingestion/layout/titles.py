@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from storage.text.callouts import is_callout
 from storage.text.months import MONTHS
-from storage.text.sentences import is_callout
 
 MAX_TITLE_CHARS = 200
 MAX_TITLE_LINES = 5

@@ -13,12 +13,11 @@ from storage.text.sentences import SPLITTER
 # Bump when ``storage/pdf`` yields other pages or words for a file, or their stored form changes.
 PARSER = "mupdf-5"
 # Bump when ``chunker.py`` makes other chunks, or ``metadata.py`` other fields, of a page.
-CHUNKER = "headings-4"
+CHUNKER = "headings-5"
 
 # Bump when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py`` other
 # figures.
-# finds other figures on it.
-LAYOUT = "layout-4"
+LAYOUT = "layout-5"
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:

@@ -90,6 +90,8 @@ class BlockKind(StrEnum):
     FIGURE = "figure"
     CAPTION = "caption"
     FOOTNOTE = "footnote"
+    # Warning, caution or note in a drawn frame.
+    CALLOUT = "callout"
     # Page header, footer or page number.
     RUNNING = "running"
 
@@ -114,6 +116,8 @@ class Layout:
     pages: Mapping[int, tuple[Region, ...]]
     # Page -> clockwise quarter turns that make its text upright; region boxes refer to the turned page.
     turns: Mapping[int, int] = field(default_factory=dict)
+    # Page -> frames drawn around text, on the turned page; looked for only near a callout's label.
+    frames: Mapping[int, tuple[Box, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def parse_layout(batches: bytes) -> Layout:
     return Layout(
         {body["number"]: tuple(_region(*part) for part in body["parts"]) for body in analysed},
         {body["number"]: int(body["turn"]) % 4 for body in analysed if body["turn"]},
+        {body["number"]: tuple(_box(*frame) for frame in body["frames"]) for body in analysed},
     )
 
 

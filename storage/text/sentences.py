@@ -72,32 +72,6 @@ _RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECA
 _CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
 
 
-# Headings of call-out boxes, which do not open a section.
-BOX_WORDS = frozenset(
-    """
-    warning caution note notice important danger attention tip
-    warnung vorsicht achtung gefahr hinweis wichtig
-    avertissement remarque avis
-    advertencia precaución atención peligro nota aviso importante
-    avvertenza attenzione pericolo avviso
-    atenção perigo cuidado advertência observação
-    waarschuwing gevaar opmerking belangrijk voorzichtig
-    """.split()
-)
-_BOX_END = re.compile(r"[:!]| [-–—] ")
-_BOX_SIGNS = " :!.⚠️▲△*"
-
-
-def is_callout(line: str) -> bool:
-    """True if the line is only the label of a call-out box, such as ``WARNING!``."""
-    return line.strip(_BOX_SIGNS).casefold() in BOX_WORDS
-
-
-def opens_callout(line: str) -> bool:
-    """True if the line is, or begins with, the label of a box, followed by a colon or a dash."""
-    return is_callout(_BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0])
-
-
 @dataclass(frozen=True, slots=True)
 class TextUnit:
     """The unit text[start:end]: a sentence, row or list item."""

@@ -11,7 +11,8 @@ from bot.core.models import Claim, Evidence, Language, Quote
 from bot.core.understanding.answer_types import wants_list, wants_steps
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
-from storage.text.sentences import Quotable, is_callout, opens_callout, split_units
+from storage.text.callouts import is_callout, opens_callout
+from storage.text.sentences import Quotable, split_units
 
 # Maximum steps quoted; of a longer list those from the requested one.
 MAX_STEPS = 12

@@ -36,7 +36,9 @@ from storage.pdf.child.document import (  # noqa: E402
     run_job,
     to_line,
 )
+from storage.pdf.child.frames import find_frames  # noqa: E402
 from storage.pdf.child.shapes import count_shapes  # noqa: E402
+from storage.text.callouts import names_callout  # noqa: E402
 from storage.text.word_boxes import SCALE  # noqa: E402
 
 # Runs for hours in the background.
@@ -74,25 +76,39 @@ def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]
 def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
     """Return a page's regions in reading order, None if the analysis failed, and its rotation."""
     try:
-        turn = _rotate_upright(document[index])
+        lines = _lines(document[index])
+        turn = _rotate_upright(document[index], lines)
         _crop_media_box(document[index])
         (page,) = parse_document(document, pages=[index], use_ocr=False).pages
-        drawings = _drawings(document[index]) if any(map(_is_figure, page.boxes)) else []
+        has_callout = _name_callout(lines) or (index > 0 and _name_callout(_lines(document[index - 1])))
+        drawings = _drawings(document[index]) if has_callout or any(map(_is_figure, page.boxes)) else []
         parts = [_part(box, page.width, page.height, drawings) for box in page.boxes]
-        return {"turn": turn, "parts": parts}
+        frames = find_frames(drawings, page.height) if has_callout else ()
+        return {
+            "turn": turn,
+            "parts": parts,
+            "frames": [_place(frame, page.width, page.height) for frame in frames],
+        }
     except PAGE_FAULTS as error:
         if is_out_of_memory(error):
             raise
         return {"parts": None}
 
 
-def _rotate_upright(page: pymupdf.Page) -> int:
+def _lines(page: pymupdf.Page) -> list[dict[str, Any]]:
+    return [line for block in page.get_text("dict", flags=0)["blocks"] for line in block["lines"]]
+
+
+def _name_callout(lines: Sequence[dict[str, Any]]) -> bool:
+    return any(names_callout(span["text"]) for line in lines for span in line["spans"])
+
+
+def _rotate_upright(page: pymupdf.Page, lines: Sequence[dict[str, Any]]) -> int:
     """Rotate a page whose letters mostly lie on their side; return the clockwise quarter turns."""
     letters: Counter[tuple[int, int]] = Counter()
-    for block in page.get_text("dict", flags=0)["blocks"]:
-        for line in block["lines"]:
-            across, down = line["dir"]
-            letters[round(across), round(down)] += sum(len(span["text"]) for span in line["spans"])
+    for line in lines:
+        across, down = line["dir"]
+        letters[round(across), round(down)] += sum(len(span["text"]) for span in line["spans"])
     way = max(letters, key=letters.__getitem__, default=(1, 0))
     turn: int = (_ROTATIONS.get(way, page.rotation) - page.rotation) % 360 if letters else 0
     page.set_rotation(page.rotation + turn)
@@ -122,17 +138,18 @@ def _drawings(page: pymupdf.Page) -> list[dict[str, Any]]:
 
 
 def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[str, Any]]) -> list[Any]:
-    """Return [kind, box, rows of cells, shapes of a figure]; boxes in SCALE-ths of the displayed page."""
-
-    def place(rect: Sequence[float]) -> list[int]:
-        sides = (rect[0] / width, rect[1] / height, rect[2] / width, rect[3] / height)
-        return [round(min(max(side, 0), 1) * SCALE) for side in sides]
-
+    """Return [kind, box, rows of cells, shapes of a figure]."""
     rows = (box.table or {}).get("cells") or ()
-    cells = [[cell and place(cell) for cell in row] for row in rows]
+    cells = [[cell and _place(cell, width, height) for cell in row] for row in rows]
     rect = (box.x0, box.y0, box.x1, box.y1)
     shapes = count_shapes(drawings, rect) if _is_figure(box) else ()
-    return [_KINDS.get(box.boxclass, "text"), place(rect), cells, shapes]
+    return [_KINDS.get(box.boxclass, "text"), _place(rect, width, height), cells, shapes]
+
+
+def _place(rect: Sequence[float], width: float, height: float) -> list[int]:
+    """Return a box in SCALE-ths of the displayed page."""
+    sides = (rect[0] / width, rect[1] / height, rect[2] / width, rect[3] / height)
+    return [round(min(max(side, 0), 1) * SCALE) for side in sides]
 
 
 def warm_up() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from samples.printed import BODY, HEADING, Row, read_pdf
 
 from ingestion.chunking.chunker import chunk_document
 from ingestion.chunking.segments import sentences
+from ingestion.chunking.structure import Structure
 from storage.text.token_counts import count_tokens
 
 
@@ -276,3 +278,21 @@ def test_a_warning_box_stays_with_its_text_and_section() -> None:
     assert {path for chunk in document.chunks for _, path in chunk.sections} == {("1. Valves",)}
     (box,) = (chunk.text for chunk in document.chunks if "WARNING" in chunk.text)
     assert f"WARNING\n\n{SENTENCE}" in box
+
+
+def test_a_callout_without_a_frame_is_whole() -> None:
+    """Shows all sentences below a label; more indented paragraphs belong to it, others do not."""
+    note = ["NOTE", "", "Gas may collect. Open the window.", "", "Wear gloves at all times."]
+    pdf = read_pdf(
+        [[*map(body, ["Valves leak.", "", *note, "", "1. Close the valve.", "2. Open the door."])]]
+    )
+    text = pdf.pages[0].text
+    begin, end = text.index("NOTE"), text.index("1. Close")
+    for indent, last in ((0.0, "window."), (0.05, "times.")):
+        lines = tuple(
+            replace(line, box=line.box._replace(x0=line.box.x0 + indent * (begin <= line.start < end)))
+            for line in pdf.lines[0]
+        )
+        pieces_of = Structure(replace(pdf, lines=(lines,))).segments(0)
+        found = [text[piece.start : piece.end] for piece in pieces_of if piece.is_callout]
+        assert found == [text[begin : text.index(last) + len(last)]]

@@ -38,7 +38,7 @@ SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
             80,
             64,
             20,
-            "9fc9bf09a236d4a5499e639576bbe70697272996781df7b26da411e09daa8485",
+            "20296aeaf52a4af3f2c2bb6ef8c0921c36f9b6ec62454c91450897457d43e7a3",
         ),
         (
             "SOP-HR-02-Remote-Work-Requests.pdf",

@@ -1,4 +1,4 @@
-"""Layout of pages that are rotated by 90 degrees."""
+"""Layout of pages that are rotated by 90 degrees, and with framed text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from harness.lasting_pool import LastingPdf
 
 from ingestion.layout.reading_order import arrange
 from storage.pdf import protocol
+from storage.pdf.models import BlockKind
 from storage.settings import StorageSettings
 
 ROWS = [
@@ -52,3 +53,26 @@ async def test_a_rotated_table_is_read_upright(
         return {(text[word.start : word.end], word.box) for word in words}  # type: ignore[attr-defined]
 
     assert places(page.text, page.words) == places(pdf.pages[0].text, pdf.pages[0].words)
+
+
+@pytest.mark.parametrize("page_rotation", [0, 90])
+async def test_a_frame_over_a_page_end_is_found(tmp_path: Path, page_rotation: int) -> None:
+    """Shows the box of a warning, and its part on the next page, which has no label of its own."""
+    document = pymupdf.open()
+    for lines in (("WARNING", "The burner stays hot."), ("Wear thick gloves.", "")):
+        page = document.new_page()
+        page.draw_rect(pymupdf.Rect(72, 60, 500, 110))
+        for number, line in enumerate(lines):
+            page.insert_text((80, 78 + 20 * number), line, fontsize=11)
+        page.set_rotation(page_rotation)
+    path, process = tmp_path / "boxes.pdf", LastingPdf(StorageSettings())
+    document.save(path)
+    layout = protocol.parse_layout(await process.fetch_layout(path, 1, 2))
+    arranged = arrange(await process.read(path), layout)
+    found = [
+        page.text[block.start : block.end]
+        for page, blocks in zip(arranged.pdf.pages, arranged.blocks, strict=True)
+        for block in blocks
+        if block.kind is BlockKind.CALLOUT
+    ]
+    assert found == ["WARNING\nThe burner stays hot.", "Wear thick gloves."]
