@@ -131,5 +131,5 @@ def _usual_size(pages: Mapping[int, _EdgeLine]) -> float:
 
 
 def _pattern(text: str) -> str:
-    """Return a line with its numbers masked."""
-    return _DIGITS.sub("#", " ".join(text.casefold().split()))
+    """Return a line with its numbers masked; a number sign that is printed is no number."""
+    return _DIGITS.sub("#", " ".join(text.casefold().replace("#", "\N{MUSIC SHARP SIGN}").split()))

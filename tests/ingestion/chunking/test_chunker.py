@@ -254,6 +254,13 @@ def test_a_line_with_numbers_other_than_pages_is_no_running_line() -> None:
     assert [f"Page {number} of 9" in text for number in range(2, 10)] == [False] * 8
 
 
+def test_a_printed_number_sign_is_no_number() -> None:
+    """Shows a document whose pages begin with comments of a script, in the place of running lines."""
+    heads = ("# 1", "2 2", "# 3", "4 4")
+    found = cut([[body(head), *[body(SENTENCE)] * 8] for head in heads])
+    assert [text.split("\n")[0] for _, text in found if text[:3] in heads] == [*heads]
+
+
 def test_chunking_a_large_page_is_linear() -> None:
     """Each letter of a page with thousands of chunks is measured a few times, not once per chunk."""
     measured = 0
