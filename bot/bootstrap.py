@@ -552,6 +552,7 @@ def build_ingestion(
     settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
 ) -> Ingestion:
     """Return the ingestion; nothing runs yet."""
+    from bot.llm.metadata_filler import metadata_filler
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -567,6 +568,7 @@ def build_ingestion(
         channels=stores.channels,
         passwords=stores.passwords,
         vision=_vision(settings.ingestion),
+        fill_metadata=metadata_filler(settings),
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,

@@ -20,7 +20,7 @@ from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
 from ingestion.reading.captioning import FigureDescriber, OnCall, VisionEndpoint
 from ingestion.reading.chunk_jobs import ChunkingClient
-from ingestion.reading.full import FullReader, LayoutChunker
+from ingestion.reading.full import FillMetadata, FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
 from ingestion.reading.quick import QuickReader
 from ingestion.reading.sentence_embedder import SentenceEmbedder
@@ -129,6 +129,7 @@ class Ingestion:
         web_pages: WebPageStore,
         contact: str | None = None,
         vision: VisionEndpoint | None = None,
+        fill_metadata: FillMetadata | None = None,
         compute_pool: ComputePool | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: Callable[..., Worker[Any]] = Worker,
@@ -144,6 +145,7 @@ class Ingestion:
             html: sandboxed reader of web pages; the default one warns if its confinement is incomplete.
             contact: told to web servers, unless the settings name a contact.
             vision: describes figures; None: figures get no description.
+            fill_metadata: asks a model for missing metadata; None: there is none.
             compute_pool: side processes, closed with this object; default: a new pool.
             make_schedule, make_worker: factories; tests replace them to run steps one by one.
             max_backoff_seconds: longest backoff before a failed step is retried.
@@ -179,7 +181,7 @@ class Ingestion:
         publisher = Publisher(
             publications, self._purge, files, index, compute_pool=self._compute_pool, locked_pdfs=self._locked
         )
-        self._vision = vision
+        self._vision, self._fill_metadata = vision, fill_metadata
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
@@ -226,6 +228,7 @@ class Ingestion:
                 sentences=SentenceEmbedder(embedder, VectorCache(self._database, of_sentences=True))
                 if settings.sentence_vectors
                 else None,
+                fill_metadata=self._fill_metadata,
             ),
             publisher,
             read_workers=settings.read_workers,

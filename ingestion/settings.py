@@ -52,6 +52,12 @@ class IngestionSettings(FootnoteSettings):
     )
     vision_model: str | None = Field(None, description="Its vision model; needed with FOOTNOTE_VISION_URL.")
     vision_key: SecretStr | None = Field(None, description="Its key.")
+    metadata_model: str = Field(
+        "off",
+        pattern="^(off|missing)$",
+        description="missing: the model that writes answers reads the metadata of a procedure that patterns "
+        "miss; a value that its first pages do not print is dropped.",
+    )
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
         15.0,

@@ -25,7 +25,7 @@ from ingestion.extraction.metadata_labels import IGNORED, NUMBER
 from ingestion.extraction.metadata_patterns import Labelled, labelled, name_of
 from ingestion.layout.running_lines import is_at_edge
 from ingestion.layout.titles import is_organisation, looks_like_title
-from storage.models import MetadataField
+from storage.models import MetadataField, Page
 from storage.pdf.models import Line, PdfText
 from storage.text.word_boxes import bounding_boxes
 
@@ -165,7 +165,8 @@ def read_metadata(pdf: PdfText) -> dict[str, MetadataField]:
     shaped = [*_shapes(head[:HEAD_LINES]), *_letterhead(head, sound)]
     is_day_first = dates.detect_day_first(one.value for one in found)
     printed = {
-        name: _field(pdf, one, is_day_first) for name, one in best_candidates([*sound, *shaped]).items()
+        name: make_field(pdf.pages, one, is_day_first)
+        for name, one in best_candidates([*sound, *shaped]).items()
     }
     language = read_language(pdf)
     return {**printed, language.name: language} if language else printed
@@ -303,9 +304,9 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> li
     return []
 
 
-def _field(pdf: PdfText, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
+def make_field(pages: Sequence[Page], one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
     """Return the candidate as a field with its boxes, and with its day if it is a date."""
-    page = pdf.pages[one.page]
+    page = pages[one.page]
     boxes = bounding_boxes(page.words, one.start, one.end).get(page.number, [])
     printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None
     day = printed.day.isoformat() if printed and printed.day else None

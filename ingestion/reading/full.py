@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ingestion.extraction.located_metadata import locate_fields, missing_fields
 from ingestion.reading.captioning import Describe
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.sentence_embedder import SentenceEmbedder
@@ -31,7 +32,7 @@ from storage.errors import (
 )
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
-from storage.models import Box, Figure, Reading, Rung
+from storage.models import METADATA_KEY, Box, Figure, Reading, Rung, dump_metadata
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 from storage.sql.leases import backoff
@@ -43,6 +44,9 @@ BATCH = 10
 
 # Single pages that may fail before layout analysis of the document stops.
 MAX_FAILURES = 10
+
+# (text of the first page, names of missing fields) -> values by name, as a model read them.
+FillMetadata = Callable[[str, Sequence[str]], Awaitable[Mapping[str, str]]]
 
 # Marks a figure in the layout child's output: without it there are no crops to read.
 _FIGURE = b'"figure"'
@@ -165,15 +169,18 @@ class FullReader:
         *,
         describe: Describe | None = None,
         sentences: SentenceEmbedder | None = None,
+        fill_metadata: FillMetadata | None = None,
     ) -> None:
         """Describe figures with ``describe``, a vision model, if given.
 
+        ``fill_metadata`` asks a model for the metadata of a procedure that patterns missed.
         ``sentences`` embeds quotable sentences in advance; None: they are embedded at question time.
         """
         self._queue = queue
         self._layout_chunker = layout_chunker
         self._describe = describe
         self._sentences = sentences
+        self._fill_metadata = fill_metadata
         self._files = files
         self._embedder = embedder
         self._vectors = vectors
@@ -208,6 +215,7 @@ class FullReader:
                 [*texts, *(figure.embedding_text for figure in figures)], wait_until_idle
             )
             sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
+            metadata = await self._metadata(base)
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
             return await self._queue.requeue_base(
@@ -220,6 +228,7 @@ class FullReader:
         undescribed = sum(not figure.description for figure in figures) if self._describe else 0
         details = {
             **base.details,
+            METADATA_KEY: metadata,
             "undescribed_figures": undescribed,
             "sentences": sum(len(one.spans) for one in sentences),
             "milliseconds": round((time.monotonic() - started) * 1000),
@@ -258,6 +267,16 @@ class FullReader:
         """Return the figures, with descriptions if there is a vision model."""
         figures = await self._files.figures(base.id) if base.figures else []
         return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
+
+    async def _metadata(self, base: Reading) -> Mapping[str, Any]:
+        """Return the metadata as stored, with the values that a model found and that a page prints."""
+        printed: Mapping[str, Any] = base.details.get(METADATA_KEY, {})
+        if self._fill_metadata is None:
+            return printed
+        pages = await self._files.pages(base.id)
+        missing = missing_fields(printed, pages)
+        said = await self._fill_metadata(pages[0].text, missing) if missing else {}
+        return {**dump_metadata(locate_fields(said, pages).values()), **printed}
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """Back off for all documents after an embedder error, as thousands would fail in the same way."""

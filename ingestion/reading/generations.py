@@ -28,8 +28,9 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
     if settings.stop_at == "quick":
         return Generations(quick + terms, None)
     cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_vision_id(settings)}"
-    sentences = f"+{SPLITTER}" if settings.sentence_vectors else ""
-    return Generations(quick + terms, cut + embedder.id + sentences + terms, cut)
+    more = f"+{SPLITTER}" if settings.sentence_vectors else ""
+    more += "+fields" if settings.metadata_model == "missing" else ""
+    return Generations(quick + terms, cut + embedder.id + more + terms, cut)
 
 
 def _vision_id(settings: IngestionSettings) -> str:

@@ -19,6 +19,7 @@ from harness.waiting import PATIENCE, until
 from ingestion.app import Ingestion, IngestResult
 from ingestion.jobs.scheduler import Scheduler
 from ingestion.reading.captioning import VisionEndpoint
+from ingestion.reading.full import FillMetadata
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from storage.chat.channels import Channels
@@ -89,6 +90,7 @@ class Home:
         max_file_mb: int = 200,
         pdf: PdfProcess | None = None,
         vision: VisionEndpoint | None = None,
+        fill_metadata: FillMetadata | None = None,
         **settings: Any,
     ) -> Ingestion:
         """Create another ingestion on this home, which is stopped at the end of the test."""
@@ -108,6 +110,7 @@ class Home:
             web_sources=WebSourcesFile(self.path),
             web_pages=WebPageStore(self.database),
             vision=vision,
+            fill_metadata=fill_metadata,
             compute_pool=lasting_side(),
             **{"make_schedule": QuickScheduler, "max_backoff_seconds": 0.2, **self.given},
         )
