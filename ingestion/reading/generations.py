@@ -11,7 +11,7 @@ from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
 # Bump when ``storage/pdf`` yields other pages or words for a file, or their stored form changes.
-PARSER = "mupdf-5"
+PARSER = "mupdf-6"
 # Bump when ``chunker.py`` makes other chunks, or ``metadata.py`` other fields, of a page.
 CHUNKER = "headings-5"
 

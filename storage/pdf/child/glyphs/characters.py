@@ -125,11 +125,17 @@ def _text(span: dict[str, Any]) -> str:
 
 
 def _mark_shifted(line: Line) -> None:
-    """Replace digits above or below the baseline by their raised or lowered characters."""
+    """Replace digits above or below the baseline by their raised or lowered characters.
+
+    In a fraction, the baseline is that of the letter before: it is V₁ above the bar, too.
+    """
     spans = [span for span in line["spans"] if _text(span).strip()]
     base: dict[str, Any] | None = None
     for number, span in enumerate(spans):
         beside = base or next((one for one in spans[number:] if one["size"] * SMALL > span["size"]), None)
+        before = spans[number - 1] if number else None
+        if before and before is not base and before["size"] * SMALL > span["size"]:
+            beside = before if _text(before)[-1:].isalpha() else beside
         table = _shifted(span, beside, line["dir"]) if beside else None
         if not table:
             base = span

@@ -22,6 +22,9 @@ PALE = 0.94
 # Of 255; a smaller difference from the background is invisible.
 MIN_CONTRAST = 8
 
+# Fraction of its outline that a bar fills, also in slanted print.
+MIN_FILLED = 0.6
+
 # Larger content streams are maps and plans, and each of their paths takes a kilobyte of memory.
 MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
@@ -84,7 +87,7 @@ class PageInk:
         return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
 
     def is_dash(self, box: Rect) -> bool | None:
-        """True if the box contains only a horizontal bar, None if it is empty."""
+        """True if the box contains only a horizontal bar, None if it is empty; an accent is no bar."""
         x0, y0, x1, y1 = box
         inset = (y1 - y0) / self.GLYPH_DOTS  # an image is rounded outwards, to the neighbours' ink
         picture = self._large((x0 + inset, y0, x1 - inset, y1))
@@ -93,7 +96,8 @@ class PageInk:
         if not inked:
             return None
         rows, columns = {at // width for at in inked}, {at % width for at in inked}
-        return max(rows) - min(rows) + 1 <= self.GLYPH_DOTS / 5 and len(columns) > len(rows)
+        is_full = len(inked) >= MIN_FILLED * len(rows) * len(columns)
+        return max(rows) - min(rows) + 1 <= self.GLYPH_DOTS / 5 and len(columns) > len(rows) and is_full
 
     def _large(self, box: Rect) -> pymupdf.Pixmap:
         """Render a part of the page, GLYPH_DOTS high."""

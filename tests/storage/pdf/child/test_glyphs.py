@@ -90,6 +90,23 @@ def test_a_soft_hyphen_without_ink_is_dropped() -> None:
     assert lines(renamed(page, LETTERS, hyphen)) == ["Overtime pay"]
 
 
+@pytest.mark.parametrize(("glyph", "read_as"), [("grave", "a b"), ("hyphen", "a-b")])
+def test_an_accent_without_a_character_is_no_dash(glyph: str, read_as: str) -> None:
+    """Shows a backtick of a command, slanted and as flat as a dash, whose font declares no character."""
+    page = printed("a~b")
+    names = b"1 beginbfchar <7E> <FFFD> endbfchar"
+    page.document.xref_set_key(page.get_fonts()[0][0], "Encoding", f"<</Differences [126 /{glyph}]>>")
+    assert " ".join(read(renamed(page, LETTERS, names)).text.split()) == read_as
+
+
+def test_an_index_above_a_fraction_bar_stays_an_index() -> None:
+    """Shows V₁ in small print, its digit lowered beside its own letter; an exponent there is raised."""
+    page = put(empty_page(), 72, ("I = ", 0, 10), ("V", 4, 7), ("1", 3, 5))
+    assert lines(page) == ["I = V₁"]
+    page = put(empty_page(), 72, ("I = ", 0, 10), ("V", 4, 7), ("2", 6.5, 5))
+    assert lines(page) == ["I = V²"]
+
+
 def test_hyphenated_words_are_joined_at_any_line_spacing() -> None:
     page = printed("See the docu-", "mentation of SOP-IT-", "04 before.", step=30)
     assert lines(page) == ["See the documentation of SOP-IT-04 before."]
