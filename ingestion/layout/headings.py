@@ -16,6 +16,9 @@ from storage.text.sentences import BULLETS
 # A line this much larger than the body text is a heading.
 MIN_SIZE_RATIO = 1.15
 
+# Distance between paragraphs of large print, as a multiple of a line's height.
+WIDE_GAP = 1.5
+
 MAX_HEADING_CHARS = 120
 MAX_HEADING_LINES = 3
 
@@ -65,17 +68,20 @@ class HeadingDetector:
     def largest_print(self) -> Iterator[str]:
         """Yield text on page 1 that is larger than the body, or first on the page, largest first.
 
-        Includes running lines. A size used in several places is that of section headings: it counts only if
-        nothing is larger.
+        Includes running lines, but no address. A size used in several places is that of section headings: it
+        counts only if nothing is larger. A text of several paragraphs is followed by the first of them.
         """
         text = self._pdf.pages[0].text if self._pdf.pages else ""
         found: list[tuple[float, str]] = []
+        first: dict[float, str] = {}
         lines = self._pdf.lines[0] if text else ()
         for size, run in groupby(lines, key=lambda line: line.size):
             same = list(run)
             texts = [text[line.start : line.end] for line in same]
             stands_out = self._rank(texts[0], same[0]) and (size > self._body or same[0] is lines[0])
-            found.append((size, "\n".join(texts) if stands_out else ""))
+            named = [one for one in texts if not _ADDRESS.fullmatch(one)]
+            found.append((size, "\n".join(named) if stands_out else ""))
+            first[size] = "\n".join(texts[: _paragraph_end(same)])
         # A title may start with one word in its own size and continue in a size used nowhere else.
         often = Counter(size for size, said in found if said)
         whole = [
@@ -85,7 +91,11 @@ class HeadingDetector:
         ]
         largest = max((size for size, _ in whole), default=0.0)
         ordered = sorted(whole, key=lambda one: -one[0])
-        yield from (said for size, said in ordered if size == largest or often[size] == 1)
+        for size, said in ordered:
+            if size == largest or often[size] == 1:
+                yield said
+                if often[size] == 1 and said.startswith(f"{first[size]}\n"):
+                    yield first[size]
 
     def is_large(self, line: Line) -> bool:
         """True if the line is larger than the document's body text."""
@@ -125,6 +135,16 @@ def is_row(text: str) -> bool:
         return False
     label = _LABEL.match(text)
     return "  " in text[label.end() if label else 0 :]
+
+
+def _paragraph_end(lines: Sequence[Line]) -> int:
+    """Return the number of lines before the first wide gap."""
+    gaps = (
+        number
+        for number, (above, below) in enumerate(pairwise(lines), start=1)
+        if below.box.y0 - above.box.y1 > WIDE_GAP * (above.box.y1 - above.box.y0)
+    )
+    return next(gaps, len(lines))
 
 
 def _body_size(pdf: PdfText) -> float:

@@ -14,6 +14,9 @@ MAX_TITLE_LINES = 5
 # A shorter single word is no title; "Reisekostenrichtlinie" is one.
 MIN_WORD_CHARS = 12
 
+# Largest texts of which one that ends in a kind of document is preferred, and its minimum length.
+MAX_CANDIDATES, MIN_NAME_WORDS = 3, 3
+
 # From this many words, a text with a full stop at the end or a lower-case start is a sentence.
 SENTENCE_WORDS = 5
 
@@ -84,6 +87,13 @@ _ORGANISATION = re.compile(
     r"|^(?:university|ministry|office|bank|institute) of\b",
     re.IGNORECASE,
 )
+_KIND = re.compile(
+    r"\b(?:guide|manual|handbook|reference|policy|procedures?|instructions|faq|handbuch|anleitung"
+    r"|leitfaden|richtlinie|manuel|politique|procédure|guía|política|procedimiento|guida|manuale|procedura"
+    r"|guia|procedimento|handleiding|gids|beleid)\b",
+    re.IGNORECASE,
+)
+_ARTICLES = {"a", "an", "ein", "eine", "un", "une", "una", "um", "uma", "een"}
 _SMALL_WORDS = {"and", "of", "the", "&", "de", "für"}
 _DANGLING = re.compile(
     r"(?:[,&/–-]|\b(?:and|or|of|for|the|a|an|to|in|on|with|by|from|und|oder|der|die|das|von|für|mit|et|ou|de|du|des|la"
@@ -106,7 +116,10 @@ def choose_title(printed: Iterable[str], own: str) -> str:
     joined = (_joined(one) for one in printed if one.count("\n") < MAX_TITLE_LINES)
     found = [one for one in joined if looks_like_title(one) and not _names_nothing(one)]
     found += [one for one in [_joined(own)] if looks_like_title(one)]
-    return next((one for one in found if not is_organisation(one)), next(iter(found), ""))
+    best = next((one for one in found if not is_organisation(one)), next(iter(found), ""))
+    # Above the name of a manual, its publisher may print a slogan that is larger.
+    named = (one for one in found[:MAX_CANDIDATES] if _names_kind(one))
+    return best if _KIND.search(best) else next(named, best)
 
 
 def looks_like_title(text: str) -> bool:
@@ -121,6 +134,13 @@ def looks_like_title(text: str) -> bool:
         return False
     is_sentence = len(words) >= SENTENCE_WORDS and (text[0].islower() or text.endswith((".", ";", ":")))
     return not (is_sentence or _is_date(text) or _ADDRESS.search(text) or _DANGLING.search(text))
+
+
+def _names_kind(text: str) -> bool:
+    """True for a name that ends in a kind of document, such as ``Bacula Console and Operators Guide``."""
+    words = text.split()
+    is_named = len(words) >= MIN_NAME_WORDS and all(word[:1].isupper() or len(word) < 4 for word in words)
+    return is_named and words[0].casefold() not in _ARTICLES and _KIND.search(words[-1]) is not None
 
 
 def _names_nothing(text: str) -> bool:

@@ -209,6 +209,11 @@ def test_the_title_is_the_largest_text_then_the_files_own() -> None:
     running = [[heading("Harbour rules"), *[body(SENTENCE)] * 9]] * 5
     assert title(running) == "Harbour rules"
     assert title([[heading("ACME"), ("Travel policy", 15.0, True), body(SENTENCE)]]) == "ACME Travel policy"
+    names = [("Brakes of trams", 24.0, True), ("https://brakes.example/", 24.0, True)]
+    authors = [("Ann Smith and Bob Jones", 15.0, True), body(SENTENCE)]
+    assert title([[*names, *authors]]) == "Brakes of trams"
+    spaced = [names[0], ("", 0.0, False), ("It is about all that stops a tram.", 24.0, True), *authors]
+    assert title([spaced]) == "Brakes of trams"
     menu = [heading("STARTERS"), *[("Tuna tartare 9 EUR", 15.0, True), body(SENTENCE)] * 2]
     assert title([menu]) == ""
     assert cut([[heading("Fire plan"), body(SENTENCE)]]) == [((), f"Fire plan\n{SENTENCE}")]

@@ -118,10 +118,14 @@ def test_a_title_may_contain_words_of_a_leftover(text: str) -> None:
         (["Contoso Electronics", "Plan and Benefit Packages"], "", "Plan and Benefit Packages"),
         (["Contoso Electronics"], "", "Contoso Electronics"),
         (["DRYING"], "Timber Handbook", "Timber Handbook"),
+        (["The Safest Brakes", "Rail Brake Operators Guide"], "", "Rail Brake Operators Guide"),
+        (["Brakes of Trams", "A Short Guide"], "", "Brakes of Trams"),
+        (["Brakes of Trams", "See our guide"], "", "Brakes of Trams"),
+        (["Brake Policy", "Rail Brake Operators Guide"], "", "Brake Policy"),
         (["1\n2\n3\n4\n5\nMany lines are a page"], "", ""),
         ([], "Backup  and recovery", "Backup and recovery"),
     ],
 )
 def test_the_printed_title_precedes_the_files_own(printed: list[str], own: str, title: str) -> None:
-    """A single short word is not enough; letter-spaced words are joined."""
+    """A single short word is not enough; letter-spaced words are joined; a manual's name beats a slogan."""
     assert choose_title(printed, own) == title
