@@ -156,9 +156,11 @@ def _with_callouts(text: str, pieces: Sequence[Segment], lines: Sequence[Line]) 
 
 
 def _opens_callout(text: str, piece: Segment) -> bool:
-    """True if a segment begins with the label of a callout, which may be the first cell of a row of text."""
+    """True if a segment and its line begin with the label of a callout, maybe as the first cell of a row."""
     first = text[piece.start : piece.end].partition("\n")[0]
-    return not (piece.rank or piece.is_aside or piece.is_callout) and opens_callout(first)
+    begins_line = text[max(piece.start - 1, 0) : piece.start] in ("", "\n")
+    is_other = piece.rank or piece.is_aside or piece.is_callout
+    return not is_other and begins_line and opens_callout(first)
 
 
 def _callout_end(text: str, pieces: Sequence[Segment], first: int, lines: Sequence[Line]) -> int:

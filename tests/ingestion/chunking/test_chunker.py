@@ -308,3 +308,5 @@ def test_a_callout_without_a_frame_is_whole() -> None:
         pieces_of = Structure(replace(pdf, lines=(lines,))).segments(0)
         found = [text[piece.start : piece.end] for piece in pieces_of if piece.is_callout]
         assert found == [text[begin : text.index(last) + len(last)]]
+    wrapped = read_pdf([[*map(body, ["Valves leak. Important", "parts are named below."])]])
+    assert not any(piece.is_callout for piece in Structure(wrapped).segments(0))
