@@ -209,12 +209,12 @@ class ChatPlatforms:
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
-            messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
-            memberships[Platform.SLACK] = self.slack.memberships
-            hosts[Platform.SLACK] = self.slack.files
+            messengers[Platform("slack")] = self.announcers[Platform("slack")] = self.slack.messenger
+            memberships[Platform("slack")] = self.slack.memberships
+            hosts[Platform("slack")] = self.slack.files
         if self.teams:
-            messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
-            hosts[Platform.TEAMS] = self.teams.files
+            messengers[Platform("teams")] = self.announcers[Platform("teams")] = self.teams.messenger
+            hosts[Platform("teams")] = self.teams.files
         self._working: asyncio.Task[None] | None = None
 
     @property

@@ -450,7 +450,7 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         renew_links=renew_links,
         move=onboarding.change_channel_id,
-        moves=partial(stores.channels.moves, Platform.SLACK),
+        moves=partial(stores.channels.moves, Platform("slack")),
         stop=conversation.stop,
         claim_message=inbox.take_message,
     )

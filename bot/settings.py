@@ -400,7 +400,7 @@ class BotSettings(FootnoteSettings):
     @property
     def shared_platforms(self) -> frozenset[Platform]:
         """Platforms on which any organisation may install the bot."""
-        return frozenset({Platform.SLACK}) if self.has_slack_oauth else frozenset()
+        return frozenset({Platform("slack")}) if self.has_slack_oauth else frozenset()
 
     def serves_console(self, public_url: str) -> bool:
         """True if the console is served.

@@ -13,12 +13,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from storage.errors import InvalidTenant
 
-_TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
+# Tenant names begin with the platform's name, except those that databases and indexes hold abbreviated.
+_PREFIXES = {"slack": "sl", "teams": "ms", "local": "lo"}
+# Prefixes whose tenant names consist of ids; all others end in a digest.
+_WITH_IDS = {"sl"}
+# No local channel in an admin's file may begin with one.
+CHAT_PREFIXES = ("sl_", "ms_")
+_TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|[a-z]{2,16}_[a-z2-7]{52}")
 
 # Key of the metadata fields in ``Reading.details``.
 METADATA_KEY = "metadata"
@@ -56,26 +62,36 @@ class TenantName(str):
         return super().__new__(cls, name)
 
     @property
+    def platform(self) -> Platform:
+        """Platform of the channel."""
+        prefix = self.partition("_")[0]
+        return Platform(next((name for name, short in _PREFIXES.items() if short == prefix), prefix))
+
+    @property
     def workspace(self) -> str:
-        """The Slack installation in the name; '' for Teams and local tenants."""
-        return self.split("_")[1] if self.startswith("sl_") else ""
+        """The installation in the name; '' for names that end in a digest."""
+        return self.split("_")[1] if self.count("_") == 2 else ""
 
 
-class Platform(StrEnum):
-    """Origin of a channel."""
+class Platform(str):
+    """Name of a chat platform, in lower-case letters, or ``LOCAL``."""
 
-    SLACK = "slack"
-    TEAMS = "teams"
-    LOCAL = "local"
+    __slots__ = ()
+
+    # Origin of channels that are folders or libraries.
+    LOCAL: ClassVar[Platform]
+
+
+Platform.LOCAL = Platform("local")
 
 
 class ChannelKey(NamedTuple):
     """Identity of a conversation, taken only from a verified envelope."""
 
     platform: Platform
-    # Slack: the enterprise id of an org-wide install, else the team id. Teams: the AAD tenant.
+    # The platform's customer, such as a workspace, organisation or Entra tenant; '' for a local channel.
     installation: str
-    # Slack: the channel id. Teams: the conversation id without ``;messageid=``. Local: the name.
+    # The conversation's id, without the thread. Local: the name.
     conversation: str
 
     @property
@@ -83,14 +99,15 @@ class ChannelKey(NamedTuple):
         """Tenant of this channel.
 
         Raises:
-            InvalidTenant: a Slack id holds a character that Slack ids never hold.
+            InvalidTenant: an id holds a character that ids of its platform never hold.
         """
-        if self.platform is Platform.SLACK:
-            return TenantName(f"sl_{self.installation}_{self.conversation}")
-        if self.platform is Platform.TEAMS:
-            conversation = self.conversation.split(";", 1)[0]
-            return TenantName("ms_" + _digest(self.installation.lower(), conversation))
-        return TenantName("lo_" + _digest(self.conversation))
+        prefix = _PREFIXES.get(self.platform, self.platform)
+        if prefix in _WITH_IDS:
+            return TenantName(f"{prefix}_{self.installation}_{self.conversation}")
+        if self.platform == Platform.LOCAL:
+            return TenantName(f"{prefix}_{_digest(self.conversation)}")
+        conversation = self.conversation.split(";", 1)[0]
+        return TenantName(f"{prefix}_{_digest(self.installation.lower(), conversation)}")
 
 
 def _digest(*parts: str) -> str:
@@ -115,13 +132,18 @@ class Channel:
     epoch: int
     # One-to-one chat with the bot.
     is_direct: bool = False
-    # Slack workspace or Teams tenant; '' for a local channel.
+    # As in ``ChannelKey``.
     installation: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """True if it is a folder's or library's channel, which belongs to no chat."""
+        return self.platform == Platform.LOCAL
 
     @property
     def is_library(self) -> bool:
         """True if it is a library's own channel, whose documents direct chats search."""
-        return self.platform is Platform.LOCAL and self.name.startswith(LIBRARY)
+        return self.is_local and self.name.startswith(LIBRARY)
 
 
 class Box(NamedTuple):

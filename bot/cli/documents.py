@@ -93,7 +93,7 @@ async def list_channels(options: argparse.Namespace) -> int:
         glossary = await stores.glossary.current()
     for channel in channels:
         terms = len(glossary.of(channel))
-        row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
+        row = f"{channel.name:<24} {channel.platform:<6} {channel.tenant}"
         row += f"  {terms} terms in the glossary" if terms else ""
         row += "  direct chat" if channel.is_direct else ""
         row += "  searched by direct chats" if library and channel == library.channel else ""

@@ -31,7 +31,6 @@ from storage.config_file import MAP_NAME, InvalidFile
 from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
-from storage.models import Platform
 from storage.sql.audit import AuditedAction
 
 # Files listed per kind by a dry run.
@@ -187,7 +186,7 @@ async def list_folders(options: argparse.Namespace) -> int:
     if dead_links := settings.bot.loopback_links_warning(links_url(settings)):
         print(f"problem: {dead_links}", file=sys.stderr)
     print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
-    if library or any(one.platform is not Platform.LOCAL for one in channels):
+    if library or any(not one.is_local for one in channels):
         print(_direct_chats(library), file=sys.stderr)
     if loose and options.json:
         print(dump(inbox_line(settings.inbox, loose)))

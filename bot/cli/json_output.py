@@ -149,7 +149,7 @@ def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
     return {
         "channel": channel.name,
         "tenant": str(channel.tenant),
-        "platform": channel.platform.value,
+        "platform": channel.platform,
         "glossary": glossary,
     }
 

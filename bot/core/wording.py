@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from bot.core.models import Answer, AnswerState, AppliedFilter, Language
-from storage.models import Channel, Platform
+from storage.models import Channel
 
 # Files listed by name; the others are counted.
 FILES_NAMED = 3
@@ -293,7 +293,7 @@ class ReplyWords:
             return self.no_direct_library
         if channel.is_library:
             return self.empty_library
-        if channel.platform is Platform.LOCAL:
+        if channel.is_local:
             return self.empty_channel(folder=folder)
         if channel.name == channel.tenant:
             return self.empty_chat_channel

@@ -64,7 +64,7 @@ class SpanWriter:
             {
                 "question": question.id,
                 "channel": question.channel.id,
-                "channel_type": question.conversation_channel.platform.value,
+                "channel_type": question.conversation_channel.platform,
                 "outcome": answer.state.value,
                 "candidates": len(answer.passages),
                 "citations": len(answer.citations),

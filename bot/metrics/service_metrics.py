@@ -85,7 +85,7 @@ class ServiceMetrics:
     def count_question(self, record: QuestionRecord) -> None:
         """Count an answered question, its stages and its model calls."""
         answer, spent = record.answer, record.trace.seconds_by_stage()
-        self._questions.labels(record.question.conversation_channel.platform.value, answer.state.value).inc()
+        self._questions.labels(record.question.conversation_channel.platform, answer.state.value).inc()
         self._seconds.labels("total").observe(answer.milliseconds.total / 1000)
         for name in STAGES:
             if name in spent:

@@ -35,6 +35,7 @@ from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.events import (
     LEFT,
+    SLACK,
     STOPPED,
     installation_of,
     read_edit,
@@ -69,7 +70,7 @@ from bot.slack.workspace.memberships import Memberships
 from bot.slack.workspace.moved_channels import CHANGED, ChannelIdMap, read_move
 from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 from storage.task_group import DeadlineCalls, cancel_and_wait
 
 log = logging.getLogger(__name__)
@@ -314,10 +315,8 @@ class SlackAdapter:
             await self._intake.join(joined)
             self._names.refresh(joined)
         elif key := read_withdrawal(body):
-            if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
-                await self.messenger.delete(
-                    withdrawn, partial(self._intake.claim_message, Platform.SLACK, key)
-                )
+            if withdrawn := await self._intake.withdraw(SLACK, key):
+                await self.messenger.delete(withdrawn, partial(self._intake.claim_message, SLACK, key))
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
         elif messages := read_messages(body, self._uploads.accepts, follow_ups=follow_ups):
@@ -378,7 +377,7 @@ class SlackAdapter:
         """
         if not click.place["channel"].startswith("D"):
             return True
-        stored = await self._intake.answer_of(Platform.SLACK, click.message_key)
+        stored = await self._intake.answer_of(SLACK, click.message_key)
         return stored is not None and await self.memberships.may_see(stored)
 
     async def _on_slash_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
@@ -397,26 +396,26 @@ class SlackAdapter:
     async def _on_share_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if shared := read_share(body, self._settings.slack_api_url):
             key, url = shared
-            stored = await self._intake.answer_of(Platform.SLACK, key)
+            stored = await self._intake.answer_of(SLACK, key)
             if stored is not None and may_share(body, stored.address):
                 await self._share_once(key, url, stored)
         await ack()
 
     async def _share_once(self, message_key: str, url: str, stored: StoredAnswer) -> None:
         """Post a private answer to its channel, once, if its asker is still a member there."""
-        channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], stored.address["channel"])
+        channel = ChannelKey(SLACK, message_key.partition(":")[0], stored.address["channel"])
         is_member = await self.memberships.is_member(channel, stored.address["asked"]["user"])
         if not is_member or not await self.memberships.may_see(stored):
             await self.messenger.reply_to_click(url, reply_words(stored.answer.language).not_shared)
             return
-        if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):
+        if not await self._intake.set_shared(SLACK, message_key, is_shared=True):
             return
         try:
             await self.messenger.share(url, stored)
         except DeliveryUnclear:  # it may have been posted: stay marked as shared, so never post it twice
             raise
         except DeliveryError:
-            await self._intake.set_shared(Platform.SLACK, message_key, is_shared=False)
+            await self._intake.set_shared(SLACK, message_key, is_shared=False)
             raise
 
     async def _enqueue(self, message: IncomingMessage) -> None:

@@ -12,6 +12,8 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
+SLACK = Platform("slack")
+
 # Id of a workspace, a channel or a user.
 SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
 # Timestamp of a message or an event, in seconds.
@@ -55,7 +57,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
     thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else ts)
     home = event.get("user_team") or event.get("team") or authorization.get("team_id")
     return IncomingMessage(
-        key=ChannelKey(Platform.SLACK, installation, channel),
+        key=ChannelKey(SLACK, installation, channel),
         channel_name=None,
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
@@ -130,7 +132,7 @@ def read_join(envelope: Json) -> ChannelKey | None:
         return None
     if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)):
         return None
-    return ChannelKey(Platform.SLACK, installation, channel)
+    return ChannelKey(SLACK, installation, channel)
 
 
 # A person pressed Slack's Stop button while an answer was in progress in a thread.
@@ -151,7 +153,7 @@ def read_stop(envelope: Json) -> StopRequest | None:
         # Private questions (response_url) are not part of the thread.
         return "response_url" not in address and float(address["ts"]) < float(stamp)
 
-    key = ChannelKey(Platform.SLACK, installation, channel)
+    key = ChannelKey(SLACK, installation, channel)
     return StopRequest(key, thread, f"{installation}:{channel}:{thread}", covers)
 
 
@@ -165,9 +167,7 @@ def read_leave(envelope: Json) -> ChannelKey | None:
     installation = installation_of((envelope.get("authorizations") or [{}])[0])
     channel = str(event.get("channel") or "")
     is_named = SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)
-    return (
-        ChannelKey(Platform.SLACK, installation, channel) if event.get("type") in LEFT and is_named else None
-    )
+    return ChannelKey(SLACK, installation, channel) if event.get("type") in LEFT and is_named else None
 
 
 def installation_of(authorization: Json) -> str:
@@ -197,7 +197,7 @@ def is_outsider(body: Json) -> bool:
 
 def asker_of(installation: str, user: str) -> str:
     """Return a person's id as in FOOTNOTE_ADMINS: ``slack:<installation>:<user>``."""
-    return f"{Platform.SLACK}:{installation}:{user}"
+    return f"{SLACK}:{installation}:{user}"
 
 
 def plain_text(text: str, bot: str) -> str:

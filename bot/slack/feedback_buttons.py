@@ -16,10 +16,10 @@ from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.wording import reply_words
 from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape_within
-from bot.slack.events import SLACK_ID, is_outsider
+from bot.slack.events import SLACK, SLACK_ID, is_outsider
 from bot.slack.question_buttons import installation_of_click
 from storage.chat.feedback import FeedbackVerdict
-from storage.models import ChannelKey, Platform, TenantName
+from storage.models import ChannelKey, TenantName
 
 Json = Mapping[str, Any]
 
@@ -127,7 +127,7 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
         return None
     block, conversation = ours.groups()
     said, language, message_key = (*str(action.get("value") or "").split(" ", 2), "", "", "")[:3]
-    key = ChannelKey(Platform.SLACK, installation, conversation)
+    key = ChannelKey(SLACK, installation, conversation)
     # A question asked in the App Home is answered in the direct chat; its message key names that chat.
     is_here = channel == conversation or message_key.startswith(f"{installation}:{channel}:")
     is_ours = is_here and block == _BLOCK.format(tenant=key.tenant)

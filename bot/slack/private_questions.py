@@ -22,7 +22,7 @@ from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StoredAnswer
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
-from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider, plain_text
+from bot.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider, plain_text
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.question_buttons import (
     asked_blocks,
@@ -31,7 +31,7 @@ from bot.slack.question_buttons import (
     installation_of_click,
 )
 from storage.chat.traces import PRIVATE_THREAD
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 
 Json = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ def read_command(form: Json, api_url: str) -> IncomingMessage | None:
         return None
     typed = replace_invalid_chars(plain_text(str(form.get("text") or ""), ""))
     return _private(
-        ChannelKey(Platform.SLACK, installation, channel),
+        ChannelKey(SLACK, installation, channel),
         trigger,
         _LIST.get(typed.casefold(), typed),
         response_url=url,
@@ -104,7 +104,7 @@ def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
     if not trigger or not _is_of_slack(url, api_url):
         return None
     return _private(
-        ChannelKey(Platform.SLACK, installation, channel),
+        ChannelKey(SLACK, installation, channel),
         trigger,
         replace_invalid_chars(plain_text(str((payload.get("message") or {}).get("text") or ""), "")) or _HELP,
         response_url=url,

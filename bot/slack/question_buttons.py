@@ -16,8 +16,8 @@ from bot.core.notifications.notification_wording import ASK, TRY_ASKING
 from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
 from bot.core.ports import IncomingMessage
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider
-from storage.models import ChannelKey, Platform, TenantName
+from bot.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider
+from storage.models import ChannelKey, TenantName
 
 Json = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
     installation = installation_of_click(payload)
     if not ts or not SLACK_ID.fullmatch(channel):
         return None
-    key = ChannelKey(Platform.SLACK, installation, channel)
+    key = ChannelKey(SLACK, installation, channel)
     thread = str((payload.get("message") or {}).get("thread_ts") or ts)
     return _asked(payload, key, {"channel": channel, "ts": ts, "thread": thread})
 
@@ -76,7 +76,7 @@ def read_home_click(payload: Json) -> IncomingMessage | None:
     conversation = str(action.get("block_id") or "").rpartition("_")[2]
     if view.get("type") != "home" or not all(map(SLACK_ID.fullmatch, (direct, conversation))):
         return None
-    key = ChannelKey(Platform.SLACK, installation_of_click(payload), conversation)
+    key = ChannelKey(SLACK, installation_of_click(payload), conversation)
     ts = str(action.get("action_ts") or "")
     return _asked(payload, key, {"channel": direct, "ts": ts, "thread": None}) if ts else None
 
@@ -118,7 +118,7 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
 def asked_tenant(address: Json) -> TenantName:
     """Return the tenant whose documents were asked; the address's key begins with the installation."""
     conversation = (address.get("asked") or {}).get("channel") or address["channel"]
-    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
+    return ChannelKey(SLACK, address["key"].partition(":")[0], conversation).tenant
 
 
 def asked_line(address: Json) -> str:

@@ -14,6 +14,8 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
+TEAMS = Platform("teams")
+
 # Teams' markup of a mention: <at>Footnote</at>.
 _TAG = re.compile(r"</?at[^>]*>")
 
@@ -131,7 +133,7 @@ def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
     channel = str(part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
     is_personal = conversation.get("conversationType") == "personal"
     return TeamsPlace(
-        ChannelKey(Platform.TEAMS, tenant, channel),
+        ChannelKey(TEAMS, tenant, channel),
         where,
         is_personal,
         is_personal and home in (None, tenant),
@@ -155,7 +157,7 @@ def plain_text(text: str, mention: str) -> str:
 def asker_of(activity: Json, key: ChannelKey) -> str:
     """Return a person's id as in FOOTNOTE_ADMINS, with their Entra object id; '' if that is missing."""
     person = str(part(activity, "from").get("aadObjectId") or "")
-    return f"{Platform.TEAMS}:{key.installation}:{person}" if person else ""
+    return f"{TEAMS}:{key.installation}:{person}" if person else ""
 
 
 def channel_name(activity: Json) -> str | None:

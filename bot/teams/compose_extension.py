@@ -17,7 +17,7 @@ from bot.core.models import Answer, Language
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, Receive, StoredAnswer
 from bot.core.wording import ReplyWords, reply_words
-from bot.teams.activities import TeamsPlace, asker_of, channel_name, part, place_of
+from bot.teams.activities import TEAMS, TeamsPlace, asker_of, channel_name, part, place_of
 from bot.teams.cards import render_card
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import Platform
@@ -99,7 +99,7 @@ class ComposeExtension:
         with suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
                 while True:
-                    stored = await self._answer_of(Platform.TEAMS, key)
+                    stored = await self._answer_of(TEAMS, key)
                     if stored and not (is_private(stored.address) and stored.address.get("asker") == asker):
                         return _dialog(question_card(said, self._question_chars, is_gone=True))
                     if stored:

@@ -180,12 +180,12 @@ def _slack_channel_url(tenant: TenantName) -> str | None:
 def message_url(platform: Platform, tenant: TenantName, shown: ShownIn) -> str | None:
     """Return the platform's permalink of a message; None if it has none, as for an ephemeral message."""
     address, message = shown
-    if platform is Platform.SLACK and "ts" in message:
+    if platform == Platform("slack") and "ts" in message:
         channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
         thread = address.get("thread")
         inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
         return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
-    if platform is Platform.TEAMS and "id" in message and "conversation" in address:
+    if platform == Platform("teams") and "id" in message and "conversation" in address:
         conversation, _, root = str(address["conversation"]).partition(";messageid=")
         within = f"?parentMessageId={quote(root)}" if root else '?context={"contextType":"chat"}'
         place = f"{quote(conversation, safe='')}/{quote(str(message['id']), safe='')}"

@@ -21,10 +21,8 @@ from ingestion.sources.watchdog import real_path
 from storage.chat.channels import is_folder_name, library_channel
 from storage.config_file import MAP_NAME, InvalidFile, KeyPath, Mistake, read_file
 from storage.errors import InvalidTenant, SettingsError
-from storage.models import TenantName
+from storage.models import CHAT_PREFIXES, TenantName
 from storage.settings import reference_error
-
-_CHAT = ("sl_", "ms_")
 
 # (key in the file, message that says what to do).
 Fault = tuple[KeyPath, str]
@@ -122,7 +120,7 @@ def _channel_errors(key: KeyPath, channel: str, name: str | None) -> Iterator[Fa
         tenant = None
     if tenant is not None and not channel.startswith("lo_"):
         return
-    if channel.startswith((*_CHAT, "#")) or not (tenant or is_folder_name(channel)):
+    if channel.startswith((*CHAT_PREFIXES, "#")) or not (tenant or is_folder_name(channel)):
         yield (
             where,
             f"channel {channel!r} is malformed: copy it from `footnote channels`, or name a local one",

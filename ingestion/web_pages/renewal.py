@@ -26,7 +26,6 @@ from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimit
 from storage.chat.channels import Channels
 from storage.embeddings.base import Embedder
 from storage.errors import DocumentError, InfrastructureError, NoPages, NotAPdf, raised_at
-from storage.models import Platform
 from storage.pdf.pdf_process import PdfProcess
 from storage.task_group import cancel_and_wait
 from storage.web_pages.html_process import HtmlProcess
@@ -280,7 +279,7 @@ class WebPageRenewal:
             for channel in await self._channels.all()
             if any(domain.allows(url) for domain in sources.domains_for(channel))
         ]
-        ordered = sorted(channels, key=lambda one: (one.platform is not Platform.LOCAL, one.id))
+        ordered = sorted(channels, key=lambda one: (not one.is_local, one.id))
         return ordered[0].id if ordered else None
 
     async def _keep(self, url: str, page: FetchedPage) -> None:

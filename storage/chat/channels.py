@@ -15,19 +15,16 @@ from sqlmodel import SQLModel, col
 
 from storage.clock import utc_now
 from storage.errors import InvalidTenant, UnknownChannel
-from storage.models import LIBRARY, Channel, ChannelKey, Platform, TenantName
+from storage.models import CHAT_PREFIXES, LIBRARY, Channel, ChannelKey, Platform, TenantName
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import ChannelMoveRow, ChannelRow, DocumentRow, FactRow, FolderRow
 
 # Limit of a folder's name, in bytes.
 MAX_NAME_CHARS = 255
-# Prefixes of tenant names and chat channels: no local channel in an admin's file may begin with one.
-_CHAT = ("sl_", "ms_", "#")
 _DIRECT_LIBRARY = "library of direct chats"
 # Source of a channel's name.
 _ADMIN, PLATFORM = "admin", "platform"
-_PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
 class MoveOutcome(Enum):
@@ -48,7 +45,7 @@ class DirectLibrary:
 
     # Channel of the library.
     channel: Channel
-    # Slack workspaces and Teams tenants that an admin lists.
+    # Those that an admin lists.
     installations: frozenset[str] = frozenset()
 
 
@@ -71,7 +68,7 @@ class Channels:
         Raises:
             InvalidTenant: the key holds a character that its platform never uses.
         """
-        name = name or (key.conversation if key.platform is Platform.LOCAL else None)
+        name = name or (key.conversation if key.platform == Platform.LOCAL else None)
         known = await self._of_tenant(key.tenant)
         is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
         is_here = known and known.conversation and known.left_at is None
@@ -291,7 +288,7 @@ def is_channel_name(name: str) -> bool:
         TenantName(name)
     except InvalidTenant:
         name = name.removeprefix(LIBRARY)
-        return is_folder_name(name) and not name.startswith(_CHAT)
+        return is_folder_name(name) and not name.startswith((*CHAT_PREFIXES, "#"))
     return True
 
 
@@ -330,7 +327,7 @@ async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
     """Return the row of a tenant, creating it; the transaction's lock prevents duplicates."""
     row = await session.scalar(_ROW, {"tenant": tenant})
     if row is None:
-        row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
+        row = ChannelRow(tenant=str(tenant), platform=tenant.platform, name=str(tenant))
         session.add(row)
     return row
 

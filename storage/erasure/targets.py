@@ -18,7 +18,7 @@ from storage.chat.feedback import hash_person
 from storage.chat.notification_events import UPLOADS_FOLDER
 from storage.chat.retention import WordRows, quoted_rows
 from storage.errors import SettingsError, StillInFolder
-from storage.models import Channel, Platform
+from storage.models import Channel
 from storage.sql.database import Database
 from storage.sql.tables import (
     ChannelRow,
@@ -157,7 +157,7 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
         SettingsError: this is not the name of a person.
     """
     platform, _, rest = person.partition(":")
-    if platform not in (Platform.SLACK, Platform.TEAMS, "oidc") or not all(rest.partition(":")):
+    if not platform.isalpha() or not platform.islower() or not all(rest.partition(":")):
         raise SettingsError(
             f"{person!r} is not a person: use the format of FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
             "teams:<tenant>:<object id>, or as the audit names who signed in to the console, "

@@ -42,7 +42,7 @@ class CountingTeams:
 
 def teams_channel(name: str) -> ChannelKey:
     """Return a channel of the team."""
-    return ChannelKey(Platform.TEAMS, ENTRA_TENANT, f"19:{name}@thread.tacv2")
+    return ChannelKey(Platform("teams"), ENTRA_TENANT, f"19:{name}@thread.tacv2")
 
 
 def teams_mention(number: int, channel: str, person: str, text: str, service_url: str) -> dict[str, object]:

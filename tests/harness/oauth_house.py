@@ -216,7 +216,7 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
         renewal = LinkRenewal(stores.records, stores.channels, citations)
         door = open_slack(settings, stores, conversation, links, draw=draw_nothing, renew_links=renewal.renew)
         assert door is not None
-        messengers[Platform.SLACK] = door.messenger
+        messengers[Platform("slack")] = door.messenger
         door.add_routes(app)
         await stack.enter_async_context(server)
         await door.start()

@@ -52,7 +52,7 @@ class World:
 
     def worker(self, lease_seconds: float = LEASE) -> Conversation:
         """Return a worker that is not running yet."""
-        messengers: dict[Platform, Any] = {Platform.SLACK: self.chat}
+        messengers: dict[Platform, Any] = {Platform("slack"): self.chat}
         return Conversation(
             self.inbox,
             Channels(self.database),
@@ -79,7 +79,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 def message() -> IncomingMessage:
     """Return a question in a channel."""
-    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    key = ChannelKey(Platform("slack"), "T1ABC", "C1ABC")
     return IncomingMessage(key, "general", "e1", "m1", "17.1", "When?", {"event": "e1"})
 
 
@@ -103,7 +103,7 @@ async def test_a_dead_workers_question_is_answered_after_a_jump(world: World, ju
     """Shows that a lease that ends two hours later or earlier delays no answer."""
     await world.worker().receive(message())
     with shift_wall_clock(jump):
-        assert await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
+        assert await world.inbox.claim("of a process that was killed", LEASE, [Platform("slack")])
     async with answering(world.worker()):
         await until(world.is_answered)
     assert world.chat.texts == ["When?"]
@@ -114,7 +114,7 @@ async def test_an_answer_deferred_by_a_wrong_clock_is_delivered(world: World, ju
     """Shows that an answer in the outbox with a retry in ten seconds is not delayed by hours."""
     await world.worker().receive(message())
     with shift_wall_clock(jump):
-        item = await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
+        item = await world.inbox.claim("of a process that was killed", LEASE, [Platform("slack")])
         assert item
         await world.inbox.mark_posting(item)
         message_id = await world.chat.post_placeholder(item.address)
@@ -132,7 +132,7 @@ async def test_a_message_update_is_not_delayed_by_a_wrong_clock(world: World, st
     async with answering(world.worker()):
         await world.worker().receive(message())
         await until(world.is_answered)
-    sources, platforms = AnswerSources(world.database), [Platform.SLACK]
+    sources, platforms = AnswerSources(world.database), [Platform("slack")]
     assert await sources.claim(platforms, 60) is None
     with shift_wall_clock(timedelta(hours=2)):
         async with world.database.transaction() as session:

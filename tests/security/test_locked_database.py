@@ -165,7 +165,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         database = await Database.open(make_sqlite(tmp_path), busy_seconds=BUSY_SECONDS)
         stack.push_async_callback(database.aclose)
         chat, app = EchoChat(), web.Application()
-        messengers: dict[Platform, Any] = {Platform.SLACK: chat, Platform.TEAMS: chat}
+        messengers: dict[Platform, Any] = {Platform("slack"): chat, Platform("teams"): chat}
         memory = ThreadMemory(database, 30)
         conversation = Conversation(
             Inbox(database), Channels(database), Echo(), memory, messengers, poll_seconds=0.1

@@ -58,11 +58,11 @@ from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 
 CANARY = "Zanzibarium"
 CONVERSATION, PERSON = "C0SAME001", "U0SAME001"
-ACME = ChannelKey(Platform.SLACK, "T0ACME001", CONVERSATION)
-BETA = ChannelKey(Platform.SLACK, "T0BETA001", CONVERSATION)
-GAMMA = ChannelKey(Platform.TEAMS, "T0ACME001", CONVERSATION)
+ACME = ChannelKey(Platform("slack"), "T0ACME001", CONVERSATION)
+BETA = ChannelKey(Platform("slack"), "T0BETA001", CONVERSATION)
+GAMMA = ChannelKey(Platform("teams"), "T0ACME001", CONVERSATION)
 PAGE = f"https://example.org/{CANARY}"
-SHARED = frozenset({Platform.SLACK})
+SHARED = frozenset({Platform("slack")})
 FILES = {
     "folders.toml": f"""
 [library.{CANARY}]
@@ -141,7 +141,7 @@ async def place_of(channels: Channels, key: ChannelKey) -> Place:
     """Create an installation's channels; a personal Teams chat is direct in the home's tenant only."""
     chat = key._replace(conversation="D0SAME001")
     is_direct = True
-    if key.platform is Platform.TEAMS:
+    if key.platform == Platform("teams"):
         conversation = {"id": chat.conversation, "conversationType": "personal", "tenantId": key.installation}
         where = place_in_teams({"conversation": conversation}, "another tenant")
         assert where is not None
@@ -219,7 +219,7 @@ async def library_is_asked(world: World, place: Place) -> str:
 
 async def library_is_offered(world: World, place: Place) -> str:
     """Return the suggested prompts of a direct chat, which only Slack shows."""
-    if place.direct.platform is not Platform.SLACK:
+    if place.direct.platform != Platform("slack"):
         return ""
     return str(await world.overviews.direct_questions(place.direct.platform, place.direct.installation))
 

@@ -17,7 +17,7 @@ from storage.chat.channels import Channels
 from storage.chat.traces import QuestionRecords
 from storage.chat_models import Notice
 from storage.clock import utc_now
-from storage.models import Channel, Platform
+from storage.models import Channel
 
 DAYS = 7
 # Time of day (UTC) on Monday at which digests are due.
@@ -70,7 +70,7 @@ class GapDigest:
         # Questions in direct chats are private; a local channel cannot be posted to.
         if channel.is_direct or channel.is_library:
             return False
-        return self._to == "admin" or channel.platform is not Platform.LOCAL
+        return self._to == "admin" or not channel.is_local
 
     async def prepare(self, batch: str, notice: Notice, target: Channel) -> Announcement | None:
         """Return the digest with id ``batch``; None if there are no gaps.

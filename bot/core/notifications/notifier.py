@@ -188,7 +188,7 @@ class Notifier:
             return
         is_awaited = route.message_key == "welcome" or route.upload is not None
         is_wanted = is_awaited or not self._is_private(target)
-        if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
+        if route.is_posted and not target.is_local and is_wanted:
             if (place := await self._place(target, route.upload)) is not None:
                 await self._announce(target, place, groups)
             return

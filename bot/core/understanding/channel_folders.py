@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from storage.folders.folders import Folders
-from storage.models import Channel, Platform
+from storage.models import Channel
 
 # Timeout for creating a folder: the inbox may be on a network share, and those hang.
 MAKING_SECONDS = 5.0
@@ -56,5 +56,5 @@ def folder_name(channel: Channel) -> str:
 
     A library's name has a slash in it, so its folder is named after the tenant as well.
     """
-    is_named = channel.platform is Platform.LOCAL and not channel.is_library
+    is_named = channel.is_local and not channel.is_library
     return channel.name if is_named else channel.tenant

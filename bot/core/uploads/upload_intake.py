@@ -190,7 +190,7 @@ class UploadIntake:
     def _check_channel(self, channel: Channel, words: ReplyWords) -> None:
         policy = self._rules.policy
         # Slack only: in Teams, a bot gets no files in channels, so "upload it in a channel" would not help.
-        if channel.is_direct and not policy.is_off and channel.platform is Platform.SLACK:
+        if channel.is_direct and not policy.is_off and channel.platform == Platform("slack"):
             raise UploadRejected(words.upload_direct)
         if channel.is_direct or not policy.allows(channel.tenant):
             raise UploadRejected(words.uploads_off)

@@ -15,9 +15,9 @@ from slack_sdk.errors import SlackClientError
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT, TRY_ASKING
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ReadQuestions
+from bot.slack.events import SLACK
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
-from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
 # Slack's limit for suggested prompts.
@@ -50,7 +50,7 @@ class SuggestedPrompts:
     async def _set(self, installation: str, direct: str) -> None:
         try:
             client = await self._clients.client_for(installation)
-            questions = await self._read_questions(Platform.SLACK, installation)
+            questions = await self._read_questions(SLACK, installation)
             # Without thread_ts: given one, Slack does not set the prompts of an agent.
             await client.assistant_threads_setSuggestedPrompts(
                 channel_id=direct, title=TRY_ASKING, prompts=prompts(questions)

@@ -28,12 +28,12 @@ from bot.core.notifications.notification_wording import (
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape
-from bot.slack.events import SLACK_ID, installation_of, is_outsider
+from bot.slack.events import SLACK, SLACK_ID, installation_of, is_outsider
 from bot.slack.question_buttons import question_blocks, read_home_click
 from bot.slack.web_api import WebClients
 from bot.slack.workspace.memberships import Memberships
 from storage.errors import StorageError
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
@@ -107,7 +107,7 @@ class AppHome:
         try:
             names = await self._memberships.channels_of(visit.installation, visit.user)
             overviews = [_named(one, names[one.tenant]) for one in await self._read_overviews(names.keys())]
-            names[ChannelKey(Platform.SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
+            names[ChannelKey(SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
             asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
             recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:

@@ -18,10 +18,10 @@ from slack_sdk.errors import SlackClientError
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import LinkPreview, PreviewLink
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.events import SLACK, SLACK_ID, installation_of
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
@@ -53,7 +53,7 @@ def read_shared_links(envelope: Json) -> SharedLinks | None:
     if envelope.get("is_ext_shared_channel") or not all(map(SLACK_ID.fullmatch, (installation, channel))):
         return None
     urls = tuple(str(link.get("url") or "") for link in event.get("links") or ())
-    return SharedLinks(ChannelKey(Platform.SLACK, installation, channel), ts, urls[:MAX_LINKS])
+    return SharedLinks(ChannelKey(SLACK, installation, channel), ts, urls[:MAX_LINKS])
 
 
 class LinkPreviews:

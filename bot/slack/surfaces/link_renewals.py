@@ -14,11 +14,11 @@ from bot.core.ports import ChatIntake
 from bot.core.wording import reply_words
 from bot.settings import BotSettings
 from bot.slack.blocks import render
+from bot.slack.events import SLACK
 from bot.slack.feedback_buttons import FeedbackClick, read_feedback_click
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import is_private, read_response_url
 from bot.slack.workspace.memberships import Memberships
-from storage.models import Platform
 
 
 class LinkRenewals:
@@ -61,7 +61,7 @@ class LinkRenewals:
 
     async def _may_open(self, click: FeedbackClick) -> bool:
         """True if Slack confirms in time that the person may read the channels the answer is from."""
-        stored = await self._intake.answer_of(Platform.SLACK, click.message_key)
+        stored = await self._intake.answer_of(SLACK, click.message_key)
         if stored is None:
             return False
         if click.place["channel"].startswith("D"):

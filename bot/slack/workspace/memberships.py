@@ -12,10 +12,10 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.core.errors import MembershipsUnknown
 from bot.core.ports import StoredAnswer
-from bot.slack.events import SLACK_ID
+from bot.slack.events import SLACK, SLACK_ID
 from bot.slack.question_buttons import asked_tenant
 from bot.slack.web_api import WebClients
-from storage.models import ChannelKey, Platform, TenantName
+from storage.models import ChannelKey, TenantName
 
 PAGE_SIZE = 200
 # Pages read per person; channels beyond them count as not joined.
@@ -52,7 +52,7 @@ class Memberships:
             )
             for channel in reply.get("channels") or ():
                 if SLACK_ID.fullmatch(conversation := str(channel.get("id") or "")):
-                    tenant = ChannelKey(Platform.SLACK, installation, conversation).tenant
+                    tenant = ChannelKey(SLACK, installation, conversation).tenant
                     found[tenant] = f"#{channel.get('name') or conversation}"
             cursor = (reply.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
@@ -84,7 +84,7 @@ class Memberships:
             MembershipsUnknown: Slack refused, failed or timed out.
         """
         # Readers of the channel that shows the answer need no check of that channel.
-        here = ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
+        here = ChannelKey(SLACK, address["key"].partition(":")[0], address["channel"]).tenant
         others = {one for one in (*tenants, asked_tenant(address)) if one.startswith("sl_")} - {here}
         return not others or others <= (await self.channels_of_asker(address)).keys()
 

@@ -14,10 +14,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.core.ports import ReadMoves
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.events import SLACK, SLACK_ID, installation_of
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 
 CHANGED = "channel_id_changed"
 # Cache TTL: another process may have received a change.
@@ -106,13 +106,13 @@ def read_move(envelope: Json) -> tuple[ChannelKey, ChannelKey] | None:
     ids = [str(event.get(name) or "") for name in ("old_channel_id", "new_channel_id")]
     if not all(map(SLACK_ID.fullmatch, (installation, *ids))):
         return None
-    old, new = (ChannelKey(Platform.SLACK, installation, one) for one in ids)
+    old, new = (ChannelKey(SLACK, installation, one) for one in ids)
     return old, new
 
 
 def _key(tenant: str) -> ChannelKey:
     _, installation, conversation = tenant.split("_")
-    return ChannelKey(Platform.SLACK, installation, conversation)
+    return ChannelKey(SLACK, installation, conversation)
 
 
 def _translated(value: Any, ids: Mapping[str, str]) -> Any:

@@ -218,7 +218,7 @@ class Console:
             channel = await self._stores.channels.get(channel_id)
         except UnknownChannel:
             raise web.HTTPNotFound from None
-        if channel.platform is not Platform.LOCAL:
+        if not channel.is_local:
             raise web.HTTPNotFound
         return channel
 

@@ -77,7 +77,7 @@ class FeedbackPanel:
             channel = await self._channels.get(number if 0 < number <= MAX_ID else 0)
         except (UnknownChannel, KeyError, ValueError, TypeError, OverflowError):
             raise web.HTTPNotFound from None
-        if channel.platform is not Platform.LOCAL:
+        if not channel.is_local:
             raise web.HTTPNotFound
         return channel
 

@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
     async def fill() -> None:
         database = await Database.open(make_sqlite(tmp_path / "home"))
-        await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"), name=EVIL)
+        await Channels(database).ensure(ChannelKey(Platform("slack"), "T1", "C1"), name=EVIL)
         await AuditLog(database).record(AuditedAction(EVIL, "sign in", EVIL, EVIL))
         await database.aclose()
 

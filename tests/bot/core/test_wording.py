@@ -103,7 +103,10 @@ def test_changes_to_the_query_are_listed_line_by_line() -> None:
 def test_chats_show_no_path_of_the_server(language: Language) -> None:
     """A channel without documents shows its folder's path on this machine only, with or without a name."""
     folder, words = "/srv/footnote/inbox/it", reply_words(language)
-    for platform, conversation in ((Platform.SLACK, "C0ITOPS01"), (Platform.TEAMS, "19:x@thread.tacv2")):
+    for platform, conversation in (
+        (Platform("slack"), "C0ITOPS01"),
+        (Platform("teams"), "19:x@thread.tacv2"),
+    ):
         tenant = ChannelKey(platform, "T0ACME001", conversation).tenant
         for name in (tenant, "#it"):
             said = words.no_documents(Channel(1, tenant, platform, name, 1), folder)

@@ -52,7 +52,7 @@ def record(
     state: AnswerState, trace: Trace | None = None, milliseconds: Milliseconds | None = None
 ) -> QuestionRecord:
     """Return the record of an answered question in a Slack channel."""
-    channel = Channel(1, TenantName("sl_T1_C1"), Platform.SLACK, "secret-plans", 1)
+    channel = Channel(1, TenantName("sl_T1_C1"), Platform("slack"), "secret-plans", 1)
     question = Question("q1", SECRET, channel, datetime.now(UTC))
     answer = Answer(state, "text", milliseconds=milliseconds or Milliseconds(40, 700, 750))
     return QuestionRecord(question, answer, trace or Trace(8))

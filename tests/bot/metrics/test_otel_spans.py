@@ -27,7 +27,7 @@ STAGES = ["understand", "retrieve", "judge", "write", "cite"]
 
 def write_everything(spans: SpanWriter) -> None:
     """Write spans of a failed question, of a reading that failed once, and of its publication."""
-    channel = Channel(7, TenantName("sl_T1_C1"), Platform.SLACK, SECRET, 1)
+    channel = Channel(7, TenantName("sl_T1_C1"), Platform("slack"), SECRET, 1)
     trace = Trace(8)
     for stage in STAGES:
         with trace.timing(stage):

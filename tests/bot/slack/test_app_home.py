@@ -147,7 +147,7 @@ async def test_a_home_being_built_is_not_built_twice(slack: tuple[Slack, str]) -
 
 def click(channel: str = IT, **changed: Any) -> dict[str, Any]:
     """Return Alice's click on the first question of a channel in her home, with fields changed."""
-    tenant = ChannelKey(Platform.SLACK, TEAM, channel).tenant
+    tenant = ChannelKey(Platform("slack"), TEAM, channel).tenant
     _, block = question_blocks(["When do <backups> run?"], tenant)
     action = {name: block["accessory"][name] for name in ("action_id", "value")}
     return {
@@ -169,7 +169,7 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     home = AppHome(web_client("xoxb-test", url), overviews, recent)
     message = await home.read_click(click())
     assert message
-    assert message.key == ChannelKey(Platform.SLACK, TEAM, IT)
+    assert message.key == ChannelKey(Platform("slack"), TEAM, IT)
     assert message.text == "When do <backups> run?"
     place = {name: message.address[name] for name in ("channel", "ts", "thread", "user")}
     assert place == {"channel": DIRECT, "ts": "18.0001", "thread": None, "user": ALICE}

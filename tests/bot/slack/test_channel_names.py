@@ -16,8 +16,8 @@ from bot.slack.workspace.channel_names import NAME_TTL_SECONDS, RETRY_SECONDS, C
 from storage.clock import advance_clocks
 from storage.models import ChannelKey, Platform
 
-IT = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
-DIRECT = ChannelKey(Platform.SLACK, "T0ACME001", "D0ALICE01")
+IT = ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
+DIRECT = ChannelKey(Platform("slack"), "T0ACME001", "D0ALICE01")
 
 
 class Slack:

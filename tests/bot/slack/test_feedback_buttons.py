@@ -14,7 +14,7 @@ from bot.slack.feedback_buttons import feedback_blocks, read_feedback_click, rep
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
 
-KEY = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+KEY = ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
 ASKED = "T0ACME001:C0ITOPS01:17.0001"
 ANSWER = Answer(AnswerState.GROUNDED, "At night. [1]", language=Language.GERMAN)
 REPLY = FeedbackReply(

@@ -31,7 +31,7 @@ def memberships(slack: MemberSlack) -> Memberships:
 
 def tenant(channel: str) -> TenantName:
     """Return the tenant of a channel of the workspace."""
-    return ChannelKey(Platform.SLACK, TEAM, channel).tenant
+    return ChannelKey(Platform("slack"), TEAM, channel).tenant
 
 
 def address(channel: str, **more: object) -> dict[str, object]:

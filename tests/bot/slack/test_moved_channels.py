@@ -97,7 +97,7 @@ async def test_a_move_in_one_workspace_does_not_affect_another(street: Any) -> N
 
 def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
     """Shows both directions; a client of the only installation translates all ids."""
-    evil = (ChannelKey(Platform.SLACK, "T0EVIL", OTHER), ChannelKey(Platform.SLACK, "T0EVIL", OLD))
+    evil = (ChannelKey(Platform("slack"), "T0EVIL", OTHER), ChannelKey(Platform("slack"), "T0EVIL", OLD))
 
     async def moves() -> list[tuple[TenantName, TenantName]]:
         return [*MOVES, (evil[0].tenant, evil[1].tenant)]
@@ -133,7 +133,7 @@ def test_an_event_without_two_channel_ids_is_no_move(changed: dict[str, Any]) ->
 
 def test_a_move_is_read_in_the_installation_of_its_envelope() -> None:
     """The workspace's, or the enterprise's for an org-wide install."""
-    assert read_move(moved()) == tuple(ChannelKey(Platform.SLACK, TEAM, one) for one in (OLD, NEW))
+    assert read_move(moved()) == tuple(ChannelKey(Platform("slack"), TEAM, one) for one in (OLD, NEW))
     wide = moved()
     wide["authorizations"][0] |= {"is_enterprise_install": True, "enterprise_id": "E1"}
     keys = read_move(wide)
@@ -185,11 +185,11 @@ async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack
     assert (sent["channel"], sent["ts"]) == (NEW, "17.2")
     assert f"<#{NEW}>" in sent["text"]
     assert OLD not in sent["text"]
-    channel = Channel(1, MOVES[0][0], Platform.SLACK, "board", 1)
+    channel = Channel(1, MOVES[0][0], Platform("slack"), "board", 1)
     place = messenger.announcement_address(channel, None)
     assert (await client.chat_postMessage(channel=place["channel"], text="New."))["channel"] == OLD
     members = Memberships(client)
-    assert await members.is_member(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)
+    assert await members.is_member(ChannelKey(Platform("slack"), TEAM, OLD), ALICE)
 
 
 async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tuple[Slack, str]) -> None:

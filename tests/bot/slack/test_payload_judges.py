@@ -21,7 +21,7 @@ from storage.models import Box, ChannelKey, Platform
 
 pytestmark = pytest.mark.engine("slack")
 
-KEY = ChannelKey(Platform.SLACK, "T1", "C1")
+KEY = ChannelKey(Platform("slack"), "T1", "C1")
 Payload = dict[str, Any]
 Break = Callable[[Payload], object]
 

@@ -60,7 +60,7 @@ def test_a_command_asks_in_the_channel_that_it_was_typed_in() -> None:
     """Channel, person and text come from the signed form; no other person shares its thread."""
     message = read_command(form(), API)
     assert message
-    assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert message.key == ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
     assert message.text == "when do backups run?"
     assert message.thread == "private 13.17.abc"
     assert message.address["asked"] == {"user": "U0ALICE01", "text": "when do backups run?"}

@@ -10,7 +10,7 @@ from harness.tables import for_each
 from bot.slack.question_buttons import asked_blocks, question_blocks, read_question_click
 from storage.models import ChannelKey, Platform
 
-KEY = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+KEY = ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
 
 
 def click(**changed: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_a_click_from_another_place_asks_nothing(changed: dict[str, Any]) -> Non
 
 def test_an_org_wide_install_is_asked_by_its_enterprise() -> None:
     """The button names the organisation's tenant."""
-    key = ChannelKey(Platform.SLACK, "E0ACME001", "C0ITOPS01")
+    key = ChannelKey(Platform("slack"), "E0ACME001", "C0ITOPS01")
     action = {"action_id": "ask-1", "block_id": f"ask:1:{key.tenant}", "value": "Why?", "action_ts": "1.1"}
     installed = {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True, "team": None}
     user = {"id": "U0ALICE01", "team_id": "E0ACME001"}

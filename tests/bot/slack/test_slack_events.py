@@ -40,7 +40,7 @@ def test_a_mention_asks_in_the_channel_of_the_verified_envelope() -> None:
     """Reads channel, keys, thread and text of a mention."""
     message = read_event(envelope())
     assert message
-    assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert message.key == ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
     assert message.event_key == "T0ACME001:Ev1"
     assert message.message_key == "T0ACME001:C0ITOPS01:17.0001"
     assert (message.thread, message.text) == ("17.0001", "when do backups run?")
@@ -254,7 +254,7 @@ def join(**event: Any) -> dict[str, Any]:
 
 def test_only_our_own_join_triggers_a_welcome() -> None:
     """Joins of other people and other events of ours are not reported."""
-    key = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    key = ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
     assert read_join(join()) == key
     assert read_event(join()) is None
     assert read_join(envelope(type="member_joined_channel")) is None
@@ -265,7 +265,7 @@ def test_only_our_own_join_triggers_a_welcome() -> None:
 @pytest.mark.parametrize("kind", ["channel_left", "group_left", "channel_deleted", "group_deleted"])
 def test_a_left_or_deleted_channel_is_reported(kind: str) -> None:
     """Shows that only these events report that we left a channel."""
-    assert read_leave(envelope(type=kind)) == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert read_leave(envelope(type=kind)) == ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")
     assert read_leave(envelope(type=kind, channel="not a channel")) is None
     assert read_leave(join()) is None
 

@@ -464,8 +464,8 @@ def test_an_announcement_goes_to_its_tenants_channel(
     messenger: SlackMessenger,
 ) -> None:
     """Shows that a channel without any message can get announcements."""
-    tenant = ChannelKey(Platform.SLACK, "T1", "C1").tenant
-    assert messenger.announcement_address(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
+    tenant = ChannelKey(Platform("slack"), "T1", "C1").tenant
+    assert messenger.announcement_address(Channel(1, tenant, Platform("slack"), "it", 1), None) == PLACE
 
 
 async def test_only_the_unclear_announcement_itself_is_found_again(

@@ -118,7 +118,7 @@ class World:
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),
-            {Platform.SLACK: life.mortal(self.messenger())},
+            {Platform("slack"): life.mortal(self.messenger())},
             poll_seconds=0.02,
         )
         _current.set(life)
@@ -138,7 +138,7 @@ class World:
         ts = f"17.{self.count}"
         self.asked.append(f"T1:C1:{ts}")
         address = {"channel": "C1", "ts": ts, "thread": "17.1", "key": self.asked[-1]}
-        channel = await Channels(self.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        channel = await Channels(self.database).ensure(ChannelKey(Platform("slack"), "T1", "C1"))
         await Inbox(self.database).receive(
             channel,
             event_key=ts,
@@ -152,9 +152,9 @@ class World:
         """Delete a question, repeating Slack's event until it is handled."""
         self.asked.remove(key)
         inbox = Inbox(self.database)
-        while withdrawn := await inbox.withdraw(Platform.SLACK, key):
+        while withdrawn := await inbox.withdraw(Platform("slack"), key):
             with contextlib.suppress(DeliveryUnclear):
-                await self.messenger().delete(withdrawn, partial(inbox.take_message, Platform.SLACK, key))
+                await self.messenger().delete(withdrawn, partial(inbox.take_message, Platform("slack"), key))
                 return
 
     async def end_leases(self) -> None:
@@ -223,7 +223,7 @@ async def test_a_stream_of_a_live_process_may_be_claimed_by_another(world: World
     for _ in range(2):
         await world.ask()
     inbox, messenger = Inbox(world.database), world.messenger()
-    items = [await inbox.claim(owner, 60, [Platform.SLACK]) for owner in ("dead", "live")]
+    items = [await inbox.claim(owner, 60, [Platform("slack")]) for owner in ("dead", "live")]
     dead, live = (one for one in items if one)
     for one in (dead, live):
         await inbox.mark_posting(one)

@@ -115,7 +115,7 @@ async def test_the_reply_is_a_card_from_the_compose_boxs_channel(
         f"[{n}] p. {n + 1} · {n}.pdf" for n in range(1, 6)
     ]
     (message,) = inbox.kept.values()
-    assert message.key == ChannelKey(Platform.TEAMS, TENANT, OPS)
+    assert message.key == ChannelKey(Platform("teams"), TENANT, OPS)
     assert message.thread.startswith(PRIVATE_THREAD)
     assert (message.text, message.is_direct) == ("show me all the rules", False)
     assert message.address["asker"] == f"teams:{TENANT}:ann"

@@ -19,7 +19,7 @@ from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
 
 TENANT = "tenant-1"
-KEY = ChannelKey(Platform.TEAMS, TENANT, "19:ops@thread.tacv2")
+KEY = ChannelKey(Platform("teams"), TENANT, "19:ops@thread.tacv2")
 SERVICE = "http://127.0.0.1:9/connector"
 
 

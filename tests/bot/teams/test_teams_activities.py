@@ -69,7 +69,7 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
     added = activity(**event, serviceUrl="https://smba.example/")
     joined = read_join(added)
     assert joined
-    assert (joined.key, joined.is_direct) == (ChannelKey(Platform.TEAMS, "t", "a:1"), True)
+    assert (joined.key, joined.is_direct) == (ChannelKey(Platform("teams"), "t", "a:1"), True)
     reached = {"service_url": "https://smba.example/", "conversation": "a:1"}
     assert joined.address == reached | {"is_personal": True}
     assert not (read_join(added, home="another") or joined).is_direct
@@ -96,7 +96,7 @@ def test_other_events_are_no_installation(change: dict[str, Any]) -> None:
 def test_a_click_asks_only_where_its_button_was_posted() -> None:
     """A click in a channel needs no mention; forwarded, forged or malformed clicks ask nothing."""
     channel = {"id": "19:c;messageid=5", "conversationType": "channel", "tenantId": "t"}
-    tenant = ChannelKey(Platform.TEAMS, "t", "19:c").tenant
+    tenant = ChannelKey(Platform("teams"), "t", "19:c").tenant
     _, row = question_rows(["When do *backups* run?"], tenant)
     (button,) = row["columns"][1]["items"][0]["actions"]
     clicked = activity(conversation=channel, value=button["data"], text="")
@@ -145,4 +145,4 @@ def test_only_our_own_removal_and_a_deleted_channel_are_leaving(
 ) -> None:
     """Shows which channel is erased after the grace period: never the one where Teams merely reports it."""
     key = read_leave(activity(recipient={"id": "28:bot"}) | change)
-    assert key == (ChannelKey(Platform.TEAMS, "t", left) if left else None)
+    assert key == (ChannelKey(Platform("teams"), "t", left) if left else None)

@@ -73,7 +73,7 @@ class World:
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),
-            {Platform.TEAMS: messenger},
+            {Platform("teams"): messenger},
             poll_seconds=0.05,
         )
         task = asyncio.create_task(worker.run())
@@ -87,7 +87,7 @@ class World:
     def question(self, **address: Any) -> IncomingMessage:
         """Return a question in a channel."""
         return IncomingMessage(
-            key=ChannelKey(Platform.TEAMS, "t", "19:ops@thread.tacv2"),
+            key=ChannelKey(Platform("teams"), "t", "19:ops@thread.tacv2"),
             channel_name="ops",
             event_key="e1",
             message_key="m1",

@@ -90,7 +90,7 @@ async def test_a_question_is_answered_with_citations_and_buttons(tenant: Tenant)
         before = len(calls)
         message = list(tenant.inbox.kept.values())[-1]
         assert len(tenant.inbox.kept) == cards
-        assert message.key == ChannelKey(Platform.TEAMS, TENANT, conversation)
+        assert message.key == ChannelKey(Platform("teams"), TENANT, conversation)
         thread = seen_as if ";messageid=" in seen_as else ""
         assert (message.thread, message.text) == (thread, "when do backups run?")
 

@@ -27,7 +27,7 @@ ANSWER = Answer(
 )
 
 OWN_CHAT = "a:29:ann"
-CHANNEL = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
+CHANNEL = Channel(1, ChannelKey(Platform("teams"), "t", "19:ops").tenant, Platform("teams"), "ops", 1)
 EVIL = "[here](https://evil.example) <at>everyone</at> **bold**"
 
 

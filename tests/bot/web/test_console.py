@@ -237,7 +237,7 @@ async def test_the_console_is_disabled_behind_a_public_url(visit: Visit, house: 
 async def test_chat_channels_do_not_exist_in_the_console(client: TestClient, house: House) -> None:
     """Documents, names and answers of chat channels are not available there."""
     await house.channel("alpha")
-    slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
+    slack = await house.channels.ensure(ChannelKey(Platform("slack"), "T1", "C1"), "secret-plans")
     await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
     page, listing = [await (await client.get(path)).text() for path in ("/", "/console/channels")]
     assert "alpha" in page

@@ -58,7 +58,7 @@ async def test_only_our_own_page_gives_feedback_on_local_answers(
 ) -> None:
     """Shows that other sites, chat channels and malformed bodies are refused; expired answers say so."""
     local = await house.channel("alpha")
-    chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    chat = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     said: dict[str, Any] = {"channel": local.id, "question": uuid4().hex, "verdict": "good", "language": "xx"}
     for status, headers, body in (
         (403, {}, said),

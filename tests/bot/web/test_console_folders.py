@@ -78,7 +78,7 @@ async def test_a_chat_channels_folder_is_anonymous_and_not_approvable(
     client: TestClient, house: House
 ) -> None:
     """Neither name, files nor location are shown, and no deletion can be approved."""
-    slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
+    slack = await house.channels.ensure(ChannelKey(Platform("slack"), "T1", "C1"), "secret-plans")
     canary = await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
     folder = await ask_about(house, slack, [canary])
     assert await folders_of(client) == [{"id": folder, "channel": None, "problem": True, "asks": True}]

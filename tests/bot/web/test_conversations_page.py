@@ -30,7 +30,7 @@ async def keep(house: House, channel: Channel, key: str, minutes: int, said: tup
 
 async def test_conversations_are_found_by_their_words(client: TestClient, house: House) -> None:
     """Matches all words; a per cent sign is literal; older conversations are on the next page."""
-    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "kitchen")
     for number in range(MAX_LISTED):
         cleaning = (f"How do I clean oven {number}?", "Cold. [1]", "grounded")
         await keep(house, channel, f"o{number}", number + 3, cleaning)
@@ -60,8 +60,8 @@ async def test_direct_chats_and_expired_records_are_not_shown(
     client: TestClient, visit: Visit, house: House
 ) -> None:
     """Expired records are hidden even before they are purged; without the console there is no page."""
-    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
-    direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "kitchen")
+    direct = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "D1ABC"), is_direct=True)
     said = ("Is it <secret>?", "Yes.", "grounded")
     await keep(house, channel, "old", 60 * 24 * 400, said)
     await keep(house, direct, "mine", 1, said)

@@ -19,7 +19,7 @@ from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionR
 @pytest.fixture
 async def shelf(house: House) -> tuple[Channel, Shelved, Shelved]:
     """Return two versions of a document in a chat channel, and a cited one in a local channel."""
-    chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    chat = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "kitchen")
     first = await house.shelve(chat, "oven.pdf", make_pdf([["Hot"]]), "Oven manual")
     await house.shelve(chat, "oven.pdf", make_pdf([["Cold"], ["Off"]]), "Oven manual", replaces=first)
     local = await house.channel("alpha")

@@ -19,8 +19,8 @@ from storage.chat.traces import QuestionRecords
 from storage.models import Channel, ChannelKey, CitationRecord, Platform
 from storage.sql.tables import AnswerSourceRow, InboxRow, OutboxRow
 
-SLACK = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
-TEAMS = ChannelKey(Platform.TEAMS, "tenant-1", "19:ops@thread.tacv2")
+SLACK = ChannelKey(Platform("slack"), "T1ABC", "C1ABC")
+TEAMS = ChannelKey(Platform("teams"), "tenant-1", "19:ops@thread.tacv2")
 WORDS = reply_words(Language.ENGLISH)
 
 

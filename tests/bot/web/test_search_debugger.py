@@ -57,7 +57,7 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
 @pytest.fixture
 async def shelved(house: House) -> Shelved:
     """Return a document of two chunks in a chat channel."""
-    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "kitchen")
     pdf = make_pdf([["Cover"], ["Backups run at night."]])
     kept = await house.shelve(channel, "backup.pdf", pdf, headings=("1 Cover", "4 Backups"))
     await house.stores.records.keep("q7", channel.id, utc_now(), "grounded", record_of(kept, channel.id))
@@ -134,5 +134,5 @@ async def test_a_question_is_run_for_our_own_form_alone(
     assert (await program.json())["question"] == "Where?"
     assert [one.asker for one in house.answering.asked] == ["", ""]
     assert len(await house.stores.records.latest(channel.id)) == 1
-    direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    direct = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "D1ABC"), is_direct=True)
     assert (await client.get(f"/console/search/{direct.id}")).status == 404

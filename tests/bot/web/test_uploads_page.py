@@ -217,10 +217,10 @@ async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: Ho
     (house.home / "inbox").mkdir()
     await upload(client, "first", ("plan.pdf", PDF))
     assert files(house.home / "inbox" / "documents") == {"plan.pdf": PDF}
-    chat: Channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    chat: Channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "kitchen")
     await upload(client, f"c{chat.id}", ("plan.pdf", PDF))
     assert files(house.home / "inbox" / "sl_T1ABC_C1ABC") == {"plan.pdf": PDF}
-    direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    direct = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "D1ABC"), is_direct=True)
     for place in ("first", f"c{direct.id}", "99"):
         assert (await upload(client, place, ("plan.pdf", PDF))).status == 400
 

@@ -281,7 +281,7 @@ async def test_an_expired_link_names_no_document(
 
 async def test_an_expired_slack_link_leads_to_its_channel(client: TestClient, house: House) -> None:
     """The 410 page names the Slack channel; those of local channels and forged links name none."""
-    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     shelved = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
     path = path_of(house, channel, await house.cite(channel, shelved, 2, QUOTE))
     beta = await house.channel("beta")

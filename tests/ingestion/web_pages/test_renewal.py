@@ -322,7 +322,7 @@ async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
 
 async def test_admins_are_notified_once_of_a_week_of_failures(home: Home) -> None:
     """In the domain's channel; a day of failures is not announced, a second week is."""
-    slack = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+    slack = await Channels(home.database).ensure(ChannelKey(Platform("slack"), "T1", "C1"))
     local = await Channels(home.database).ensure_named("housing")
     assert slack.id < local.id
     home.approve(home.site.url("/gone"))

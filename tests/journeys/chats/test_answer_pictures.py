@@ -110,7 +110,7 @@ async def test_teams_fetches_figures_and_tables_by_signed_links(
         "FOOTNOTE_RECEIPTS": "off",
         "FOOTNOTE_LAYOUT": "true",
     }
-    library = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
+    library = ChannelKey(Platform("teams"), TENANT, PERSONAL).tenant
     async with program.serving():
         program.drop(library, illustrated_pdf(tmp_path))
         program.drop(library, SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf")

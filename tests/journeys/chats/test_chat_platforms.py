@@ -151,7 +151,7 @@ async def test_teams_channels_answer_from_their_own_documents(
     """
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    operations, general = (ChannelKey(Platform.TEAMS, TENANT, one).tenant for one in (OPERATIONS, GENERAL))
+    operations, general = (ChannelKey(Platform("teams"), TENANT, one).tenant for one in (OPERATIONS, GENERAL))
     async with program.serving():
         program.drop(operations, sop)
         program.drop(general, faq_pdf())

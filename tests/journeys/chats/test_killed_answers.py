@@ -75,7 +75,7 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_one_card(
 ) -> None:
     """A question is killed with SIGKILL at each point; the next ``serve`` completes it."""
     playground = await start_playground(f"{program.url}/api/messages")
-    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    channel = ChannelKey(Platform("teams"), TENANT, OPERATIONS).tenant
     if conversation == PERSONAL:
         channel, folder = LIBRARY, program.home / "policies"
         folder.mkdir(parents=True)

@@ -89,7 +89,7 @@ async def test_an_answer_in_teams(
     playground = await start_playground(f"{program.url}/api/messages")
     program.rung = "full"
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    chat = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
+    chat = ChannelKey(Platform("teams"), TENANT, PERSONAL).tenant
     async with program.serving():
         for sample in SAMPLES.glob("*.pdf"):
             program.drop(chat, sample)

@@ -120,7 +120,7 @@ async def test_admins_in_teams_are_notified_of_an_index_outage(
 ) -> None:
     """A message when it lasted a minute and one when it ended, with screenshots."""
     playground = await start_playground(f"{program.url}/api/messages")
-    admins = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    admins = ChannelKey(Platform("teams"), TENANT, OPERATIONS).tenant
     program.environment = {
         "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
         "FOOTNOTE_ADMIN_CHANNEL": str(admins),
@@ -151,7 +151,7 @@ async def test_a_teams_receipt_waits_for_the_channels_address(
     """Shows that the receipt is posted as a card after the channel's first question."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
-    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    channel = ChannelKey(Platform("teams"), TENANT, OPERATIONS).tenant
     async with program.serving():
         program.drop(channel, faq_pdf(), "backup-faq.pdf")
         await program.until_live(channel, 1)

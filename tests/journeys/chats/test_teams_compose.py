@@ -50,7 +50,7 @@ async def test_a_question_in_the_compose_box_is_answered_there(
     """Checked in the browser: the dialog, the answer's card in the box, and the sent message."""
     playground: Playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    operations, general = (ChannelKey(Platform.TEAMS, TENANT, one).tenant for one in (OPERATIONS, GENERAL))
+    operations, general = (ChannelKey(Platform("teams"), TENANT, one).tenant for one in (OPERATIONS, GENERAL))
     async with program.serving():
         program.drop(operations, sop)
         program.drop(general, pdf(f"The secret project is called {CANARY}."))

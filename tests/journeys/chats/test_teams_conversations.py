@@ -73,7 +73,7 @@ async def test_a_group_chat_is_one_conversation(
     """A follow-up refers to the previous question without a thread."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = DEVELOPMENT
-    channel = ChannelKey(Platform.TEAMS, TENANT, GROUP).tenant
+    channel = ChannelKey(Platform("teams"), TENANT, GROUP).tenant
     async with program.serving():
         program.drop(channel, sop)
         await program.until_live(channel, 1)

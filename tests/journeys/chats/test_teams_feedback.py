@@ -68,7 +68,7 @@ async def test_feedback_on_a_channel_answer_is_recorded(
     """A thumb with a comment and renewed links for one person; another chat or a forged id has no effect."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    channel = ChannelKey(Platform("teams"), TENANT, OPERATIONS).tenant
     async with program.serving():
         program.drop(channel, sop)
         await program.until_live(channel, 1)

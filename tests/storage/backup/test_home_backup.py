@@ -57,7 +57,7 @@ def settings_of(home: Path, url: str | None = None, blobs: str | None = None) ->
 async def fill(stores: Stores) -> None:
     """Add a live document, an answered question, keys and an admin's file."""
     home, database = stores.settings.home_path, stores.database
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    channel = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     temporary = stores.blobs.new_temporary()
     temporary.write_bytes(PDF)
     stores.blobs.adopt(temporary, SHA256)

@@ -18,14 +18,14 @@ from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import AnswerSourceRow, OutboxRow, PublicationRow
 
-SLACK = (Platform.SLACK,)
+SLACK = (Platform("slack"),)
 ANSWER = {"citations": [{"version_id": 1}]}
 
 
 @pytest.fixture
 async def shelf(database: Database) -> NoticeShelf:
     """A Slack channel's documents."""
-    return await open_shelf(database, ChannelKey(Platform.SLACK, "T1", "C1"))
+    return await open_shelf(database, ChannelKey(Platform("slack"), "T1", "C1"))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def test_the_answer_of_an_edited_question_replaces_its_sources(
     first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
     await post(database, shelf, first)
     inbox = Inbox(database)
-    assert await inbox.requeue_edited(Platform.SLACK, "m1", "other words?")
+    assert await inbox.requeue_edited(Platform("slack"), "m1", "other words?")
     item = await inbox.claim("w", 60, SLACK)
     assert item is not None
     await inbox.save_answer(item, ANSWER, versions=(other, 999))

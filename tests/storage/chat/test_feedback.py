@@ -28,7 +28,7 @@ def found(*pages: tuple[str, int]) -> dict[str, Any]:
 @pytest.fixture
 async def channel(database: Database) -> Channel:
     """A Slack channel with one traced question."""
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    channel = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     record = found(("a.pdf", 3), ("b.pdf", 1), ("a.pdf", 3))
     await QuestionRecords(database, 30).keep("17", channel.id, utc_now(), "grounded", record)
     return channel
@@ -57,7 +57,7 @@ async def test_only_candidate_pages_can_be_named(database: Database, channel: Ch
 
 async def test_feedback_on_another_channels_answer_is_refused(database: Database, channel: Channel) -> None:
     """Shows that a question is looked up by channel and id together."""
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     store = FeedbackStore(database)
     assert not await store.upsert(other.id, "17", ANN, FeedbackVerdict.BAD)
     assert not await store.upsert(channel.id, "18", ANN, FeedbackVerdict.BAD)

@@ -11,7 +11,7 @@ import pytest
 from storage.chat.glossary import Glossary, GlossaryFile, read_glossary
 from storage.chat_models import GlossaryEntry
 from storage.config_file import InvalidFile
-from storage.models import Channel, ChannelKey, Platform
+from storage.models import Channel, ChannelKey, Platform, TenantName
 
 TEXT = """\
 # What people say, and what our documents say
@@ -30,7 +30,7 @@ def local(name: str) -> Channel:
     return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 0)
 
 
-SLACK = Channel(2, ChannelKey(Platform.SLACK, "T024BE7LD", "C0G9QF9GW").tenant, Platform.SLACK, "finance", 0)
+SLACK = Channel(2, TenantName("sl_T024BE7LD_C0G9QF9GW"), Platform("slack"), "finance", 0)
 PTO = GlossaryEntry("PTO", ("paid time off", "vacation"))
 
 

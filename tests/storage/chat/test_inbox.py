@@ -19,7 +19,7 @@ from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
-SLACK = (Platform.SLACK,)
+SLACK = (Platform("slack"),)
 MESSAGE = {"thread": "17.1", "text": "How many days?", "address": {"channel": "C1", "thread_ts": "17.1"}}
 
 
@@ -32,7 +32,7 @@ def inbox(database: Database) -> Inbox:
 @pytest.fixture
 async def channel(database: Database) -> Channel:
     """A Slack channel."""
-    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    return await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
 
 
 async def receive(
@@ -70,7 +70,7 @@ async def test_the_bot_takes_part_in_threads_with_questions(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Not in other threads or channels, nor in a thread whose only question failed."""
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     assert not await inbox.has_question(channel.tenant, "17.1")
     await receive(inbox, channel)
     assert await inbox.has_question(channel.tenant, "17.1")
@@ -84,7 +84,7 @@ async def test_recent_questions_are_the_askers_own_in_visible_channels(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Newest first and distinct; no unanswered, withdrawn or small-talk questions."""
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     rows = [
         (channel, "U1", "old?", "grounded"),
         (channel, "U1", "again?", "passages"),
@@ -101,7 +101,7 @@ async def test_recent_questions_are_the_askers_own_in_visible_channels(
         await inbox.mark_posting(item)
         await inbox.save_answer(item, {"state": state})
         await inbox.mark_delivered(item)
-    await inbox.withdraw(Platform.SLACK, "e5")
+    await inbox.withdraw(Platform("slack"), "e5")
     await receive(inbox, channel, "e9", "m9")
 
     async def recent(user: str, *channels: Channel, limit: int = 9) -> list[tuple[str, str]]:
@@ -119,11 +119,11 @@ async def test_recent_questions_are_the_askers_own_in_visible_channels(
 async def test_concurrent_clicks_share_an_answer_once(inbox: Inbox, channel: Channel) -> None:
     """Compare-and-set: one of five clicks wins, unsharing resets it, the rest of the address is unchanged."""
     await receive(inbox, channel)
-    clicks = [inbox.set_shared(Platform.SLACK, "m1", is_shared=True) for _ in range(5)]
+    clicks = [inbox.set_shared(Platform("slack"), "m1", is_shared=True) for _ in range(5)]
     assert sorted(await asyncio.gather(*clicks)) == [False] * 4 + [True]
-    assert await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
-    assert not await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
-    assert not await inbox.set_shared(Platform.SLACK, "m2", is_shared=True)
+    assert await inbox.set_shared(Platform("slack"), "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform("slack"), "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform("slack"), "m2", is_shared=True)
     item = await claim(inbox)
     assert item.address == MESSAGE["address"] | {"is_shared": False}
 
@@ -137,10 +137,10 @@ async def test_editing_a_question_revokes_the_running_answer(
     await inbox.mark_posting(first)
     await inbox.mark_placed(first, {"ts": "18.1"})
     await inbox.save_answer(first, {"text": "30"})
-    assert not await inbox.requeue_edited(Platform.SLACK, "m1", MESSAGE["text"])
-    assert not await inbox.requeue_edited(Platform.SLACK, "m2", "How many hours?")
-    assert not await inbox.requeue_edited(Platform.TEAMS, "m1", "How many hours?")
-    assert await inbox.requeue_edited(Platform.SLACK, "m1", "How many hours?")
+    assert not await inbox.requeue_edited(Platform("slack"), "m1", MESSAGE["text"])
+    assert not await inbox.requeue_edited(Platform("slack"), "m2", "How many hours?")
+    assert not await inbox.requeue_edited(Platform("teams"), "m1", "How many hours?")
+    assert await inbox.requeue_edited(Platform("slack"), "m1", "How many hours?")
     with pytest.raises(LeaseLost):
         await inbox.mark_delivered(first)
     second = await claim(inbox, "b")
@@ -156,9 +156,9 @@ async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, da
     """Text, answer, turn and trace are deleted; its message is returned on every call."""
     await receive(inbox, channel)
     item = await claim(inbox)
-    assert await inbox.answer_of(Platform.SLACK, "m1") is None
+    assert await inbox.answer_of(Platform("slack"), "m1") is None
     await inbox.mark_posting(item)
-    posting = await inbox.withdraw(Platform.SLACK, "m1")
+    posting = await inbox.withdraw(Platform("slack"), "m1")
     assert posting
     assert (posting.message, posting.is_posting) == (None, True)
     await receive(inbox, channel, "e2", "m2")
@@ -168,17 +168,17 @@ async def test_a_withdrawn_question_is_erased(inbox: Inbox, channel: Channel, da
     turn = NewTurn(str(item.id), channel.id, "17.1", "q", "q", "a", (), utc_now())
     await inbox.save_answer(item, {"text": "30"}, turn)
     await QuestionRecords(database, 30).keep(str(item.id), channel.id, utc_now(), "grounded", {"text": "q"})
-    assert await inbox.answer_of(Platform.SLACK, "m2") == (MESSAGE["address"], {"text": "30"})
+    assert await inbox.answer_of(Platform("slack"), "m2") == (MESSAGE["address"], {"text": "30"})
     for _ in range(2):
-        withdrawn = await inbox.withdraw(Platform.SLACK, "m2")
+        withdrawn = await inbox.withdraw(Platform("slack"), "m2")
         assert withdrawn
         assert withdrawn.message == {"ts": "18.1"}
     with pytest.raises(LeaseLost):
         await inbox.mark_delivered(item)
     assert await inbox.claim("a", 60, SLACK) is None
-    assert await inbox.answer_of(Platform.SLACK, "m2") is None
-    assert not await inbox.requeue_edited(Platform.SLACK, "m2", "How many hours?")
-    assert await inbox.withdraw(Platform.SLACK, "m3") is None
+    assert await inbox.answer_of(Platform("slack"), "m2") is None
+    assert not await inbox.requeue_edited(Platform("slack"), "m2", "How many hours?")
+    assert await inbox.withdraw(Platform("slack"), "m3") is None
     async with database.snapshot() as session:
         assert list(await session.scalars(select(InboxRow.text))) == ["", ""]
         assert list(await session.scalars(select(TurnRow.id))) == []
@@ -201,7 +201,7 @@ async def test_stopping_saves_the_given_answer(inbox: Inbox, channel: Channel, d
         return {"text": "stopped"}
 
     assert await inbox.stop(tenant, "another", "another", stopped) == []
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     assert await inbox.stop(other.tenant, "17.1", "m0", stopped) == []
     assert await inbox.stop(tenant, "17.1", "m0", lambda _: None) == []
     assert await inbox.stop(tenant, "another", "m0", stopped) == [items[0].id]
@@ -227,7 +227,7 @@ async def test_a_stream_is_claimed_by_one_question(inbox: Inbox, channel: Channe
     stream = {"channel": "C1", "ts": "18.1", STREAM_KEY: True}
     taken = await asyncio.gather(
         *(inbox.mark_placed(item, stream) for item in items[:3]),
-        inbox.take_message(Platform.SLACK, "m3", stream),
+        inbox.take_message(Platform("slack"), "m3", stream),
         return_exceptions=True,
     )
     lost = [one for one in taken if one is False or isinstance(one, MessageTaken)]
@@ -236,9 +236,9 @@ async def test_a_stream_is_claimed_by_one_question(inbox: Inbox, channel: Channe
     assert sorted(map(len, others)) == [0, 1, 1, 1]
     owner = items[others.index([])]
     await inbox.mark_placed(owner, stream)
-    assert not await inbox.take_message(Platform.SLACK, "m4", stream)
-    assert not await inbox.take_message(Platform.SLACK, "unknown", stream)
-    withdrawn = await inbox.withdraw(Platform.SLACK, f"m{(items.index(owner) + 1) % 4}")
+    assert not await inbox.take_message(Platform("slack"), "m4", stream)
+    assert not await inbox.take_message(Platform("slack"), "unknown", stream)
+    withdrawn = await inbox.withdraw(Platform("slack"), f"m{(items.index(owner) + 1) % 4}")
     assert withdrawn
     assert list(withdrawn.others) == [stream]
     await inbox.mark_placed(items[(items.index(owner) + 2) % 4], {"channel": "C1", "ts": "18.1"})
@@ -253,7 +253,7 @@ async def test_equal_keys_on_two_platforms_are_two_questions(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
     """Platforms number their events independently."""
-    teams = await Channels(database).ensure(ChannelKey(Platform.TEAMS, "tenant", "19:x"))
+    teams = await Channels(database).ensure(ChannelKey(Platform("teams"), "tenant", "19:x"))
     assert await receive(inbox, channel)
     assert await receive(inbox, teams)
 
@@ -267,7 +267,7 @@ from storage.models import ChannelKey, Platform
 
 async def main():
     database = await Database.open(sys.argv[1])
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    channel = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     kept = await Inbox(database).receive(
         channel, event_key="e1", message_key="m1", thread="", text="kept?", address={}
     )
@@ -296,7 +296,7 @@ async def test_a_claim_returns_the_question_unchanged(inbox: Inbox, channel: Cha
     assert (first.text, first.thread, first.address) == tuple(
         MESSAGE[name] for name in ("text", "thread", "address")
     )
-    assert (first.channel_id, first.platform, first.attempts) == (channel.id, Platform.SLACK, 0)
+    assert (first.channel_id, first.platform, first.attempts) == (channel.id, Platform("slack"), 0)
     assert (first.message, first.answer, first.is_posting) == (None, None, False)
     assert await inbox.claim("a", 60, SLACK) is None
 
@@ -337,7 +337,7 @@ async def test_channels_are_served_round_robin(inbox: Inbox, channel: Channel, d
     """A question per channel and round; late ones are queued behind their channel's others."""
     for number in range(5):
         await receive(inbox, channel, f"a{number}", f"a{number}", is_late=number == 3)
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     for number in range(2):
         await receive(inbox, other, f"b{number}", f"b{number}")
     async with database.snapshot() as session:
@@ -357,7 +357,7 @@ async def test_an_idle_channel_accumulates_no_credit(
         item = await claim(inbox)
         await inbox.mark_posting(item)
         await inbox.mark_delivered(item)
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     for number in range(3):
         await receive(inbox, other, f"b{number}", f"b{number}")
     assert [(await claim(inbox)).channel_id for _ in range(4)] == [channel.id, other.id] * 2
@@ -399,7 +399,7 @@ async def test_two_workers_never_post_for_one_question(inbox: Inbox, channel: Ch
 async def test_questions_of_another_platform_are_not_claimed(inbox: Inbox, channel: Channel) -> None:
     """A question is claimed only by a worker that can reply on its platform."""
     await receive(inbox, channel)
-    assert await inbox.claim("a", 60, (Platform.TEAMS,)) is None
+    assert await inbox.claim("a", 60, (Platform("teams"),)) is None
     assert await inbox.claim("a", 60, ()) is None
     assert await inbox.claim("a", 60, SLACK) is not None
 
@@ -502,7 +502,7 @@ async def test_a_failed_question_stays_for_the_admin(
 async def test_a_question_that_cannot_be_stored_raises(database_url: str, database: Database) -> None:
     """While another transaction holds the row, receiving raises, so the event is not acknowledged."""
     impatient = await Database.open(database_url, busy_seconds=0.1)
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    channel = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
     await receive(Inbox(database), channel, "e0", "m0")
     async with database.transaction() as session:
         await session.execute(update(InboxRow).values(event_key="e1"))
@@ -541,6 +541,6 @@ async def test_a_reply_finds_its_question_in_its_channel_only(
     assert await inbox.question_of_reply(channel.tenant, "m-17") is None
     await inbox.save_answer(item, {"language": "de"})
     assert await inbox.question_of_reply(channel.tenant, "m-17") == (channel.id, str(item.id), "de")
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     assert await inbox.question_of_reply(other.tenant, "m-17") is None
     assert await inbox.question_of_reply(channel.tenant, "m-1") is None

@@ -40,13 +40,13 @@ DAYS = 10
 SETTINGS = StorageSettings(
     message_days=DAYS, citation_days=DAYS, memory_days=DAYS, record_days=DAYS, audit_days=DAYS
 )
-SLACK = (Platform.SLACK,)
+SLACK = (Platform("slack"),)
 
 
 @pytest.fixture
 async def channel(database: Database) -> Channel:
     """A Slack channel."""
-    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    return await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
 
 
 async def add_version(database: Database, channel: Channel, file: str) -> VersionRow:
@@ -215,7 +215,7 @@ async def test_library_quotes_in_direct_chats_are_erased_with_it(
     """Shows that turn, trace and answer are erased in the chat, although the document is the library's."""
     channels = Channels(database)
     library = await channels.ensure_library("policies")
-    chat = await channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    chat = await channels.ensure(ChannelKey(Platform("slack"), "T1ABC", "D1ABC"), is_direct=True)
     version = await add_version(database, library, "a.pdf")
     await ask(database, chat, "direct", version, "a.pdf")
     await ask(database, channel, "elsewhere", await add_version(database, channel, "b.pdf"), "b.pdf")

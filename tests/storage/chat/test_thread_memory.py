@@ -33,7 +33,7 @@ def memory(database: Database) -> ThreadMemory:
 @pytest.fixture
 async def channel(database: Database) -> Channel:
     """A Slack channel."""
-    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    return await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
 
 
 def turn(channel: Channel, number: int, **values: object) -> NewTurn:
@@ -73,7 +73,7 @@ async def test_turns_never_come_from_another_thread_or_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """The same thread id in another channel is another thread."""
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     await memory.store(turn(channel, 0))
     await memory.store(turn(channel, 1, thread="18.1"))
     await memory.store(turn(channel, 2, thread=""))
@@ -123,7 +123,7 @@ async def test_a_thread_under_a_message_starts_with_that_turn(
             text="When?",
             address={"ts": ts, "channel": "D1"},
         )
-        item = await inbox.claim("w", 60, [Platform.SLACK])
+        item = await inbox.claim("w", 60, [Platform("slack")])
         assert item is not None
         await inbox.mark_posting(item)
         await inbox.mark_placed(item, {"channel": "D1", "ts": f"{ts}5"})
@@ -191,7 +191,7 @@ async def test_expired_turns_are_neither_recalled_nor_stored(
 async def test_memory_is_deleted_with_its_channel(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     await memory.store(turn(channel, 0))
     await memory.store(turn(other, 0))
     async with database.transaction() as session:
@@ -206,10 +206,10 @@ async def test_a_turn_is_stored_in_the_transaction_of_its_answer(
     """A worker that lost its lease stores neither; the current one stores both."""
     inbox = Inbox(database)
     await inbox.receive(channel, event_key="e1", message_key="m1", thread="17.1", text="?", address={})
-    lost = await inbox.claim("slow", 0, (Platform.SLACK,))
+    lost = await inbox.claim("slow", 0, (Platform("slack"),))
     assert lost is not None
     await inbox.mark_posting(lost)
-    held = await inbox.claim("quick", 60, (Platform.SLACK,))
+    held = await inbox.claim("quick", 60, (Platform("slack"),))
     assert held is not None
     with pytest.raises(LeaseLost):
         await inbox.save_answer(lost, {"text": "late"}, turn(channel, 0))

@@ -30,7 +30,7 @@ def records(database: Database) -> QuestionRecords:
 @pytest.fixture
 async def channel(database: Database) -> Channel:
     """A Slack channel."""
-    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    return await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"))
 
 
 async def count(database: Database) -> int:
@@ -75,7 +75,7 @@ async def test_the_latest_traces_of_a_channel_are_listed(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
     """Newest first, up to a limit, and none of another channel."""
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     now = utc_now()
     for number in range(MAX_LISTED + 1):
         await records.keep(str(number), channel.id, now - timedelta(minutes=number), "chat", {})
@@ -102,7 +102,7 @@ async def test_expired_traces_are_neither_shown_nor_stored(
 async def test_traces_are_deleted_with_their_channel(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    other = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"))
     await records.keep("1", channel.id, utc_now(), "chat", {})
     await records.keep("1", other.id, utc_now(), "chat", {})
     async with database.transaction() as session:
@@ -125,7 +125,7 @@ async def test_traces_report_the_outcome_of_each_question(database: Database) ->
 
     Expired traces are left out and, on request, those of private answers.
     """
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+    channel = await Channels(database).ensure(ChannelKey(Platform("slack"), "T1", "C1"))
     records, feedback = QuestionRecords(database, 30), FeedbackStore(database)
     await Inbox(database).receive(
         channel, event_key="e", message_key="m", thread=f"{PRIVATE_THREAD}17", text="?", address={}

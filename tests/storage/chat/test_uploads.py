@@ -17,7 +17,7 @@ from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FolderRow, UploadRow, VersionRow
 
-IT = ChannelKey(Platform.SLACK, "T1", "C1")
+IT = ChannelKey(Platform("slack"), "T1", "C1")
 QUOTA = UploadQuota(files=3, size=100)
 ADDRESS = {"channel": "C1", "thread": "17.1"}
 
@@ -70,7 +70,7 @@ async def test_an_upload_is_stored_once_under_the_chosen_name(shelf: NoticeShelf
 async def test_a_quota_counts_the_uploads_of_its_channel_only(shelf: NoticeShelf) -> None:
     """Both limits are exact to the byte, and removing an upload frees its share."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
-    other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
+    other = await Channels(shelf.database).ensure(ChannelKey(Platform("slack"), "T1", "C2"))
     await uploads.keep(new(other.id, "m0", size=90), called("a.pdf"), QUOTA)
     first = await keep(shelf, "m1", "a.pdf", size=60)
     large = await uploads.keep(new(channel, "m2", size=41), called("b.pdf"), QUOTA)
@@ -90,13 +90,13 @@ async def test_an_installation_has_an_upload_limit_of_its_own(shelf: NoticeShelf
     uploads, channels = Uploads(shelf.database), Channels(shelf.database)
     full = UploadRefusal.INSTALLATION_FULL, ""
     quota, huge = UploadQuota(2, 100), UploadQuota(1000, 10_000)
-    last = await channels.ensure(ChannelKey(Platform.SLACK, "T1", "C9"))
+    last = await channels.ensure(ChannelKey(Platform("slack"), "T1", "C9"))
     large = await uploads.keep(
         new(shelf.channel.id, "m1", size=100 * CHANNELS_PER_INSTALLATION_QUOTA - 1), called("a.pdf"), huge
     )
     assert isinstance(large, Upload)
     assert await uploads.keep(new(last.id, "m2", size=2), called("b.pdf"), quota) == full
-    for other in (ChannelKey(Platform.SLACK, "T2", "C1"), ChannelKey(Platform.TEAMS, "T1", "C1")):
+    for other in (ChannelKey(Platform("slack"), "T2", "C1"), ChannelKey(Platform("teams"), "T1", "C1")):
         channel = await channels.ensure(other)
         assert isinstance(await uploads.keep(new(channel.id, "m1"), called("a.pdf"), quota), Upload)
     assert isinstance(await uploads.keep(new(last.id, "m3", size=1), called("b.pdf"), quota), Upload)
@@ -130,7 +130,7 @@ async def test_duplicate_bytes_are_found_within_the_channel(shelf: NoticeShelf) 
         sha256 = (await session.get_one(VersionRow, version)).sha256
     dropped = await uploads.keep(new(channel, "m3", sha256), called("b.pdf"), QUOTA)
     assert dropped == (UploadRefusal.KNOWN, "dropped.pdf")
-    other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
+    other = await Channels(shelf.database).ensure(ChannelKey(Platform("slack"), "T1", "C2"))
     assert isinstance(await uploads.keep(new(other.id, "m4", sha256), called("b.pdf"), QUOTA), Upload)
     async with shelf.database.transaction() as session:
         (await session.get_one(DocumentRow, await shelf.document_of(version))).state = "deleted"

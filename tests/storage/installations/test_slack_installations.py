@@ -81,7 +81,7 @@ async def test_uninstalling_leaves_the_channels_of_the_workspace(database: Datab
     """Other workspaces are unaffected; a new question joins the channel again."""
     installations, channels = SlackInstallations(database), Channels(database)
     await installations.save(installed())
-    keys = [ChannelKey(Platform.SLACK, team, "C1") for team in (ACME, "T0ACME0012", "T0BETA001")]
+    keys = [ChannelKey(Platform("slack"), team, "C1") for team in (ACME, "T0ACME0012", "T0BETA001")]
     made = [await channels.ensure(key) for key in keys]
     assert await installations.erase(ACME, utc_now())
     assert [one.id for one in await channels.left_before(utc_now())] == [made[0].id]

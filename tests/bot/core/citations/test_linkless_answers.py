@@ -82,7 +82,7 @@ async def test_a_receipt_has_a_note_instead_of_buttons() -> None:
     """Shows that files and questions stay, and that a receipt without buttons has no note about links."""
     board = Board()
     announcer = LinklessAnnouncer(board)
-    channel = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
+    channel = Channel(1, ChannelKey(Platform("teams"), "t", "19:ops").tenant, Platform("teams"), "ops", 1)
     place = announcer.announcement_address(channel, {"conversation": "19:ops"})
     assert place == {"conversation": "19:ops"}
     entries = (AnnouncementEntry("backups.pdf: 4 pages", (), ("When do backups run?",)),)

@@ -43,7 +43,7 @@ from storage.sql.tables import DocumentRow, FolderRow, ReadingRow, TurnRow
 from storage.web_pages.page_store import WebPageStore
 
 ADMIN, OTHER = "slack:T1:U0ADMIN1", "slack:T1:U0ALICE1"
-IT, HR, DIRECT = (ChannelKey(Platform.SLACK, "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
+IT, HR, DIRECT = (ChannelKey(Platform("slack"), "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
 
 
 @dataclass

@@ -29,8 +29,8 @@ from storage.sql.audit import AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FolderRow
 
-IT = ChannelKey(Platform.SLACK, "T1", "C1")
-HR = ChannelKey(Platform.SLACK, "T1", "C2")
+IT = ChannelKey(Platform("slack"), "T1", "C1")
+HR = ChannelKey(Platform("slack"), "T1", "C2")
 ALICE, BOB, ADMIN = "slack:T1:U1", "slack:T1:U2", "slack:T1:U3"
 NAME = "[1] Plan – draft (2).pdf"
 
@@ -106,7 +106,7 @@ async def test_a_request_for_a_human_names_uploaders_and_admins(registry: Regist
     assert (answer.text, answer.people) == (WORDS.people_to_ask, (ALICE, ADMIN))
     elsewhere = await registry.reply("I need to talk to a human", BOB, HR)
     assert elsewhere.people == (ADMIN,)
-    strange = ChannelKey(Platform.SLACK, "T2", "C9")
+    strange = ChannelKey(Platform("slack"), "T2", "C9")
     nobody = await registry.reply("I need to talk to a human", BOB, strange)
     assert (nobody.text, nobody.people) == (WORDS.nobody_to_ask, ())
 

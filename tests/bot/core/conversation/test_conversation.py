@@ -163,7 +163,7 @@ class World:
         self.messenger = Fallible(self.chat)
         self.answers = Answers()
         self.answering = Fallible(self.answers)
-        self.messengers: dict[Platform, Any] = {Platform.SLACK: self.messenger}
+        self.messengers: dict[Platform, Any] = {Platform("slack"): self.messenger}
 
     def worker(self, **options: Any) -> Conversation:
         """Return a worker that is not running yet."""
@@ -218,7 +218,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 def message(event: str = "e1", **values: Any) -> IncomingMessage:
     given = IncomingMessage(
-        key=ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"),
+        key=ChannelKey(Platform("slack"), "T1ABC", "C1ABC"),
         channel_name="general",
         event_key=event,
         message_key=f"message of {event}",
@@ -329,10 +329,10 @@ async def test_an_edited_question_is_answered_again_in_place(world: World) -> No
         await until_true(lambda: world.chat.replies() == ["A third? Yes [1]."])
         await world.until("done")
     assert [turn.question for turn in await world.turns()] == ["A third?"]
-    given = await worker.answer_of(Platform.SLACK, "message of e1")
+    given = await worker.answer_of(Platform("slack"), "message of e1")
     assert given
     assert given.answer.text == "A third? Yes [1]."
-    assert await worker.answer_of(Platform.SLACK, "another message") is None
+    assert await worker.answer_of(Platform("slack"), "another message") is None
 
 
 def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:
@@ -431,7 +431,7 @@ async def test_a_platform_that_refuses_a_draft_still_gets_the_answer(world: Worl
 async def test_a_question_gets_the_history_of_its_own_thread(world: World) -> None:
     """Other threads of the channel, and threads of other channels with the same id, are not included."""
     async with world.running() as worker:
-        elsewhere = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC")
+        elsewhere = ChannelKey(Platform("slack"), "T1ABC", "C2ABC")
         for event, values in (
             ("e1", {}),
             ("e2", {"thread": "18.1"}),
@@ -514,7 +514,7 @@ async def test_a_hanging_platform_does_not_block_a_slot_forever(world: World) ->
             return await super().post_placeholder(address, language)
 
     chat = Hanging()
-    world.messengers[Platform.SLACK] = chat
+    world.messengers[Platform("slack")] = chat
     async with world.running(lease_seconds=8) as worker:  # a busy machine posts within half of it
         await worker.receive(message())
         await world.until("done")
@@ -695,7 +695,7 @@ async def test_a_crash_before_posting_queued_placeholders_is_recovered(world: Wo
     """A worker dies after recording that eight placeholders are being posted, having posted none or one."""
     for number in range(8):
         await world.worker().receive(message(f"e{number}"))
-    claimed = await Inbox(world.database).claim_unseen("dead", 60, (Platform.SLACK,), 16)
+    claimed = await Inbox(world.database).claim_unseen("dead", 60, (Platform("slack"),), 16)
     assert len(claimed) == 8
     await world.chat.post_placeholder(claimed[0].address, Language.ENGLISH)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
@@ -708,7 +708,7 @@ async def test_a_crash_before_posting_queued_placeholders_is_recovered(world: Wo
 def message_in(conversation: str, event: str, asker: str = "", workspace: str = "T1ABC") -> IncomingMessage:
     """Return a question in a channel."""
     address = {"event": event, "in": conversation, "asker": asker}
-    return message(event, key=ChannelKey(Platform.SLACK, workspace, conversation), address=address)
+    return message(event, key=ChannelKey(Platform("slack"), workspace, conversation), address=address)
 
 
 async def test_one_channels_flood_does_not_delay_other_channels(world: World) -> None:
@@ -906,13 +906,13 @@ async def test_a_question_is_released_after_its_last_renewal(world: World) -> No
 async def test_questions_of_a_disabled_platform_wait(world: World) -> None:
     """A question from a disabled platform is answered once the platform is enabled again."""
     teams = Chat()
-    key = ChannelKey(Platform.TEAMS, "tenant", "19:x")
+    key = ChannelKey(Platform("teams"), "tenant", "19:x")
     async with world.running() as worker:
         await worker.receive(message("t1", key=key))
         await worker.receive(message("s1"))
         await world.until("done")
     assert teams.visible == []
-    world.messengers[Platform.TEAMS] = teams
+    world.messengers[Platform("teams")] = teams
     async with world.running():
         await world.until("done", 2)
     assert teams.replies("t1") == ["Question t1? Yes [1]."]
@@ -929,7 +929,7 @@ async def test_logs_contain_ids_and_no_user_text(world: World, caplog: pytest.Lo
     assert "salary" not in caplog.text
 
 
-DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
+DIRECT = ChannelKey(Platform("slack"), "T1ABC", "D1ABC")
 
 
 async def test_a_direct_chat_searches_the_library_and_stores_its_turns(world: World) -> None:
@@ -975,7 +975,7 @@ async def test_a_crash_does_not_change_a_direct_chats_scope(world: World) -> Non
 @pytest.mark.parametrize("is_member", [True, False])
 async def test_a_delayed_answer_is_shown_only_to_current_members(world: World, is_member: bool) -> None:
     """An answer stored before a crash and delivered after it becomes a notice for former members."""
-    tenant = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC").tenant
+    tenant = ChannelKey(Platform("slack"), "T1ABC", "C2ABC").tenant
     world.answers.answered_from = AnsweredFrom((tenant,), "#it")
     members = {tenant}
 
@@ -986,7 +986,7 @@ async def test_a_delayed_answer_is_shown_only_to_current_members(world: World, i
         async def may_read(self, address: Json, tenants: Collection[TenantName]) -> bool:
             return set(tenants) <= members
 
-    channels, memberships = Channels(world.database), {Platform.SLACK: Lookup()}
+    channels, memberships = Channels(world.database), {Platform("slack"): Lookup()}
     direct = DirectChats(channels, DirectLibraries(channels), world.memory, memberships)
     world.inbox.plan("save_answer", "after", Killed())
     await world.worker().receive(message(key=DIRECT, is_direct=True))

@@ -27,7 +27,8 @@ from storage.models import Channel, ChannelKey, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow
 
-DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
+SLACK = Platform("slack")
+DIRECT = ChannelKey(SLACK, "T1ABC", "D1ABC")
 
 
 @dataclass
@@ -58,7 +59,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 def key(number: int) -> ChannelKey:
     """Return a channel of the workspace."""
-    return ChannelKey(Platform.SLACK, "T1ABC", f"C{number:03}")
+    return ChannelKey(SLACK, "T1ABC", f"C{number:03}")
 
 
 async def ask(
@@ -67,7 +68,7 @@ async def ask(
     text: str = "Why?",
     *,
     ask_channels: bool = True,
-    platform: Platform = Platform.SLACK,
+    platform: Platform = SLACK,
     shared: Collection[Platform] = (),
 ) -> tuple[Question | Answer, Channel]:
     """Return the resolved question, or an answer in its place, and the direct chat."""
@@ -76,7 +77,7 @@ async def ask(
     item = InboxItem(
         1, 1, 0, platform, chat.id, "", text, {}, utc_now(), is_posting=False, message=None, answer=None
     )
-    memory, memberships = ThreadMemory(database, 30), {Platform.SLACK: lookup}
+    memory, memberships = ThreadMemory(database, 30), {SLACK: lookup}
     libraries = DirectLibraries(channels, shared)
     direct = DirectChats(channels, libraries, memory, memberships, ask_channels=ask_channels)
     return await direct.question(item, Question("1", text, chat, ASKED_AT)), chat
@@ -108,7 +109,7 @@ async def test_the_first_twenty_channels_and_the_library_are_searched(
     assert names == ["library/policies", *(f"#room-{one:03}" for one in range(1, MAX_MEMBER_CHANNELS + 1))]
 
 
-@pytest.mark.parametrize("elsewhere", [{"ask_channels": False}, {"platform": Platform.TEAMS}], ids=str)
+@pytest.mark.parametrize("elsewhere", [{"ask_channels": False}, {"platform": Platform("teams")}], ids=str)
 async def test_by_default_and_in_teams_only_the_library_is_searched(
     database: Database, elsewhere: dict[str, Any]
 ) -> None:
@@ -135,7 +136,7 @@ async def test_an_unlisted_workspace_does_not_search_the_library(
     library = await channels.ensure_library("policies")
     for named, asked in (((), False), (("T9",), False), (("T9", DIRECT.installation), True)):
         await channels.set_direct_library(DirectLibrary(library, frozenset(named)))
-        made, chat = await ask(database, lookup, ask_channels=ask_channels, shared=(Platform.SLACK,))
+        made, chat = await ask(database, lookup, ask_channels=ask_channels, shared=(SLACK,))
         is_asked = isinstance(made, Question) and made.channel == library
         assert is_asked is asked
         assert isinstance(made, Answer) or made.channel in (library, chat)

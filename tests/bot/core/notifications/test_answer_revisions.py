@@ -86,7 +86,7 @@ class World:
         """Return a reviser that stores its progress in ``sources``."""
         return AnswerReviser(
             sources,
-            {Platform.SLACK: self.platform},  # type: ignore[dict-item]  # it only revises
+            {Platform("slack"): self.platform},  # type: ignore[dict-item]  # it only revises
             channels=self.house.channels,
             catalog=self.house.catalog,
             citations=self.house.citations,
@@ -129,7 +129,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
         house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
-        channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1", "C1"))
         shelved = await house.shelve(channel, "sop.pdf", OLD, "Backups", headings=("Cover", "Schedule"))
         one = World(house, channel, shelved, Platforms())
         await post(one, "m1")
@@ -142,7 +142,7 @@ async def post(world: World, key: str, citation_id: int = 0) -> None:
     inbox = Inbox(world.house.database)
     message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
     await inbox.receive(world.channel, event_key=key, message_key=key, **message)
-    item = await inbox.claim("w", 60, (Platform.SLACK,))
+    item = await inbox.claim("w", 60, (Platform("slack"),))
     assert item is not None
     await inbox.mark_posting(item)
     await inbox.mark_placed(item, {"ts": key})
@@ -289,8 +289,8 @@ async def test_an_erased_answer_is_overwritten_once(
     await world.mark()
     assert await world.settle() == 0
     # The question is edited: its new answer is an ordinary one.
-    assert await Inbox(database).requeue_edited(Platform.SLACK, "m1", "anew?")
-    item = await Inbox(database).claim("w", 60, (Platform.SLACK,))
+    assert await Inbox(database).requeue_edited(Platform("slack"), "m1", "anew?")
+    item = await Inbox(database).claim("w", 60, (Platform("slack"),))
     assert item is not None
     fresh = Answer(AnswerState.NOT_FOUND, "Nothing.")
     await Inbox(database).save_answer(item, answer_to_json(fresh), versions=(world.shelved.version,))

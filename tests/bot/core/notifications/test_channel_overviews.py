@@ -20,7 +20,7 @@ from storage.sql.database import Database
 
 def key(conversation: str) -> ChannelKey:
     """Return a Slack channel."""
-    return ChannelKey(Platform.SLACK, "T1", conversation)
+    return ChannelKey(Platform("slack"), "T1", conversation)
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ async def test_a_direct_chat_shows_its_librarys_questions(database: Database) ->
     await shelf.notices.store_questions(notice.id, ["When?"])
     channels = Channels(database)
     overviews = ChannelOverviews(channels, DirectLibraries(channels), Catalog(database), Notices(database))
-    assert await overviews.direct_questions(Platform.SLACK, "T1") == ()
+    assert await overviews.direct_questions(Platform("slack"), "T1") == ()
     await channels.set_direct_library(DirectLibrary(await channels.ensure_library("handbook")))
-    assert await overviews.direct_questions(Platform.SLACK, "T1") == ()
+    assert await overviews.direct_questions(Platform("slack"), "T1") == ()
     await channels.set_direct_library(DirectLibrary(shelf.channel))
-    assert await overviews.direct_questions(Platform.SLACK, "T1") == ("When?",)
-    libraries = DirectLibraries(channels, {Platform.SLACK})
+    assert await overviews.direct_questions(Platform("slack"), "T1") == ("When?",)
+    libraries = DirectLibraries(channels, {Platform("slack")})
     of_strangers = ChannelOverviews(channels, libraries, Catalog(database), Notices(database))
-    assert await of_strangers.direct_questions(Platform.SLACK, "T1") == ()
+    assert await of_strangers.direct_questions(Platform("slack"), "T1") == ()
 
 
 async def test_a_home_is_limited_to_ten_channels(database: Database) -> None:

@@ -37,9 +37,9 @@ from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.sql.database import Database
 from storage.sql.tables import FolderRow, WebPageRow
 
-IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
-HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
-ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
+IT = ChannelKey(Platform("slack"), "T1", "C0IT")
+HR = ChannelKey(Platform("slack"), "T1", "C0HR")
+ADMINS = ChannelKey(Platform("slack"), "T1", "C0ADMINS")
 TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
 HEADINGS = ("When do backups run?", "Where are tapes kept?", "Who tests a restore?")
 HURRIED = NotificationTiming(debounce=0, retry_delay=0)
@@ -137,7 +137,7 @@ class Office:
             folders=ChannelFolders(Folders(self.database), self.inbox),
         )
         routes = Routes(receipts, await channels.ensure(admin) if admin else None)
-        announcers = {Platform.SLACK: self.slack}
+        announcers = {Platform("slack"): self.slack}
         return Notifier(
             shelf.notices,
             channels,
@@ -419,7 +419,7 @@ async def test_notices_for_a_closed_channel_are_dropped(office: Office) -> None:
 
 async def test_receipts_are_not_posted_in_direct_chats(office: Office) -> None:
     """A receipt for a private chat is only shown in the console; one for the admins' own chat is posted."""
-    key = ChannelKey(Platform.SLACK, "T1", "D1ALICE")
+    key = ChannelKey(Platform("slack"), "T1", "D1ALICE")
     shelf = await office.shelf(key)
     await Channels(office.database).ensure(key, is_direct=True)
     office.oracle.version = await shelf.add("backup.pdf")
@@ -457,7 +457,7 @@ async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
 @pytest.mark.parametrize("has_library", [False, True])
 async def test_a_direct_chat_is_welcomed_with_library_or_hint(office: Office, has_library: bool) -> None:
     """Shows the library's documents and questions, or a hint; the chat gets no folder."""
-    channels, key = Channels(office.database), ChannelKey(Platform.SLACK, "T1", "D1ALICE")
+    channels, key = Channels(office.database), ChannelKey(Platform("slack"), "T1", "D1ALICE")
     library = await channels.ensure_library("policies")
     shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
     if has_library:
@@ -566,7 +566,7 @@ async def test_an_uploads_receipt_is_posted_at_once_in_its_thread(office: Office
 async def test_a_library_uploads_receipt_is_posted_in_its_chat(office: Office) -> None:
     """Shows that a direct chat gets receipts of its own uploads only; the library belongs to no chat."""
     channels = Channels(office.database)
-    direct = ChannelKey(Platform.SLACK, "T1", "D1")
+    direct = ChannelKey(Platform("slack"), "T1", "D1")
     chat = await channels.ensure(direct, is_direct=True)
     library = await channels.ensure_library("policies")
     shelf = await open_shelf(office.database, ChannelKey(Platform.LOCAL, "", library.name))

@@ -24,7 +24,7 @@ from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.leases import process_name
 
-ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
+ADMINS = ChannelKey(Platform("slack"), "T1", "C0ADMINS")
 MINUTE = timedelta(seconds=OUTAGE_SECONDS)
 # A process of another machine, whose liveness is unknown.
 LONG_AGO = "machine-of-another:1:dead"

@@ -54,7 +54,7 @@ class World:
     async def claimed(self) -> list[InboxItem]:
         """Claim and return all pending notes."""
         found = []
-        while item := await self.inbox.claim("w", 60, (Platform.SLACK,)):
+        while item := await self.inbox.claim("w", 60, (Platform("slack"),)):
             found.append(item)
         return found
 
@@ -66,7 +66,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
         house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
-        channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        channel = await house.channels.ensure(ChannelKey(Platform("slack"), "T1", "C1"))
         shelved = await house.shelve(channel, "sop.pdf", OLD, "Backups", headings=("Cover", "Schedule"))
         notes = PageNotes(
             Subscriptions(database),
@@ -87,7 +87,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         await inbox.receive(
             channel, event_key="T1:e", message_key="T1:C1:17.1", thread="17.1", text="?", address=address
         )
-        item = await inbox.claim("w", 60, (Platform.SLACK,))
+        item = await inbox.claim("w", 60, (Platform("slack"),))
         assert item is not None
         await inbox.fail(item, "answered elsewhere")
         yield World(house, channel, shelved, notes, Subscriptions(database), inbox)
@@ -153,7 +153,7 @@ async def test_a_note_in_a_direct_chat_names_its_pages_channel(world: World, nam
     await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
     (item,) = await world.claimed()
     assert (await world.notes.write(item.address[NOTE])).channel_name == name
-    await world.house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "#operations")
+    await world.house.channels.ensure(ChannelKey(Platform("slack"), "T1", "C1"), "#operations")
     assert (await world.notes.write(item.address[NOTE])).channel_name == ("#operations" if name else "")
 
 

@@ -28,7 +28,7 @@ from storage.clock import utc_now
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 
-IT, ADMINS = ChannelKey(Platform.SLACK, "T1", "C0IT"), ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
+IT, ADMINS = ChannelKey(Platform("slack"), "T1", "C0IT"), ChannelKey(Platform("slack"), "T1", "C0ADMINS")
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
@@ -129,7 +129,7 @@ class Office:
             channels,
             receipts,
             routes=Routes("channel", admin, to),
-            announcers={Platform.SLACK: self.slack},
+            announcers={Platform("slack"): self.slack},
             pace=NotificationTiming(retry_delay=0),
             digest=digest,
         )
@@ -146,7 +146,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 async def test_a_channel_gets_its_digest_once_a_week_through_restarts(office: Office) -> None:
     """Shows one message per week from any number of processes, and none if all was answered."""
     await office.ask(IT, "1", "Who repairs the espresso machine?")
-    await office.ask(ChannelKey(Platform.SLACK, "T1", "C0HR"), "2", "When is payday?", "grounded")
+    await office.ask(ChannelKey(Platform("slack"), "T1", "C0HR"), "2", "When is payday?", "grounded")
     office.slack.faults = [DeliveryError("slow down", retry_after=0)]
     for _ in range(3):
         for notifier in [await office.notifier("channel") for _ in range(2)]:
@@ -179,8 +179,8 @@ async def test_admins_get_digests_by_channel_with_private_questions(
         channel, event_key="e", message_key="m", thread="private 17", text="?", address={}
     )
     await office.ask(IT, "1", "Am I being fired?")
-    await Channels(office.database).ensure(ChannelKey(Platform.SLACK, "T1", "D0ALICE"), is_direct=True)
-    await office.ask(ChannelKey(Platform.SLACK, "T1", "D0ALICE"), "2", "May I see a doctor?")
+    await Channels(office.database).ensure(ChannelKey(Platform("slack"), "T1", "D0ALICE"), is_direct=True)
+    await office.ask(ChannelKey(Platform("slack"), "T1", "D0ALICE"), "2", "May I see a doctor?")
     await (await office.notifier("channel")).tick()
     assert office.slack.posted == []
     office.now += timedelta(days=7)

@@ -186,7 +186,7 @@ async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthS
     }
     await house.ask(ACME, "1700000001.000100", authorizations=[organisation])
     assert await house.until_ended(1) == [("done", None)]
-    tenant = ChannelKey(Platform.SLACK, ORGANISATION, "C0SAME001").tenant
+    tenant = ChannelKey(Platform("slack"), ORGANISATION, "C0SAME001").tenant
     (answer,) = slack.called("chat.update", ORGANISATION)
     assert tenant in answer["text"]
 
