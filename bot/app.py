@@ -7,12 +7,13 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
 from bot.bootstrap import (
     build_answering,
+    build_chat_service,
     build_conversation,
     build_ingestion,
     build_notifier,
@@ -20,31 +21,27 @@ from bot.bootstrap import (
     build_reviser,
     build_uploads,
     embedding_key,
-    open_feedback,
     open_home,
     open_models,
-    open_slack,
-    open_teams,
 )
+from bot.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
-from bot.core.citations.citations import CitationService
 from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
 from bot.core.commands.chat_intents import load_phrases
-from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import running_retention
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.suggested_questions import SuggestedQuestions
-from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, DrawFigure, Messenger
+from bot.core.ports import DrawFigure
 from bot.core.trace import QuestionRecord
 from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.platforms import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
 from bot.public_links import open_links
 from bot.server_socket import BACKLOG, ServerSocket
 from bot.settings import Settings
@@ -103,7 +100,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         links = await open_links(settings, stores.database)
         await stack.enter_async_context(run_every(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
-        metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
+        metrics, fetch = ServiceMetrics(SIGNED_ROUTES), ingestion.fetch_web_pages
         ingestion.watch_vision(metrics.count_description)
         count = await _enable_tracing(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
@@ -134,7 +131,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         if settings.bot.serves_chats:
             await platforms.start()
             await stack.enter_async_context(_notifications(settings, stores, answering, links, platforms))
-        if warning := settings.bot.loopback_links_warning(links.public_url):
+        if warning := loopback_links_warning(settings.bot, links.public_url):
             _log.warning(warning)
         # Without a secret the console may still be served under the public URL, behind sign-in.
         url = links.public_url if settings.sign_in and not secret else server_socket.url
@@ -173,89 +170,88 @@ async def _start_ingestion(
 
 
 class ChatPlatforms:
-    """Configured chat platforms, and the conversation that receives their messages."""
+    """Connected chat platforms, and the conversation that receives their messages."""
 
     def __init__(
-        self, settings: Settings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
+        self,
+        settings: Settings,
+        stores: Stores,
+        answering: Answering,
+        links: Links,
+        draw: DrawFigure,
+        *,
+        specs: Sequence[PlatformSpec] = PLATFORMS,
     ) -> None:
-        messengers: dict[Platform, Messenger] = {}
+        """Open the platforms among ``specs`` that are configured; nothing is sent before ``start``.
+
+        Raises:
+            SettingsError: the settings of a platform are incomplete.
+        """
+        self.messengers: dict[Platform, ChatMessenger] = {}
         memberships: dict[Platform, MembershipLookup] = {}
         hosts: dict[Platform, FileHost] = {}
-        uploads = build_uploads(settings, stores, hosts)
         self._conversation = build_conversation(
             settings.bot,
             stores,
             answering,
             links,
-            messengers,
+            self.messengers,
             memberships=memberships,
-            take_upload=uploads.take,
+            take_upload=build_uploads(settings, stores, hosts).take,
         )
-        self.slack = self.teams = None
-        if settings.bot.serves_chats:
-            citations = CitationService(stores.citations, links, stores.catalog)
-            renew = LinkRenewal(stores.records, stores.channels, citations).renew
-            self.slack = open_slack(
-                settings.bot, stores, self._conversation, links, draw=draw, renew_links=renew
-            )
-            self.teams = open_teams(
-                settings.bot,
-                self._conversation,
-                join=Onboarding(stores.channels, stores.notices).join,
-                leave=stores.channels.leave,
-                feedback=open_feedback(stores),
-                renew_links=renew,
-            )
-        self.messengers = messengers
-        self.announcers: dict[Platform, Announcer] = {}
-        if self.slack:
-            messengers[Platform("slack")] = self.announcers[Platform("slack")] = self.slack.messenger
-            memberships[Platform("slack")] = self.slack.memberships
-            hosts[Platform("slack")] = self.slack.files
-        if self.teams:
-            messengers[Platform("teams")] = self.announcers[Platform("teams")] = self.teams.messenger
-            hosts[Platform("teams")] = self.teams.files
+        service = build_chat_service(settings.bot, stores, self._conversation, links, draw)
+        self._connected: list[tuple[PlatformSpec, ChatPlatform]] = []
+        for spec in specs if settings.bot.serves_chats else ():
+            platform = spec.open(settings.bot, replace(service, platform=spec.name), stores)
+            if platform is None:
+                continue
+            self._connected.append((spec, platform))
+            self.messengers[spec.name] = platform.messenger
+            if platform.memberships:
+                memberships[spec.name] = platform.memberships
+            if platform.files:
+                hosts[spec.name] = platform.files
         self._working: asyncio.Task[None] | None = None
 
     @property
     def names(self) -> list[str]:
         """Display names of the connected platforms."""
-        return [name for name, adapter in (("Slack", self.slack), ("Teams", self.teams)) if adapter]
+        return [spec.label for spec, _ in self._connected]
 
     @property
     def checks(self) -> dict[str, Check]:
         """Readiness check of each connected platform."""
-        adapters = {"slack": self.slack, "teams": self.teams}
-        return {name: adapter.is_ready for name, adapter in adapters.items() if adapter}
+        return {spec.name: platform.is_ready for spec, platform in self._connected}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Reason that each connected platform gives while it is not ready."""
+        return {spec.name: spec.not_ready for spec, _ in self._connected}
 
     def add_routes(self, app: web.Application) -> None:
         """Register the platforms' HTTP routes."""
-        if self.slack:
-            self.slack.add_routes(app)
-        if self.teams:
-            self.teams.add_routes(app)
+        for _, platform in self._connected:
+            platform.add_routes(app)
 
     async def start(self) -> None:
         """Start processing questions, those left from the last run first.
 
         Raises:
-            SettingsError: Slack rejects the bot token.
+            SettingsError: a platform rejects its credentials.
         """
         self._working = asyncio.create_task(self._conversation.run(), name="conversation")
-        if self.slack:
-            await self.slack.start()
+        for _, platform in self._connected:
+            await platform.start()
 
     async def stop(self) -> None:
         """Stop receiving events, then drain questions in progress."""
-        if self.slack:
-            await self.slack.stop()
+        for _, platform in self._connected:
+            await platform.stop()
         if self._working:
             await self._conversation.drain(DRAIN_SECONDS)
             await self._working
-        if self.slack:
-            await self.slack.aclose()
-        if self.teams:
-            await self.teams.stop()
+        for _, platform in self._connected:
+            await platform.aclose()
 
 
 @asynccontextmanager
@@ -300,7 +296,7 @@ async def _notifications(
     async with AsyncExitStack() as stack:
         model = next(iter(open_models(settings.bot, stack)), None)
         suggested = SuggestedQuestions(answering, stores.readings, model)
-        notifier = await build_notifier(settings, stores, suggested, links, platforms.announcers)
+        notifier = await build_notifier(settings, stores, suggested, links, platforms.messengers)
         async with _running(notifier, "announcing"), _running(reviser, "revising"):
             yield
 
@@ -328,7 +324,7 @@ async def _open_web(
     }
     if isinstance(index, EmbeddedIndex):
         checks["tenants"] = TenantCheck(stores.database, index).has_all
-    readiness = Readiness(checks | platforms.checks)
+    readiness = Readiness(checks | platforms.checks, reasons=platforms.reasons)
     sources = CountSources(
         lambda: {"page images": (images.hits, images.misses), "vectors": ingestion.vector_lookups},
         lambda: ingestion.web_fetches,
@@ -350,6 +346,7 @@ async def _open_web(
         console_secret=console_secret,
         sign_in_settings=settings.sign_in,
         console_routes=metrics_routes(render),
+        renewal_urls=renewal_urls,
         count_request=metrics.count_request,
         count_opening=metrics.count_opening,
     )

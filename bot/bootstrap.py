@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
+from bot.core.chat_service import ChatService
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import Links
@@ -22,6 +23,7 @@ from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnsweri
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.document_outline import DocumentOutlines
+from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
@@ -38,16 +40,12 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.search_notes import SearchNotes
 from bot.core.notifications.suggested_questions import SuggestedQuestions
-from bot.core.notifications.welcome import ChannelOverviews, Onboarding
+from bot.core.notifications.welcome import ChannelOverviews
 from bot.core.ports import (
     Announcer,
-    ChatIntake,
     DrawFigure,
     IngestUpload,
-    JoinAt,
-    LeaveChannel,
     Messenger,
-    RenewLinks,
     Retriever,
 )
 from bot.core.retrieval.hybrid_retriever import (
@@ -68,6 +66,7 @@ from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
 from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
+from bot.platforms import loopback_links_warning, shared_platforms
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
 from bot.web.readiness import OutageWatch, Readiness
@@ -81,7 +80,6 @@ from storage.embeddings.cosine_scale import CosineCalibration
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
-from storage.installations.slack_installations import SlackInstallations
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore, retry_failed
@@ -108,8 +106,6 @@ if TYPE_CHECKING:
     from bot.rerankers.cross_encoder import CrossEncoder
     from bot.rerankers.llm_reranker import LlmReranker
     from bot.rerankers.rerank_api import ApiReranker
-    from bot.slack.adapter import SlackAdapter
-    from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
@@ -320,7 +316,7 @@ async def build_answering(
                     AuditLog(stores.database),
                     retry_failed=partial(retry_failed, stores.database),
                     erase_document=make_eraser(stores, index).erase_document,
-                    shared=bot.shared_platforms,
+                    shared=shared_platforms(bot),
                 ),
                 uploads=UploadCommands(
                     bot.admins.replace(",", " ").split(),
@@ -362,7 +358,7 @@ def build_conversation(
     take_upload: IngestUpload | None = None,
 ) -> Conversation:
     """Return the conversation that chat platforms hand messages to; nothing runs yet."""
-    is_linkless = settings.loopback_links_warning(links.public_url) is not None
+    is_linkless = loopback_links_warning(settings, links.public_url) is not None
     notes = PageNotes(
         Subscriptions(stores.database),
         channels=stores.channels,
@@ -371,7 +367,7 @@ def build_conversation(
         readings=stores.readings,
         links=links,
     )
-    libraries = DirectLibraries(stores.channels, settings.shared_platforms)
+    libraries = DirectLibraries(stores.channels, shared_platforms(settings))
     places = stores.channels, libraries, stores.memory, memberships
     direct = DirectChats(*places, ask_channels=settings.direct_chats == "channels")
     limits = settings.person_questions, settings.channel_questions, settings.workspace_questions
@@ -398,7 +394,7 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
     return UploadIntake(
         Uploads(stores.database),
         stores.channels,
-        DirectLibraries(stores.channels, bot.shared_platforms),
+        DirectLibraries(stores.channels, shared_platforms(bot)),
         stores.catalog,
         settings.inbox,
         rules=UploadRules(UploadPolicy(bot.uploads), quota, settings.storage.max_file_mb),
@@ -406,87 +402,27 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
     )
 
 
-def open_feedback(stores: Stores) -> AnswerFeedback:
-    """Return the handler of feedback from chat platforms."""
-    return AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
-
-
-def open_slack(
-    settings: BotSettings,
-    stores: Stores,
-    conversation: Conversation,
-    links: Links,
-    *,
-    draw: DrawFigure,
-    renew_links: RenewLinks,
-) -> SlackAdapter | None:
-    """Return the Slack adapter if configured; ``draw`` renders the figures that it uploads.
-
-    Raises:
-        SettingsError: no way to receive events is configured, or settings conflict.
-    """
-    if settings.slack_bot_token is None and not settings.has_slack_oauth:
-        return None
-    from bot.slack.adapter import SlackAdapter
-    from bot.slack.installations.oauth import SlackOAuth
-    from bot.slack.installations.token_cipher import open_token_cipher
+def build_chat_service(
+    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
+) -> ChatService:
+    """Return the service that chat platforms call; ``draw`` renders the figures that they upload."""
     from bot.web.link_verification import preview_link
 
-    onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
-    libraries = DirectLibraries(stores.channels, settings.shared_platforms)
-    overviews = ChannelOverviews(stores.channels, libraries, stores.catalog, stores.notices)
-    intake = ChatIntake(
-        conversation.receive,
-        edit=conversation.edit,
-        withdraw=inbox.withdraw,
-        answer_of=conversation.answer_of,
-        set_shared=inbox.set_shared,
-        join=onboarding.join,
-        leave=stores.channels.leave,
-        name_channel=onboarding.set_channel_name,
-        overviews=overviews.read,
-        recent=inbox.recent_of,
-        direct_questions=overviews.direct_questions,
+    inbox = Inbox(stores.database)
+    libraries = DirectLibraries(stores.channels, shared_platforms(settings))
+    citations = CitationService(stores.citations, links, stores.catalog)
+    return ChatService(
+        Platform.LOCAL,
+        conversation,
+        inbox,
+        stores.channels,
+        stores.notices,
+        ChannelOverviews(stores.channels, libraries, stores.catalog, stores.notices),
+        LinkRenewal(stores.records, stores.channels, citations),
+        AnswerFeedback(inbox, stores.records, stores.feedback),
         preview=partial(preview_link, links=links, stores=stores),
-        renew_links=renew_links,
-        move=onboarding.change_channel_id,
-        moves=partial(stores.channels.moves, Platform("slack")),
-        stop=conversation.stop,
-        claim_message=inbox.take_message,
-    )
-    oauth = None
-    if settings.has_slack_oauth:
-        cipher = open_token_cipher(settings, stores.settings)
-        oauth = SlackOAuth(settings, SlackInstallations(stores.database), cipher)
-    return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
-
-
-def open_teams(
-    settings: BotSettings,
-    conversation: Conversation,
-    *,
-    join: JoinAt,
-    leave: LeaveChannel,
-    feedback: AnswerFeedback,
-    renew_links: RenewLinks,
-) -> TeamsAdapter | None:
-    """Return the Teams adapter if configured.
-
-    Raises:
-        SettingsError: incomplete configuration, or development mode reachable from outside.
-    """
-    if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
-        return None
-    from bot.teams.adapter import TeamsAdapter
-
-    return TeamsAdapter(
-        settings,
-        conversation.receive,
-        answer_of=conversation.answer_of,
-        join=join,
-        leave=leave,
-        feedback=feedback,
-        renew_links=renew_links,
+        draw=draw,
+        accepts_files=UploadPolicy(settings.uploads).accepts,
     )
 
 
@@ -508,7 +444,7 @@ async def build_notifier(
         CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),
-        libraries=DirectLibraries(stores.channels, bot.shared_platforms),
+        libraries=DirectLibraries(stores.channels, shared_platforms(bot)),
         digest=digest,
     )
     admins = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
@@ -518,7 +454,7 @@ async def build_notifier(
         receipts,
         routes=Routes(bot.receipts, admins, bot.gap_digest),
         announcers={name: LinklessAnnouncer(one) for name, one in announcers.items()}
-        if bot.loopback_links_warning(links.public_url)
+        if loopback_links_warning(bot, links.public_url)
         else announcers,
         digest=digest,
         uploads=Uploads(stores.database),

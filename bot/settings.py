@@ -16,7 +16,6 @@ from bot.sign_in_settings import SignInSettings, require_public_url
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.models import Platform
 from storage.settings import (
     OPENAI,
     Address,
@@ -397,32 +396,12 @@ class BotSettings(FootnoteSettings):
         """True if Slack OAuth is configured, even incompletely."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
 
-    @property
-    def shared_platforms(self) -> frozenset[Platform]:
-        """Platforms on which any organisation may install the bot."""
-        return frozenset({Platform("slack")}) if self.has_slack_oauth else frozenset()
-
     def serves_console(self, public_url: str) -> bool:
         """True if the console is served.
 
         By default only while links point at this machine: otherwise there may be a proxy in front.
         """
         return is_loopback_url(public_url) if self.console is None else self.console
-
-    def loopback_links_warning(self, public_url: str) -> str | None:
-        """Return a warning if chats get links that open on this machine only, else None.
-
-        The Agents Playground and a Slack API on this machine are exempt: their browsers run here, too.
-        """
-        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not is_loopback_url(self.slack_api_url)
-        is_teams = self.teams_app_id and not self.teams_development
-        chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
-        if not chats or not is_loopback_url(public_url):
-            return None
-        return (
-            f"links in {' and '.join(chats)} lead to {public_url}, which opens on this machine only: set "
-            "FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
-        )
 
     @field_validator("slack_bot_token", "slack_app_token")
     @classmethod

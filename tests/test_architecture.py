@@ -13,6 +13,8 @@ import pytest
 from harness.tables import for_each
 from sources import Module, modules
 
+from bot.platforms import PLATFORMS
+
 PROGRAMS = ("bot", "ingestion", "storage")
 # The composition root and the command line: they know every concrete class.
 ROOTS = ("bot.app", "bot.bootstrap", "bot.cli")
@@ -26,6 +28,7 @@ HOMES = {
     "authlib": ("bot.web.sign_in.openid_provider",),
     "joserfc": ("bot.web.sign_in.openid_provider",),
     "aiohttp": (
+        "bot.chat_platform",
         "bot.diagnostics",
         "bot.file_download",
         "bot.rerankers.rerank_api",
@@ -99,7 +102,7 @@ LAYERS = {
         ("generation", "commands"),
         ("notifications",),
         ("trace",),
-        ("trace_writer", "compound_questions"),
+        ("trace_writer", "compound_questions", "chat_service"),
         ("answering", "quality"),
     ),
     "ingestion": (
@@ -138,6 +141,18 @@ LAYERS = {
     ),
 }
 
+# What the folder of a chat platform may import besides itself.
+SEEN_BY_PLATFORMS = (
+    "bot.chat_platform",
+    "bot.core",
+    "bot.diagnostics.installation",
+    "bot.diagnostics.models",
+    "bot.file_download",
+    "bot.loopback",
+    "bot.settings",
+    "storage",
+)
+
 # Packages that a room may import; the narrowest matching row counts.
 MAY_IMPORT = {
     "storage": ("storage",),
@@ -172,12 +187,9 @@ MAY_IMPORT = {
         "bot.core",
         "bot.diagnostics",
         "bot.llm.chat_model",
+        "bot.platforms",
         "bot.server_socket",
         "bot.settings",
-        "bot.slack.installations.token_cipher",
-        "bot.slack.web_api",
-        "bot.slack.workspace.app_manifest",
-        "bot.teams.connector",
         "bot.web.sign_in.openid_provider",
         "storage",
     ),
@@ -185,8 +197,10 @@ MAY_IMPORT = {
     "bot.llm": ("bot.core", "bot.llm", "bot.settings", "storage"),
     "bot.rerankers": ("bot.core", "bot.rerankers", "bot.settings", "storage"),
     "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
-    "bot.slack": ("bot.core", "bot.file_download", "bot.loopback", "bot.settings", "bot.slack", "storage"),
-    "bot.teams": ("bot.core", "bot.file_download", "bot.loopback", "bot.settings", "bot.teams", "storage"),
+    "bot.chat_platform": ("bot.core", "bot.diagnostics", "bot.settings", "storage"),
+    "bot.platforms": ("bot", "storage"),
+    "bot.slack": (*SEEN_BY_PLATFORMS, "bot.slack"),
+    "bot.teams": (*SEEN_BY_PLATFORMS, "bot.teams"),
     "bot.web": (
         "bot.console_secret",
         "bot.core",
@@ -254,6 +268,9 @@ MAY_IMPORT = {
         "storage.text",
     ),
 }
+
+# Names of platforms are abbreviated in the tenant names of databases and indexes.
+STORED_NAMES = ("storage.models",)
 
 PURE = ("ingestion.layout", "ingestion.chunking", "ingestion.extraction", "ingestion.compute_program")
 IMPURE = ("aiosqlite", "alembic", "asyncio", "psycopg", "sqlalchemy", "sqlite3", "sqlmodel")
@@ -324,6 +341,32 @@ def test_a_room_imports_only_its_allowed_packages(room: str) -> None:
         if not is_within(name, MAY_IMPORT[room])
     ]
     assert not found, "\n".join(found)
+
+
+@for_each("platform", [one.name for one in PLATFORMS])
+def test_only_the_list_of_platforms_names_one(platform: str) -> None:
+    """Shows that nothing outside its folder imports a platform, or compares or looks up its name."""
+    folder = f"bot.{platform}"
+    others = [one for one in modules() if not is_within(one.name, (folder, "bot.platforms"))]
+    found = [f"{one} imports {name}" for one in others for name in of_ours(one) if is_within(name, (folder,))]
+    found += [
+        f"{module}:{node.lineno} depends on the name"
+        for module in others
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Compare | ast.Dict | ast.Match | ast.Subscript)
+        and module.name not in STORED_NAMES
+        and any(isinstance(one, ast.Constant) and one.value == platform for one in decisive(node))
+    ]
+    assert not found, "\n".join(found)
+
+
+def decisive(node: ast.Compare | ast.Dict | ast.Match | ast.Subscript) -> list[ast.AST | None]:
+    """Return the parts of a comparison, table or look-up that decide what happens."""
+    if isinstance(node, ast.Compare):
+        return [part for one in (node.left, *node.comparators) for part in ast.walk(one)]
+    if isinstance(node, ast.Match):
+        return [part for case in node.cases for part in ast.walk(case.pattern)]
+    return list(node.keys) if isinstance(node, ast.Dict) else [node.slice]
 
 
 def test_only_the_composition_root_knows_ingestion() -> None:

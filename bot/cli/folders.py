@@ -20,6 +20,7 @@ from bot.bootstrap import open_home, open_ingestion
 from bot.cli.home import channel_option, is_confirmed, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.core.models import LOCAL_ASKER
+from bot.platforms import loopback_links_warning
 from bot.public_links import links_url
 from bot.settings import Settings, load_settings
 from bot.terminal import one_line
@@ -183,7 +184,7 @@ async def list_folders(options: argparse.Namespace) -> int:
         print(f"No folder is watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
-    if dead_links := settings.bot.loopback_links_warning(links_url(settings)):
+    if dead_links := loopback_links_warning(settings.bot, links_url(settings)):
         print(f"problem: {dead_links}", file=sys.stderr)
     print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
     if library or any(not one.is_local for one in channels):

@@ -99,7 +99,7 @@ def _add_setup(commands: Any) -> None:
     platforms = manifest.add_subparsers(dest="platform", required=True, metavar="PLATFORM")
     slack = platforms.add_parser("slack", help="for Socket Mode, or with a URL for events over HTTP")
     slack.add_argument("url", nargs="?", default="", metavar="URL", help="https://your.host")
-    slack.set_defaults(run="bot.cli.setup.printed_files:print_slack_manifest")
+    slack.set_defaults(run="bot.cli.setup.printed_files:print_manifest")
 
 
 def _add_serve(commands: Any) -> None:

@@ -22,6 +22,8 @@ These texts are never shown to users: ``replies/`` and ``wording.py`` hold every
 """
 
 from bot.core.models import Prompt
+from storage.chat.citations import ShownIn
+from storage.models import Channel
 
 
 class BotError(Exception):
@@ -95,17 +97,13 @@ class LinkEnded(LinkError):
         reason: str,
         channel_id: int | None = None,
         citation_id: int | None = None,
-        *,
-        chat_url: str | None = None,
-        answer_url: str | None = None,
+        place: tuple[Channel, ShownIn | None] | None = None,
     ) -> None:
-        """Create the error.
+        """Create the error; an expired link's also names its channel and citation.
 
-        An expired link also carries its channel, its citation, and the URLs of chat and answer (None if
-        unknown).
+        ``place``: the channel, and the message in it that shows the answer, if they are known.
         """
         super().__init__(reason)
         self.channel_id = channel_id
         self.citation_id = citation_id
-        self.chat_url = chat_url
-        self.answer_url = answer_url
+        self.place = place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -23,8 +23,8 @@ from bot.core.models import (
     Retrieval,
     SourceChange,
 )
-from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
-from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
+from storage.chat_models import InboxItem
+from storage.models import Channel, ChannelKey, PageImage, TenantName
 
 # After this time without a stored event, ask the platform to redeliver: Slack times out after 3 s.
 ACK_SECONDS = 2.5
@@ -90,13 +90,6 @@ class Announcement:
     questions: tuple[str, ...] = ()
 
 
-# Stores a platform message durably; False if it is a duplicate or not addressed to the bot.
-Receive = Callable[[IncomingMessage], Awaitable[bool]]
-
-# Stores a channel's display name.
-NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
-
-
 @dataclass(frozen=True, slots=True)
 class ChannelOverview:
     """Overview of a channel for one of its members."""
@@ -109,17 +102,6 @@ class ChannelOverview:
     news: str
     # Tested questions.
     questions: tuple[str, ...]
-
-
-# Reads the overviews of channels that may be shown; channels without documents are left out.
-ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOverview]]]
-
-
-# Reads tested questions about the documents that an installation's direct chats search.
-ReadQuestions = Callable[[Platform, str], Awaitable[Sequence[str]]]
-
-# Reads a person's latest questions about channels that may be shown, newest first, up to a limit.
-ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +124,6 @@ class LinkPreview:
     quote: str
 
 
-# Resolves a URL; None if it is not one of our links or is no longer valid.
-PreviewLink = Callable[[str], Awaitable[LinkPreview | None]]
-
-
-class SetShared(Protocol):
-    """Stores whether a private answer was shared with its channel."""
-
-    async def __call__(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
-        """Return False if nothing changed, or the question is unknown."""
-
-
-# Returns the sources of the answer to a question (channel id, question id) with fresh links, for a caller who
-# has checked that they may be shown.
-# It raises ``storage.errors.InfrastructureError``.
-RenewLinks = Callable[[int, str, Language], Awaitable[Answer]]
-# Records that a channel was deleted, or that the bot was removed from it.
-LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
-# Records that a channel has a new id on its platform.
-MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
-# Reads (old tenant, new tenant) of moved channels, newest last; raises ``DatabaseUnavailable``.
-ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
-
-
 @dataclass(frozen=True, slots=True)
 class StopRequest:
     """A request to cancel the questions in progress in a thread."""
@@ -179,47 +138,6 @@ class StopRequest:
 
 # Assigns a chat message to a question; False if another question has it.
 ClaimMessage = Callable[[dict[str, Any]], Awaitable[bool]]
-# Cancels questions in progress; False if there are none.
-StopQuestions = Callable[[StopRequest], Awaitable[bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class ChatIntake:
-    """The service behind Slack's events; each callable has stored its data durably when it returns."""
-
-    receive: Receive
-    # A known question was edited: it is answered again. False: unknown, or not changed.
-    edit: Receive
-    # A message was deleted: if it was a question, it is erased together with its answer.
-    withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
-    # The answer to the question with a message key, while it is retained.
-    answer_of: Callable[[Platform, str], Awaitable[StoredAnswer | None]]
-    set_shared: SetShared
-    # The bot was added to a channel.
-    join: Callable[[ChannelKey], Awaitable[None]]
-    leave: LeaveChannel
-    name_channel: NameChannel
-    overviews: ReadOverviews
-    recent: ReadRecent
-    direct_questions: ReadQuestions
-    preview: PreviewLink
-    renew_links: RenewLinks
-    move: MoveChannel
-    moves: ReadMoves
-    stop: StopQuestions
-    # Assigns a stream to the question with a message key; False if another question has it.
-    claim_message: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
-
-
-class JoinAt(Protocol):
-    """Records that the bot was added to a channel that cannot be reached by its key alone."""
-
-    async def __call__(
-        self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
-    ) -> None:
-        """Record it; the arguments have the meaning of those of ``IncomingMessage``."""
-
-
 # Renders the picture of a figure's ``image`` link.
 # It raises ``LinkError`` if the link has ended, ``storage.errors.DocumentError`` if the page cannot be
 # rendered, and ``storage.errors.InfrastructureError`` or OSError if rendering is temporarily unavailable.

@@ -12,8 +12,9 @@ from bot.diagnostics.consistency import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
 from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok, warn
+from bot.platforms import PLATFORMS
 from storage.errors import docs_url
-from storage.settings import StorageSettings
+from storage.settings import OPENAI, StorageSettings
 
 # Timeout of checks that load a model or list whole channels.
 LONG_SECONDS = 15.0
@@ -81,8 +82,10 @@ def all_checks(
         return await consistency.check_folders(one, map_mistakes, map_locations)
 
     async def clock(one: Installation) -> Finding:
-        own = [one.public_url] if one.public_url and settings.bot.public_url else []
-        return await reachability.check_clock(one, [*services.hosts_with_clocks(settings.bot), *own])
+        model = (settings.bot.openai_base_url or OPENAI) if settings.bot.has_model else None
+        own = one.public_url if settings.bot.public_url else None
+        urls = [*(platform.clock_url(settings.bot) for platform in PLATFORMS), model, own]
+        return await reachability.check_clock(one, [url for url in urls if url])
 
     yield _settings_check(settings.home, report)
     yield from machine_checks(settings.home, settings.storage)
@@ -111,5 +114,5 @@ def all_checks(
     yield look("public-url", reachability.check_public_url, f"{TROUBLESHOOTING}#links-do-not-open")
     yield look("tls", reachability.check_certificate, f"{TROUBLESHOOTING}#the-certificate-ends-soon")
     yield look("sign-in", services.check_sign_in, f"{TROUBLESHOOTING}#nobody-can-sign-in")
-    yield look("slack", services.check_slack, f"{TROUBLESHOOTING}#slack-refuses-the-token", LONG_SECONDS)
-    yield look("teams", services.check_teams, f"{TROUBLESHOOTING}#teams-gives-no-token")
+    for platform in PLATFORMS:
+        yield platform.health_check(installation)

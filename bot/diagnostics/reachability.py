@@ -16,13 +16,14 @@ from bot.core.citations.shared_keys import SharedKeyRing
 from bot.core.citations.signed_links import KeyRing, KeySource, Links
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
+from bot.platforms import loopback_links_warning
 from storage.clock import utc_now
 from storage.errors import StorageError, docs_url
 from storage.installations.link_keys import LinkKeyStore
 
 REQUEST_SECONDS = 4.0
 CERTIFICATE_WARN = timedelta(days=14)
-# Requests from and to Slack and Microsoft are rejected when clocks differ by five minutes.
+# Chat platforms reject requests when clocks differ by five minutes.
 CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
 
 TROUBLESHOOTING = docs_url("troubleshooting.md")
@@ -54,7 +55,7 @@ async def check_public_url(installation: Installation) -> Finding:
     url, bot = installation.public_url, installation.settings.bot
     if url is None:
         return ok("the address of `footnote serve`, when it runs")
-    if problem := bot.loopback_links_warning(url):
+    if problem := loopback_links_warning(bot, url):
         return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
     try:
         keys = await _keys(installation)

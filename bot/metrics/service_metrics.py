@@ -5,6 +5,7 @@ Labels come from fixed sets: states, platforms, route names. None holds text, a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disable_created_metrics
@@ -14,23 +15,23 @@ from prometheus_client.process_collector import ProcessCollector
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-# Seconds; Slack times out after 3, Teams after 15.
+# Seconds; chat platforms time out after 3 to 15.
 REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
 # Purposes of model calls; any other is ``other``, except ``describe`` for figures.
 PURPOSES = ("answer", "reword", "rewrite", "translate", "rerank")
 # Stages of a question, as named in its trace.
 STAGES = ("understand", "retrieve", "judge", "write", "cite")
-# Route -> (value of the label channel_type, statuses of an invalid signature or token).
-REFUSALS = {
-    "slack_events": ("slack", (401,)),
-    "teams_messages": ("teams", (401, 403)),
-}
+
+# Statuses of an invalid signature or token.
+UNSIGNED = (401, 403)
 
 
 class ServiceMetrics:
     """Metrics of this process since it started."""
 
-    def __init__(self) -> None:
+    def __init__(self, signed_routes: Mapping[str, str] | None = None) -> None:
+        """Create the metrics; ``signed_routes``: HTTP route -> channel_type of its signed requests."""
+        self._signed_routes = signed_routes or {}
         disable_created_metrics()  # a second, unused series per metric
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
@@ -79,7 +80,7 @@ class ServiceMetrics:
             ("channel_type",),
             registry=registry,
         )
-        for channel_type in ("slack", "teams", "link"):
+        for channel_type in (*self._signed_routes.values(), "link"):
             self._refused.labels(channel_type)
 
     def count_question(self, record: QuestionRecord) -> None:
@@ -95,9 +96,9 @@ class ServiceMetrics:
     def count_request(self, route: str, status: int, seconds: float, *, is_forged: bool = False) -> None:
         """Count an answered request by route name; ``is_forged``: its link was not signed by us."""
         self._requests.labels(route, f"{status // 100}xx").observe(seconds)
-        channel_type, refusals = REFUSALS.get(route, ("", ()))
-        if status in refusals or is_forged:
-            self._refused.labels("link" if is_forged else channel_type).inc()
+        channel_type = "link" if is_forged else self._signed_routes.get(route)
+        if channel_type and (is_forged or status in UNSIGNED):
+            self._refused.labels(channel_type).inc()
 
     def count_description(self, is_ok: bool) -> None:
         """Count a vision model's call for a figure; ``is_ok``: it answered."""

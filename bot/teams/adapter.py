@@ -10,13 +10,13 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import ACK_SECONDS, IncomingMessage, JoinAt, LeaveChannel, Receive, RenewLinks
-from bot.core.uploads.upload_intake import UploadPolicy
+from bot.core.chat_service import ChatService
+from bot.core.conversation.feedback import FeedbackReply
+from bot.core.ports import ACK_SECONDS
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings
 from bot.teams.activities import read_join, read_leave, tenant_of
-from bot.teams.compose_extension import ComposeExtension, ReadAnswer, is_compose
+from bot.teams.compose_extension import ComposeExtension, is_compose
 from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
@@ -32,50 +32,26 @@ log = logging.getLogger(__name__)
 
 
 class TeamsAdapter:
-    """Teams' adapter: one route, whose body is read only after its token was verified."""
+    """``ChatPlatform`` of Teams: one route, whose body is read only after its token was verified."""
+
+    # Bots cannot look up who is in a channel.
+    memberships = None
 
     def __init__(
-        self,
-        settings: BotSettings,
-        receive: Receive,
-        *,
-        answer_of: ReadAnswer,
-        join: JoinAt,
-        leave: LeaveChannel,
-        feedback: AnswerFeedback,
-        renew_links: RenewLinks,
-        keys: SigningKeys | None = None,
+        self, settings: BotSettings, service: ChatService, *, keys: SigningKeys | None = None
     ) -> None:
         """Build the adapter; no request is sent yet.
 
-        Args:
-            settings: app registration and server address.
-            receive: stores a question.
-            answer_of: reads the stored answer of a question.
-            join: records that the bot was added to a channel or chat.
-            leave: records that the bot has left one.
-            feedback: stores feedback on answers.
-            renew_links: signs fresh links for an answer.
-            keys: the Bot Framework's signing keys; None: fetched on demand.
+        ``keys``: the Bot Framework's signing keys; None: fetched on demand.
 
         Raises:
             SettingsError: incomplete app settings, or development mode on an address others can reach.
         """
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
-        self._uploads = UploadPolicy(settings.uploads)
-        self._receive = receive
+        self._service = service
         self._calls = DeadlineCalls(ACK_SECONDS)
-        self._compose = ComposeExtension(
-            self._receive_by_deadline,
-            answer_of,
-            sources_shown=settings.sources_shown,
-            question_chars=settings.question_chars,
-        )
-        self._join = join
-        self._leave = leave
-        self._feedback = feedback
-        self._renew_links = renew_links
+        self._compose = ComposeExtension(service, self._calls, settings)
         self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
         # Any tenant may message a multi-tenant bot, but only our own tenant's direct chats get the library.
@@ -92,9 +68,15 @@ class TeamsAdapter:
         """True if messages can arrive; with token verification this needs the signing keys."""
         return self._verifier is None or await self._keys.has_keys()
 
+    async def start(self) -> None:
+        """Do nothing: messages arrive by the route."""
+
     async def stop(self) -> None:
-        """Cancel running calls and follow-ups, and close the connector."""
+        """Cancel running calls."""
         await self._calls.aclose()
+
+    async def aclose(self) -> None:
+        """Cancel follow-ups, and close the connector."""
         await cancel_and_wait(*self._following_up)
         await self.messenger.connector.aclose()
 
@@ -114,35 +96,33 @@ class TeamsAdapter:
         """Commit an activity, then return the response."""
         if action := read_feedback(activity, self._home):
             return await self._on_feedback(action)
-        if messages := read_messages(activity, self._home, self._uploads.accepts):
+        if messages := read_messages(activity, self._home, self._service.accepts_files):
             for message in messages:
-                await self._receive(message)
+                await self._service.receive(message)
         elif joined := read_join(activity, self._home):
-            await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
+            await self._service.join(
+                joined.key, joined.name, is_direct=joined.is_direct, address=joined.address
+            )
         elif left := read_leave(activity, self._home):
-            await self._leave(left)
+            await self._service.leave(left)
         return _refused() if is_feedback(activity) else web.Response()
-
-    async def _receive_by_deadline(self, message: IncomingMessage) -> bool:
-        """Store a question of the message extension within the ack deadline."""
-        # Its request waits for the answer, too, so the deadline covers the commit only.
-        return await self._calls.wait_for(self._receive(message))
 
     async def _on_feedback(self, action: FeedbackAction) -> web.Response:
         """Store feedback before the response; post the follow-up of a personal chat after it."""
-        asked = await self._feedback.question_of_reply(action.place.key, action.message)
+        feedback = self._service.feedback
+        asked = await feedback.question_of_reply(action.place.key, action.message)
         if action.wants_links:
             if asked:
-                answer = await self._renew_links(asked.channel_id, asked.id, asked.language)
+                answer = await self._service.renew_links(asked.channel_id, asked.id, asked.language)
                 self._post_in_background(
                     self.messenger.show_renewed(action.place.address, answer, action.own_chat)
                 )
             return web.Response()
         if action.verdict is None:
-            reply = FeedbackReply(await self._feedback.why(asked))
+            reply = FeedbackReply(await feedback.why(asked))
         else:
             person = (action.place.key.installation, action.person)
-            reply = await self._feedback.take(
+            reply = await feedback.take(
                 asked, person, action.verdict, page=action.page, comment=action.comment
             )
         # Teams confirms its native buttons itself; a card's button gets no confirmation without a reply.

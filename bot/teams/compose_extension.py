@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from bot.core.chat_service import ChatService
 from bot.core.models import Answer, Language
 from bot.core.plaintext import replace_invalid_chars
-from bot.core.ports import IncomingMessage, Receive, StoredAnswer
+from bot.core.ports import IncomingMessage
 from bot.core.wording import ReplyWords, reply_words
-from bot.teams.activities import TEAMS, TeamsPlace, asker_of, channel_name, part, place_of
+from bot.settings import BotSettings
+from bot.teams.activities import TeamsPlace, asker_of, channel_name, part, place_of
 from bot.teams.cards import render_card
 from storage.chat.traces import PRIVATE_THREAD
-from storage.models import Platform
+from storage.task_group import DeadlineCalls
 
 Json = Mapping[str, Any]
 Card = dict[str, Any]
-ReadAnswer = Callable[[Platform, str], Awaitable[StoredAnswer | None]]
 
 FETCH, SUBMIT = "composeExtension/fetchTask", "composeExtension/submitAction"
 TITLE = "Ask Footnote"
@@ -50,26 +51,24 @@ class ComposeExtension:
 
     def __init__(
         self,
-        receive: Receive,
-        answer_of: ReadAnswer,
+        service: ChatService,
+        calls: DeadlineCalls,
+        settings: BotSettings,
         *,
-        sources_shown: int,
-        question_chars: int,
         reply_seconds: float = REPLY_SECONDS,
     ) -> None:
         """Build the handler.
 
         Args:
-            receive: stores a question.
-            answer_of: reads the stored answer of a question.
-            sources_shown: cited pages that get a button.
-            question_chars: maximum length of a question.
+            service: stores questions and reads answers.
+            calls: ends the storing of a question at the ack deadline; the request waits for the answer, too.
+            settings: number of sources shown and maximum length of a question.
             reply_seconds: how long to wait for the answer before offering a button to fetch it.
         """
-        self._receive = receive
-        self._answer_of = answer_of
-        self._sources_shown = sources_shown
-        self._question_chars = question_chars
+        self._service = service
+        self._calls = calls
+        self._sources_shown = settings.sources_shown
+        self._question_chars = settings.question_chars
         self._reply_seconds = reply_seconds
 
     async def reply(self, activity: Json) -> Card:
@@ -90,7 +89,7 @@ class ComposeExtension:
         if activity.get("name") != SUBMIT or not question or not activity.get("id"):
             return _dialog(question_card(said, self._question_chars))
         message = _message(activity, place, asker, question)
-        await self._receive(message)
+        await self._calls.wait_for(self._service.receive(message))
         return await self._wait(place, asker, str(activity["id"]), said, until)
 
     async def _wait(self, place: TeamsPlace, asker: str, asked: str, said: ReplyWords, until: float) -> Card:
@@ -99,7 +98,7 @@ class ComposeExtension:
         with suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
                 while True:
-                    stored = await self._answer_of(TEAMS, key)
+                    stored = await self._service.answer_of(key)
                     if stored and not (is_private(stored.address) and stored.address.get("asker") == asker):
                         return _dialog(question_card(said, self._question_chars, is_gone=True))
                     if stored:

@@ -89,6 +89,9 @@ def _host(url: str, scheme: str, ports: set[int] | None = None) -> str:
 class TeamsFiles:
     """``FileHost`` for Teams."""
 
+    # In channels a bot gets no files.
+    serves_channels = False
+
     def __init__(self, is_trusted: ServiceUrlCheck) -> None:
         """Download only from URLs that ``is_trusted`` accepts."""
         self._is_trusted = is_trusted

@@ -28,6 +28,7 @@ from bot.web.console.folder_panel import FolderPanel
 from bot.web.figure_images import FigureImages
 from bot.web.middleware import (
     CountRequest,
+    RenewalUrls,
     add_headers,
     default_headers,
     log_access,
@@ -71,6 +72,7 @@ def build_web(
     sign_in_settings: SignInSettings | None = None,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
+    renewal_urls: RenewalUrls = lambda *_: {},
     count_request: CountRequest | None = None,
     count_opening: Callable[[], None] | None = None,
 ) -> web.Application:
@@ -88,12 +90,13 @@ def build_web(
         sign_in_settings: console sign-in under the public URL; None: off.
         extra_routes: additional routes.
         console_routes: routes added only if the console is open to this machine.
+        renewal_urls: returns where members get new links.
         count_request: called for every answered request.
         count_opening: called when a person opens a source.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
-    middlewares = [log_access(count_request), render_errors(pages)]
+    middlewares = [log_access(count_request), render_errors(pages, renewal_urls)]
     if console_secret is not None:
         middlewares.append(store_console_secret(pages))
     signing_in = SignIn(sign_in_settings, links, stores.database, pages) if sign_in_settings else None

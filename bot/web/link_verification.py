@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from aiohttp import web
 
@@ -18,11 +16,10 @@ from bot.core.errors import LinkEnded, LinkError, LinkForged
 from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
-from storage.chat.citations import ShownIn
 from storage.clock import monotonic_seconds
 from storage.errors import InfrastructureError, UnknownChannel, raised_at
 from storage.lru_cache import LRUCache
-from storage.models import CitationRecord, Platform, TenantName, VersionSource
+from storage.models import CitationRecord, TenantName, VersionSource
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 from storage.task_group import cancel_and_wait
@@ -38,8 +35,6 @@ LRU_SIZE = 10_000
 CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
-# Tenant name of a Slack channel; an organisation-wide install (E...) names no workspace.
-_SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +121,7 @@ async def verify_link(
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
-        raise await _with_renewal_urls(ended, stores) from None
+        raise await _with_place(ended, stores) from None
     source = await stores.catalog.version_source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:
@@ -156,41 +151,16 @@ async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
         raise
 
 
-async def _with_renewal_urls(ended: LinkEnded, stores: Stores) -> LinkEnded:
-    """Add to the error where a member gets a new link: the answer's message, or its channel."""
+async def _with_place(ended: LinkEnded, stores: Stores) -> LinkEnded:
+    """Add to the error where its answer is: there a member gets a new link."""
+    if ended.channel_id is None:
+        return ended
     try:
-        channel = await stores.channels.get(ended.channel_id) if ended.channel_id is not None else None
+        channel = await stores.channels.get(ended.channel_id)
     except UnknownChannel:
-        channel = None
-    if channel is None:
         return ended
     shown = await stores.citations.shown_in(ended.citation_id) if ended.citation_id is not None else None
-    answer = message_url(channel.platform, channel.tenant, shown) if shown else None
-    chat = _slack_channel_url(channel.tenant)
-    return LinkEnded(str(ended), ended.channel_id, chat_url=chat, answer_url=answer)
-
-
-def _slack_channel_url(tenant: TenantName) -> str | None:
-    if (found := _SLACK.fullmatch(tenant)) is None:
-        return None
-    team, conversation = found.groups()
-    return f"https://slack.com/app_redirect?channel={conversation}" + (f"&team={team}" if team else "")
-
-
-def message_url(platform: Platform, tenant: TenantName, shown: ShownIn) -> str | None:
-    """Return the platform's permalink of a message; None if it has none, as for an ephemeral message."""
-    address, message = shown
-    if platform == Platform("slack") and "ts" in message:
-        channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
-        thread = address.get("thread")
-        inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
-        return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
-    if platform == Platform("teams") and "id" in message and "conversation" in address:
-        conversation, _, root = str(address["conversation"]).partition(";messageid=")
-        within = f"?parentMessageId={quote(root)}" if root else '?context={"contextType":"chat"}'
-        place = f"{quote(conversation, safe='')}/{quote(str(message['id']), safe='')}"
-        return f"https://teams.microsoft.com/l/message/{place}{quote(within, safe='?=')}"
-    return None
+    return LinkEnded(str(ended), ended.channel_id, place=(channel, shown))
 
 
 async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:

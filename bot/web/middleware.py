@@ -26,6 +26,11 @@ from bot.web.security import (
     require_this_machine,
 )
 from bot.web.templates import Templates
+from storage.chat.citations import ShownIn
+from storage.models import Channel
+
+# Returns where members of a channel get a new link, as values of the page of an ended link.
+RenewalUrls = Callable[[Channel, ShownIn | None], Mapping[str, str | None]]
 
 
 class CountRequest(Protocol):
@@ -93,7 +98,7 @@ def log_access(count: CountRequest | None = None) -> Middleware:
     return log
 
 
-def render_errors(pages: Templates) -> Middleware:
+def render_errors(pages: Templates, renewal_urls: RenewalUrls) -> Middleware:
     """Return a middleware that turns every error into a page without details of its cause."""
 
     @web.middleware
@@ -103,7 +108,7 @@ def render_errors(pages: Templates) -> Middleware:
             return await handler(request)
         except LinkError as error:
             request[_FORGED] = not isinstance(error, LinkEnded)
-            return _link_refusal(error, pages)
+            return _link_refusal(error, pages, renewal_urls)
         except ConsoleLocked:
             return pages.locked()
         except web.HTTPException as refusal:
@@ -129,10 +134,10 @@ def _is_unreadable(request: web.Request, error: Exception) -> bool:
     return is_gone or is_parsing or isinstance(error, web.RequestPayloadError)
 
 
-def _link_refusal(error: LinkError, pages: Templates) -> web.Response:
+def _link_refusal(error: LinkError, pages: Templates, renewal_urls: RenewalUrls) -> web.Response:
     if not isinstance(error, LinkEnded):
         return pages.refusal(404)
-    return pages.ended(error.answer_url, error.chat_url)
+    return pages.ended(renewal_urls(*error.place) if error.place else {})
 
 
 def store_console_secret(pages: Templates) -> Middleware:

@@ -26,8 +26,6 @@ DEFAULT_REASONS = {
     "tenants": "the index has lost a channel and is rebuilding it",
     "blobs": "stored files cannot be written",
     "keys": "the link signing keys cannot be read",
-    "slack": "Slack's socket is not connected",
-    "teams": "Microsoft's signing keys, which verify Teams messages, cannot be fetched",
 }
 # Interval of the checks for admin notifications.
 CHECK_INTERVAL_SECONDS = 15.0
@@ -50,8 +48,16 @@ class Readiness:
     A late check is not started again before it has finished.
     """
 
-    def __init__(self, checks: Mapping[str, Check], seconds: float = READY_SECONDS) -> None:
+    def __init__(
+        self,
+        checks: Mapping[str, Check],
+        seconds: float = READY_SECONDS,
+        *,
+        reasons: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run these ``checks`` by part; ``reasons``: default reasons of parts not in DEFAULT_REASONS."""
         self._checks = checks
+        self._default_reasons = DEFAULT_REASONS | (reasons or {})
         self._seconds = seconds
         self._running: dict[str, asyncio.Task[str]] = {}
         self._failing: dict[str, str] = {}
@@ -64,7 +70,9 @@ class Readiness:
         """Return part -> reason for each part that does not work; empty if all work."""
         for name, check in self._checks.items():
             if name not in self._running:
-                self._running[name] = asyncio.create_task(_failure_of(name, check), name=f"readiness-{name}")
+                self._running[name] = asyncio.create_task(
+                    self._failure_of(name, check), name=f"readiness-{name}"
+                )
         asked = {name: self._running[name] for name in self._checks}
         done, _ = await asyncio.wait(asked.values(), timeout=self._seconds)
         for name, task in asked.items():
@@ -82,6 +90,17 @@ class Readiness:
     async def aclose(self) -> None:
         """Cancel running checks."""
         await cancel_and_wait(*self._running.values())
+
+    async def _failure_of(self, name: str, check: Check) -> str:
+        """Return why a part does not work, '' if it works."""
+        reason = self._default_reasons.get(name, "it does not work")
+        try:
+            return reason if await check() is False else ""
+        except DatabaseUnavailable as error:
+            return str(error)
+        except Exception as error:  # whatever it is, the part does not work; it may name a password
+            _log.info("%s does not work: %s", name, raised_at(error))
+            return _FULL if _is_disk_full(error) else reason
 
 
 class OutageWatch:
@@ -124,18 +143,6 @@ class OutageWatch:
         if self._store_outages:
             await self._store_outages(failing, [*self._ended.values()])
         self._ended.clear()
-
-
-async def _failure_of(name: str, check: Check) -> str:
-    """Return why a part does not work, '' if it works."""
-    reason = DEFAULT_REASONS.get(name, "it does not work")
-    try:
-        return reason if await check() is False else ""
-    except DatabaseUnavailable as error:
-        return str(error)
-    except Exception as error:  # any error means that the part does not work; its text may name a password
-        _log.info("%s does not work: %s", name, raised_at(error))
-        return _FULL if _is_disk_full(error) else reason
 
 
 def _is_disk_full(error: BaseException | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
+from collections.abc import Mapping
 from importlib.resources import files
 
 from aiohttp import web
@@ -99,12 +100,12 @@ class Templates:
         """Return a page of the console's sign-in."""
         return self._plain(status, self._render_plain("sign_in.html", **values))
 
-    def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
-        """Return the page of an ended link, leading to where a member gets a new one."""
-        if answer_url is None and chat_url is None:
+    def ended(self, values: Mapping[str, str | None]) -> web.Response:
+        """Return the page of an ended link; ``values``: as in ``middleware.RenewalUrls``."""
+        if not any(values.get(name) for name in NOWHERE):
             return self.refusal(410)
-        values = {"link_days": self._link_days, "answer_url": answer_url, "chat_url": chat_url}
-        return self._plain(410, self._render_plain("refusal.html", status=410, **values))
+        shown = self._render_plain("refusal.html", status=410, link_days=self._link_days, **values)
+        return self._plain(410, shown)
 
     def _plain(self, status: int, body: bytes) -> web.Response:
         return web.Response(

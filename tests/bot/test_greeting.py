@@ -6,6 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.app import startup_banner
+from bot.platforms import loopback_links_warning
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
@@ -54,7 +55,7 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
 @pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
 def test_chat_links_to_localhost_cause_a_warning(public_url: str) -> None:
     """Shows a warning for chat links to localhost, with the setting that fixes it."""
-    warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").loopback_links_warning(public_url)
+    warning = loopback_links_warning(BotSettings(slack_bot_token="xoxb-1", teams_app_id="1"), public_url)
     assert warning
     assert f"Slack and Teams lead to {public_url}" in warning
     assert "FOOTNOTE_PUBLIC_URL" in warning
@@ -63,11 +64,9 @@ def test_chat_links_to_localhost_cause_a_warning(public_url: str) -> None:
 def test_reachable_links_cause_no_warning() -> None:
     """No warning without a chat, with a public host, or for fake chat servers on this machine."""
     local = "http://127.0.0.1:8765"
-    assert BotSettings().loopback_links_warning(local) is None
+    assert loopback_links_warning(BotSettings(), local) is None
     slack = BotSettings(slack_bot_token="xoxb-1")
-    assert slack.loopback_links_warning("https://footnote.example.com") is None
-    assert (
-        slack.model_copy(update={"slack_api_url": "http://localhost:3000/api/"}).loopback_links_warning(local)
-        is None
-    )
-    assert BotSettings(teams_app_id="1", teams_development=True).loopback_links_warning(local) is None
+    assert loopback_links_warning(slack, "https://footnote.example.com") is None
+    on_loopback = slack.model_copy(update={"slack_api_url": "http://localhost:3000/api/"})
+    assert loopback_links_warning(on_loopback, local) is None
+    assert loopback_links_warning(BotSettings(teams_app_id="1", teams_development=True), local) is None

@@ -13,10 +13,9 @@ from engines.support.slack_judges import schema_faults
 from slack_sdk.web.async_client import AsyncWebClient
 from sources import ROOT
 
-from bot.cli.setup.printed_files import render_slack_manifest
 from bot.slack.private_questions import SHORTCUT
 from bot.slack.surfaces.agent_view import prompts
-from bot.slack.workspace.app_manifest import METHODS, PATH, manifest
+from bot.slack.workspace.app_manifest import METHODS, PATH, manifest, render_manifest
 from storage.errors import SettingsError
 
 
@@ -58,7 +57,7 @@ def test_slack_sends_all_needed_events_over_a_socket(slack: Any) -> None:
 
 def test_the_slack_manifest_is_generated_by_the_code(slack: Any) -> None:
     """Shows that it was not edited by hand and is up to date; `make format` regenerates it."""
-    assert json.dumps(slack, indent=2, ensure_ascii=False) + "\n" == render_slack_manifest()
+    assert json.dumps(slack, indent=2, ensure_ascii=False) + "\n" == render_manifest()
 
 
 def test_slack_scopes_match_the_api_methods_in_use() -> None:
@@ -112,7 +111,7 @@ def test_the_slack_manifest_is_within_slacks_limits() -> None:
 
 def test_over_http_everything_goes_to_the_events_url() -> None:
     """Events, clicks and the command; links to its host get previews, and Socket Mode is off."""
-    made = json.loads(render_slack_manifest("https://your.host/"))
+    made = json.loads(render_manifest("https://your.host/"))
     assert made == manifest("https://your.host")
     settings, features = made["settings"], made["features"]
     (command,) = features["slash_commands"]
@@ -130,7 +129,7 @@ def test_over_http_everything_goes_to_the_events_url() -> None:
 def test_a_url_that_slack_cannot_call_is_refused(url: str) -> None:
     """Shows that only https URLs are accepted."""
     with pytest.raises(SettingsError, match=r"https://your\.host only"):
-        render_slack_manifest(url)
+        render_manifest(url)
 
 
 def test_slack_has_the_documented_slash_command(slack: Any) -> None:

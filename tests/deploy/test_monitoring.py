@@ -15,6 +15,7 @@ from sources import ROOT
 
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.platforms import SIGNED_ROUTES
 from storage.sql.database import Database
 
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -53,7 +54,7 @@ async def exported(home: Path) -> set[str]:
     async def all_ready() -> list[str]:
         return []
 
-    metrics = ServiceMetrics()
+    metrics = ServiceMetrics(SIGNED_ROUTES)
     sources = CountSources(lambda: {"page images": (1, 2)}, lambda: {"read": 1}, all_ready, ["sql"])
     try:
         page = (await StateCollector(database, sources, metrics.registry).render()).decode()

@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import SimpleNamespace
+from typing import Any, Protocol, cast
 
+from bot.core.chat_service import ChatService
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
-from bot.core.models import Answer, AnswerState, Citation, Language
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language
 from bot.core.ports import (
     ChannelOverview,
-    ChatIntake,
     IncomingMessage,
     LinkPreview,
     Messenger,
     StopRequest,
     StoredAnswer,
 )
+from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
-from storage.models import ChannelKey, Platform, TenantName
+from storage.errors import DocumentError
+from storage.models import ChannelKey, PageImage, TenantName
 
 
 class Door(Protocol):
@@ -78,6 +81,11 @@ class MemoryFeedback:
         return f"Because of {asked.id}." if asked else "It is not there any more."
 
 
+def service_with(**calls: Any) -> ChatService:
+    """Return a service that offers these calls only."""
+    return cast("ChatService", SimpleNamespace(**calls))
+
+
 async def take_any(message: dict[str, Any]) -> bool:
     """Return True: no other question has claimed the message."""
     return True
@@ -107,6 +115,7 @@ class MemoryInbox:
     names: dict[str, str] = field(default_factory=dict)
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
     answering: list[asyncio.Task[None]] = field(default_factory=list)
+    uploads: UploadPolicy = field(default_factory=lambda: UploadPolicy("off"))
 
     async def receive(self, message: IncomingMessage) -> bool:
         """Store a message; with an adapter, answer it in the background."""
@@ -125,27 +134,17 @@ class MemoryInbox:
         return True
 
     @property
-    def intake(self) -> ChatIntake:
-        """Return all callbacks of an adapter."""
-        return ChatIntake(
-            self.receive,
-            self.edit,
-            self.withdraw,
-            self.answer_of,
-            self.set_shared,
-            self.join,
-            self.leave,
-            self.name_channel,
-            self.read_overviews,
-            self.recent_of,
-            self.direct_questions,
-            self.preview,
-            self.renew_links,
-            self.move,
-            self.moves,
-            self.stop,
-            self.take,
-        )
+    def service(self) -> ChatService:
+        """Return it as the service behind a platform."""
+        return cast("ChatService", self)
+
+    async def draw(self, figure: AnswerFigure) -> PageImage:
+        """Raise DocumentError: no page can be rendered here."""
+        raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+
+    def accepts_files(self, message: IncomingMessage) -> bool:
+        """True if a file of this message may become a document."""
+        return self.uploads.accepts(message)
 
     async def stop(self, request: StopRequest) -> bool:
         """Record which known questions were stopped."""
@@ -160,7 +159,7 @@ class MemoryInbox:
         self.stopped += [one.message_key for one in known if request.covers(one.address)]
         return bool(self.stopped)
 
-    async def take(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
+    async def claim_message(self, message_key: str, message: dict[str, Any]) -> bool:
         """Return True: no other question has claimed the message."""
         return await take_any(message)
 
@@ -176,7 +175,7 @@ class MemoryInbox:
             raise self.moves_failure
         return self.moved
 
-    async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
+    async def overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Return an overview of one document per channel."""
         return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
 
@@ -189,7 +188,7 @@ class MemoryInbox:
             :limit
         ]
 
-    async def direct_questions(self, platform: Platform, installation: str) -> Sequence[str]:
+    async def direct_questions(self, installation: str) -> Sequence[str]:
         """Return one sample question."""
         return ["What is in the library?"]
 
@@ -212,17 +211,17 @@ class MemoryInbox:
         self.kept[message.message_key] = message
         return True
 
-    async def withdraw(self, platform: Platform, message_key: str) -> WithdrawnItem | None:
+    async def withdraw(self, message_key: str) -> WithdrawnItem | None:
         """Delete a question."""
         known = self.kept.pop(message_key, None)
         return WithdrawnItem(known.address, None, is_posting=False) if known else None
 
-    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
+    async def answer_of(self, message_key: str) -> StoredAnswer | None:
         """Return the answer to a known question."""
         known = self.kept.get(message_key)
         return StoredAnswer(known.address, self.answer_to(known)) if known else None
 
-    async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+    async def set_shared(self, message_key: str, *, is_shared: bool) -> bool:
         """Record what was shared."""
         if (message_key in self.shared) is is_shared:
             return False

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,16 @@ from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
 from fakes.slack_events import deliver
 from sqlalchemy import select
 
-from bot.bootstrap import open_slack
-from bot.core.citations.citations import CitationService
+from bot.bootstrap import build_chat_service
 from bot.core.citations.signed_links import KeyRing, Links
-from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerFigure, AnswerState, Question
 from bot.core.ports import AnswerListener, Messenger
 from bot.settings import BotSettings
 from bot.slack.adapter import PATH, SlackAdapter
+from bot.slack.events import SLACK
 from bot.slack.installations.oauth import INSTALL, REDIRECT
+from bot.slack.platform import open_slack
 from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from storage.chat.inbox import Inbox
@@ -212,11 +212,10 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
         url = f"http://127.0.0.1:{server.port}"
         settings = oauth_settings(slack.api_url, url)
         links = Links(KeyRing(home / "link_keys.json"), url, timedelta(days=7), lambda: datetime.now(UTC))
-        citations = CitationService(stores.citations, links, stores.catalog)
-        renewal = LinkRenewal(stores.records, stores.channels, citations)
-        door = open_slack(settings, stores, conversation, links, draw=draw_nothing, renew_links=renewal.renew)
+        service = build_chat_service(settings, stores, conversation, links, draw_nothing)
+        door = open_slack(settings, replace(service, platform=SLACK), stores)
         assert door is not None
-        messengers[Platform("slack")] = door.messenger
+        messengers[SLACK] = door.messenger
         door.add_routes(app)
         await stack.enter_async_context(server)
         await door.start()

@@ -13,9 +13,9 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import pytest
@@ -28,9 +28,8 @@ from harness.waiting import until
 from sqlalchemy import select
 
 from bot.core.conversation.conversation import Conversation
-from bot.core.conversation.feedback import AnswerFeedback
-from bot.core.models import Answer, AnswerFigure, AnswerState
-from bot.core.ports import ACK_SECONDS
+from bot.core.models import Answer, AnswerState
+from bot.core.ports import ACK_SECONDS, IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
 from bot.slack.workspace.app_manifest import PATH as SLACK_PATH
@@ -39,8 +38,7 @@ from bot.teams.adapter import TeamsAdapter
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.errors import DocumentError
-from storage.models import PageImage, Platform
+from storage.models import Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 
@@ -126,35 +124,29 @@ def signature(body: bytes) -> dict[str, str]:
     return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
 
 
-async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """Raise DocumentError: no page can be rendered here."""
-    raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+class StoredQuestions(MemoryInbox):
+    """Stores questions in the database, all else in memory."""
+
+    conversation: Conversation
+
+    async def receive(self, message: IncomingMessage) -> bool:
+        """Store a question in the database."""
+        return await self.conversation.receive(message)
 
 
 def add_doors(app: web.Application, conversation: Conversation, stack: AsyncExitStack) -> None:
     """Add the routes of both platforms."""
-    others = MemoryInbox(lambda message: Answer(AnswerState.CHAT, message.text))
-    feedback = cast("AnswerFeedback", others.feedback)
+    others = StoredQuestions(lambda message: Answer(AnswerState.CHAT, message.text))
+    others.conversation = conversation
     settings = BotSettings(
         slack_bot_token="xoxb-test",
         slack_api_url="http://127.0.0.1:9/api/",
         slack_signing_secret=SECRET,
         teams_development=True,
     )
-    slack = SlackAdapter(
-        settings, replace(others.intake, receive=conversation.receive), feedback, draw_nothing
-    )
-    teams = TeamsAdapter(
-        settings,
-        conversation.receive,
-        answer_of=conversation.answer_of,
-        join=others.join,
-        leave=others.leave,
-        feedback=feedback,
-        renew_links=others.renew_links,
-    )
-    for door in (slack, teams):
+    for door in (SlackAdapter(settings, others.service), TeamsAdapter(settings, others.service)):
         door.add_routes(app)
+        stack.push_async_callback(door.aclose)
         stack.push_async_callback(door.stop)
 
 

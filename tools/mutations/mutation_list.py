@@ -102,15 +102,15 @@ MUTATIONS = (
     ),
     Mutation(
         "why? below an answer in a direct chat is told to who has left its channel",
-        "bot/slack/adapter.py",
-        "if asked and not await self._may_see(click):",
+        "bot/slack/listeners/feedback.py",
+        "if asked and not await _may_see(slack, click):",
         "if asked is False:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
     Mutation(
         "who has left a channel may share an answer from it",
-        "bot/slack/adapter.py",
-        "if not is_member or not await self.memberships.may_see(stored):",
+        "bot/slack/listeners/sharing.py",
+        "if not is_member or not await slack.memberships.may_see(stored):",
         "if not is_member:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
@@ -379,7 +379,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an old recording of a request by Slack is taken",
-        "bot/slack/signature.py",
+        "bot/slack/listeners/signature.py",
         "if abs(now - int(stamps[0])) > WINDOW:",
         "if int(stamps[0]) < 0:",
         "tests/bot/slack/test_slack_signature.py::test_an_old_recording_is_not_even_parsed",
@@ -429,9 +429,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a private answer may be shared again and again",
-        "bot/slack/adapter.py",
-        "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
-        "if await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True) is None:",
+        "bot/slack/listeners/sharing.py",
+        "if not await slack.service.set_shared(message_key, is_shared=True):",
+        "if await slack.service.set_shared(message_key, is_shared=True) is None:",
         "tests/bot/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",
     ),
     Mutation(

@@ -1,22 +1,19 @@
-"""``footnote settings`` and ``footnote manifest slack``: files to start an installation from."""
+"""``footnote settings`` and ``footnote manifest``: files to start an installation from."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from bot.platforms import PLATFORMS
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
-from bot.slack.workspace.app_manifest import manifest
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
-from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, StorageSettings, bounds
 
 HEAD = """\
@@ -32,9 +29,10 @@ async def print_settings(_: argparse.Namespace) -> int:
     return 0
 
 
-async def print_slack_manifest(options: argparse.Namespace) -> int:
-    """Print Slack's app manifest, to be pasted into a new app."""
-    print(render_slack_manifest(options.url), end="")
+async def print_manifest(options: argparse.Namespace) -> int:
+    """Print a chat platform's app manifest, to be pasted into a new app."""
+    platform = next(one for one in PLATFORMS if one.name == options.platform)
+    print(platform.manifest(options.url), end="")
     return 0
 
 
@@ -42,18 +40,6 @@ def render_settings() -> str:
     """Return all settings as commented lines, each with its description, range and default."""
     rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings, SignInSettings)
     return "\n".join([HEAD, *(line for room in rooms for line in _room_lines(room))])
-
-
-def render_slack_manifest(public_url: str = "") -> str:
-    """Return Slack's app manifest as JSON: for Socket Mode, or for events over HTTP to a public URL.
-
-    Raises:
-        SettingsError: the URL is not https.
-    """
-    address = urlsplit(public_url)
-    if public_url and (address.scheme != "https" or not address.hostname):
-        raise SettingsError(f"Slack calls https://your.host only, not {public_url}")
-    return json.dumps(manifest(public_url), indent=2, ensure_ascii=False) + "\n"
 
 
 def _room_lines(room: type[FootnoteSettings]) -> Iterator[str]:

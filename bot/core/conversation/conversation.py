@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from bot.core.conversation.answer_json import answer_from_json, answer_to_json
+from bot.core.conversation.answer_json import answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.event_deduplication import EventDeduplicator
 from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
@@ -40,7 +40,6 @@ from bot.core.ports import (
     NoteWriter,
     QuestionAnswering,
     StopRequest,
-    StoredAnswer,
 )
 from bot.core.understanding.direct_libraries import DirectLibraries
 from storage.chat.answer_sources import NOTE
@@ -206,15 +205,6 @@ class Conversation:
             if task.get_name() in names:
                 task.cancel()
         return bool(names)
-
-    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
-        """Return the answer to the question of a message; None if it has none, or it is not retained.
-
-        Raises:
-            DatabaseUnavailable: the database is unavailable.
-        """
-        kept = await self._inbox.answer_of(platform, message_key)
-        return StoredAnswer(kept[0], answer_from_json(kept[1])) if kept else None
 
     async def run(self) -> None:
         """Process questions until ``drain`` is called."""

@@ -24,7 +24,6 @@ PARTS = {
     "tenants": "a channel’s index",
     "blobs": "the PDF store",
     "keys": "the link signing keys",
-    "slack": "the connection to Slack",
 }
 
 WELCOME_LEAD = (
@@ -156,15 +155,20 @@ def folder_well(location: str, channel: str) -> str:
     return f"Folder {location} of {channel}: everything works again."
 
 
+def _part(name: str) -> str:
+    """Return a part's name for admins; all others are chat platforms."""
+    return PARTS.get(name, f"the connection to {name.capitalize()}")
+
+
 def outage(part: str, reason: str, since: datetime) -> str:
     """Return the line for an outage that has lasted a minute; ``reason`` is a sentence."""
-    return f"Not ready since {_moment(since)}: {PARTS.get(part, part)}. {reason}"
+    return f"Not ready since {_moment(since)}: {_part(part)}. {reason}"
 
 
 def outage_over(part: str, reason: str, since: datetime, until: datetime) -> str:
     """Return the line for the end of an outage, with its beginning."""
     began = f"{since:%H:%M}" if since.date() == until.date() else f"{since:%Y-%m-%d %H:%M}"
-    return f"Ready again: {PARTS.get(part, part)}. Not ready from {began} to {_moment(until)}: {reason}"
+    return f"Ready again: {_part(part)}. Not ready from {began} to {_moment(until)}: {reason}"
 
 
 def _moment(at: datetime) -> str:

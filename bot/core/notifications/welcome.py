@@ -1,4 +1,4 @@
-"""Onboarding: welcomes for channels that the bot joined, and overviews of a person's channels.
+"""Welcomes for channels that the bot joined, and overviews of a person's channels.
 
 Both show the documents or where to put them, and suggested questions; overviews also show what is new.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
 
 from bot.core.commands.document_list import DocumentList
 from bot.core.models import Language
@@ -17,12 +16,12 @@ from bot.core.ports import Announcement, ChannelOverview
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
-from storage.chat.channels import Channels, MoveOutcome
+from storage.chat.channels import Channels
 from storage.chat.notifications import LIVE, Notices
 from storage.chat_models import Notice
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import Channel, Platform, TenantName
 
 # Documents to try questions on if too few are stored.
 MAX_TRIED_DOCUMENTS = 2
@@ -35,63 +34,6 @@ log = logging.getLogger(__name__)
 
 # Tries questions on new versions within a time limit; returns notice id -> questions.
 TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
-
-
-class Onboarding:
-    """Channel events of a chat platform: joined, named, given another id."""
-
-    def __init__(self, channels: Channels, notices: Notices) -> None:
-        self._channels = channels
-        self._notices = notices
-
-    async def join(
-        self,
-        key: ChannelKey,
-        name: str | None = None,
-        *,
-        is_direct: bool | None = None,
-        address: dict[str, Any] | None = None,
-    ) -> None:
-        """Upsert the channel and record its welcome; durable on return and idempotent.
-
-        Args:
-            key: from a verified envelope.
-            name: the channel's display name, if known.
-            is_direct: whether it is a direct chat, if known.
-            address: where to post, on platforms where the key is not enough.
-
-        Raises:
-            InvalidTenant: the key is no valid channel.
-            DatabaseUnavailable: it could not be stored, so the event must not be acknowledged.
-        """
-        channel = await self._channels.ensure(key, name, is_direct=is_direct)
-        if address is not None:
-            await self._channels.set_address(channel, address)
-        await self._notices.welcome(channel.id)
-
-    async def set_channel_name(self, key: ChannelKey, name: str) -> None:
-        """Store the channel's display name.
-
-        Raises:
-            DatabaseUnavailable: it could not be stored.
-        """
-        await self._channels.ensure(key, name)
-
-    async def change_channel_id(self, old: ChannelKey, new: ChannelKey) -> None:
-        """Store that the platform changed a channel's id.
-
-        Raises:
-            DatabaseUnavailable: it could not be stored, so the event must not be acknowledged.
-        """
-        outcome = await self._channels.move(old, new)
-        if outcome is MoveOutcome.MOVED:
-            log.info("channel %s has the new platform id %s", old.tenant, new.tenant)
-        elif outcome is MoveOutcome.OCCUPIED:
-            log.warning(
-                "channel %s got the id of %s, which already has documents: kept separate, questions use %s; "
-                "move the other files to its folder",
-                *(old.tenant, new.tenant, new.tenant),
-            )
 
 
 class WelcomeBuilder:

@@ -24,6 +24,10 @@ class FileDownload:
 class FileHost(Protocol):
     """File storage of one chat platform."""
 
+    @property
+    def serves_channels(self) -> bool:
+        """True if the bot gets files of channels, not only of direct chats."""
+
     def open(self, address: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
         """Download the file of a message by the address that the platform's adapter made.
 

@@ -156,7 +156,7 @@ class UploadIntake:
     async def _fetch(self, item: InboxItem, channel: Channel, words: ReplyWords) -> Upload:
         host = self._hosts.get(item.platform)
         if channel.id == item.channel_id:
-            self._check_channel(channel, words)
+            self._check_channel(channel, host, words)
         if host is None:
             raise UploadRejected(words.uploads_off)
         folder = upload_folder(self._inbox, channel)
@@ -187,10 +187,9 @@ class UploadIntake:
         log.info("channel=%d upload=%d bytes=%d stored", channel.id, upload.id, upload.size)
         return upload
 
-    def _check_channel(self, channel: Channel, words: ReplyWords) -> None:
+    def _check_channel(self, channel: Channel, host: FileHost | None, words: ReplyWords) -> None:
         policy = self._rules.policy
-        # Slack only: in Teams, a bot gets no files in channels, so "upload it in a channel" would not help.
-        if channel.is_direct and not policy.is_off and channel.platform == Platform("slack"):
+        if channel.is_direct and not policy.is_off and host is not None and host.serves_channels:
             raise UploadRejected(words.upload_direct)
         if channel.is_direct or not policy.allows(channel.tenant):
             raise UploadRejected(words.uploads_off)

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
+from bot.core.chat_service import ChatService
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT, TRY_ASKING
 from bot.core.plaintext import shorten, strip_hidden_chars
-from bot.core.ports import ReadQuestions
-from bot.slack.events import SLACK
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
 from storage.task_group import cancel_and_wait
@@ -30,10 +29,9 @@ log = logging.getLogger(__name__)
 class SuggestedPrompts:
     """Sets the prompts of a direct chat each time it is opened."""
 
-    def __init__(self, clients: WebClients, read_questions: ReadQuestions) -> None:
-        """Read the suggested questions of the direct chats' library through ``read_questions``."""
+    def __init__(self, clients: WebClients, service: ChatService) -> None:
         self._clients = clients
-        self._read_questions = read_questions
+        self._service = service
         self._setting: dict[str, asyncio.Task[None]] = {}
 
     def open(self, installation: str, direct: str) -> None:
@@ -50,7 +48,7 @@ class SuggestedPrompts:
     async def _set(self, installation: str, direct: str) -> None:
         try:
             client = await self._clients.client_for(installation)
-            questions = await self._read_questions(SLACK, installation)
+            questions = await self._service.direct_questions(installation)
             # Without thread_ts: given one, Slack does not set the prompts of an agent.
             await client.assistant_threads_setSuggestedPrompts(
                 channel_id=direct, title=TRY_ASKING, prompts=prompts(questions)

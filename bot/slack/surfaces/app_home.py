@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
+from bot.core.chat_service import ChatService
 from bot.core.notifications.notification_wording import (
     HOME_CHANNELS,
     HOME_HOW,
@@ -26,7 +27,7 @@ from bot.core.notifications.notification_wording import (
     RECENT_DIRECT,
 )
 from bot.core.plaintext import shorten, strip_hidden_chars
-from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
+from bot.core.ports import ChannelOverview, IncomingMessage
 from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape
 from bot.slack.events import SLACK, SLACK_ID, installation_of, is_outsider
 from bot.slack.question_buttons import question_blocks, read_home_click
@@ -70,12 +71,11 @@ def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
 class AppHome:
     """Publishes a person's App Home each time it is opened."""
 
-    def __init__(self, clients: WebClients, read_overviews: ReadOverviews, read_recent: ReadRecent) -> None:
-        """Pass the readers only channels that the person is in: they check no permissions themselves."""
+    def __init__(self, clients: WebClients, service: ChatService) -> None:
+        """Ask ``service`` only for channels that the person is in: it checks no permissions itself."""
         self._clients = clients
+        self._service = service
         self._memberships = Memberships(clients)
-        self._read_overviews = read_overviews
-        self._read_recent = read_recent
         self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
 
     def publish(self, visit: HomeVisit) -> None:
@@ -106,9 +106,10 @@ class AppHome:
         recent: list[str] = []
         try:
             names = await self._memberships.channels_of(visit.installation, visit.user)
-            overviews = [_named(one, names[one.tenant]) for one in await self._read_overviews(names.keys())]
+            read = await self._service.overviews(names.keys())
+            overviews = [_named(one, names[one.tenant]) for one in read]
             names[ChannelKey(SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
-            asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
+            asked = await self._service.recent_of(visit.user, names.keys(), MAX_RECENT)
             recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.warning("App Home content unavailable, showing help only: %s", type(error).__name__)

@@ -15,8 +15,9 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
+from bot.core.chat_service import ChatService
 from bot.core.plaintext import shorten, strip_hidden_chars
-from bot.core.ports import LinkPreview, PreviewLink
+from bot.core.ports import LinkPreview
 from bot.slack.blocks import Block, escape
 from bot.slack.events import SLACK, SLACK_ID, installation_of
 from bot.slack.web_api import WebClients
@@ -59,10 +60,10 @@ def read_shared_links(envelope: Json) -> SharedLinks | None:
 class LinkPreviews:
     """Unfurls links, best-effort: a link without a preview still works."""
 
-    def __init__(self, clients: WebClients, preview: PreviewLink) -> None:
-        """Resolve links through ``preview``, which accepts any valid one; the channel is checked here."""
+    def __init__(self, clients: WebClients, service: ChatService) -> None:
+        """Resolve links through ``service``, which accepts any valid one; the channel is checked here."""
         self._clients = clients
-        self._preview = preview
+        self._service = service
         self._adding: set[asyncio.Task[None]] = set()
 
     def add(self, shared: SharedLinks) -> None:
@@ -77,7 +78,7 @@ class LinkPreviews:
 
     async def _add(self, shared: SharedLinks) -> None:
         try:
-            found = {url: await self._preview(url) for url in shared.urls}
+            found = {url: await self._service.preview(url) for url in shared.urls}
             unfurls = {
                 url: {"blocks": preview_blocks(one)}
                 for url, one in found.items()

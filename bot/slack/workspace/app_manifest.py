@@ -5,12 +5,14 @@ The adapter handles only events listed in ``EVENTS`` and ignores others.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from bot.slack.private_questions import SHORTCUT
 from bot.slack.surfaces.agent_view import prompts
+from storage.errors import SettingsError
 
 Json = dict[str, Any]
 
@@ -124,3 +126,15 @@ def _features(request_url: str) -> Json:
             "suggested_prompts": prompts([]),
         },
     }
+
+
+def render_manifest(public_url: str = "") -> str:
+    """Return the manifest as JSON: for Socket Mode, or for events over HTTP to a public URL.
+
+    Raises:
+        SettingsError: the URL is not https.
+    """
+    address = urlsplit(public_url)
+    if public_url and (address.scheme != "https" or not address.hostname):
+        raise SettingsError(f"Slack calls https://your.host only, not {public_url}")
+    return json.dumps(manifest(public_url), indent=2, ensure_ascii=False) + "\n"

@@ -8,7 +8,7 @@ import logging
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.ports import NameChannel
+from bot.core.chat_service import ChatService
 from bot.slack.web_api import WebClients
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError
@@ -29,10 +29,9 @@ class ChannelNames:
     Answers and welcomes do not wait for it; they use the name stored before.
     """
 
-    def __init__(self, clients: WebClients, name_channel: NameChannel) -> None:
-        """Store names through ``name_channel``."""
+    def __init__(self, clients: WebClients, service: ChatService) -> None:
         self._clients = clients
-        self._name_channel = name_channel
+        self._service = service
         self._known_until: dict[TenantName, float] = {}
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -55,7 +54,7 @@ class ChannelNames:
             reply = await client.conversations_info(channel=key.conversation)
             channel = reply.get("channel") or {}
             if (name := channel.get("name")) and not channel.get("is_mpim"):
-                await self._name_channel(key, f"#{name}")
+                await self._service.name_channel(key, f"#{name}")
             self._known_until[key.tenant] = monotonic_seconds() + NAME_TTL_SECONDS
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.warning("channel name lookup failed: %s", type(error).__name__)

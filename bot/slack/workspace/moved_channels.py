@@ -7,17 +7,17 @@ translated at the boundary in both directions, so history before and after the c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.core.ports import ReadMoves
 from bot.slack.events import SLACK, SLACK_ID, installation_of
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError
-from storage.models import ChannelKey
+from storage.models import ChannelKey, TenantName
 
 CHANGED = "channel_id_changed"
 # Cache TTL: another process may have received a change.
@@ -26,6 +26,8 @@ CACHE_TTL_SECONDS = 1.0
 _ID = re.compile(r"^[A-Z0-9]{2,24}$|(?<=<#)[A-Z0-9]{2,24}(?=[|>])")
 
 Json = Mapping[str, Any]
+# Reads (old tenant, new tenant) of moved channels, newest last; raises ``DatabaseUnavailable``.
+ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 
 
 class ChannelIdMap:
@@ -66,6 +68,19 @@ class ChannelIdMap:
     def to_current(self, said: Any, installation: str | None) -> Any:
         """Return arguments for Slack with stored ids replaced by the current ones; Args as ``to_stored``."""
         return _translated(said, dict(self._of(installation)))
+
+    async def map_payload(
+        self, body: dict[str, Any], context: AsyncBoltContext, next_: Callable[[], Awaitable[Any]]
+    ) -> None:
+        """Bolt middleware: map ids in a payload to those under which the channels were first stored."""
+        # channel_id_changed itself has to keep both ids.
+        if read_move(body) is None:
+            await self.refresh()
+            names = ("is_enterprise_install", "enterprise_id", "team_id")
+            said = {name: context.get(name) for name in names}
+            installation = installation_of((body.get("authorizations") or [said])[0])
+            body.update(self.to_stored(body, installation))
+        await next_()
 
     def _of(self, installation: str | None) -> Iterator[tuple[str, str]]:
         """Yield (stored id, current id)."""

@@ -53,6 +53,8 @@ def _may_be_pdf(file: Json) -> bool:
 class SharedFiles:
     """``FileHost`` for Slack."""
 
+    serves_channels = True
+
     def __init__(self, clients: WebClients, api_url: str) -> None:
         """Download with the bot tokens of ``clients``; trust the host of ``api_url`` like Slack's own."""
         self._clients = clients

@@ -29,9 +29,9 @@ from bot.core.errors import LinkForged
 from bot.diagnostics.models import CheckState, HealthCheck, ok
 from bot.diagnostics.redaction import HIDDEN, Redactor
 from bot.diagnostics.report import TOO_LONG, run_checks
-from bot.diagnostics.services import check_app_token
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials
+from bot.teams.platform import check_app_token
 from storage.clock import utc_now
 from storage.errors import docs_url
 from storage.queues.index_rebuilds import IndexRebuilds

@@ -31,6 +31,7 @@ from bot.core.models import (
 from bot.core.trace import QuestionRecord, Trace
 from bot.metrics.service_metrics import STAGES, ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.platforms import SIGNED_ROUTES
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from storage.clock import utc_now
 from storage.errors import SettingsError
@@ -63,7 +64,7 @@ class Counted:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.metrics = ServiceMetrics()
+        self.metrics = ServiceMetrics(SIGNED_ROUTES)
         self.broken = ["slack"]
         sources = CountSources(
             lambda: {"page images": (3, 1)},

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import pytest
@@ -22,14 +22,12 @@ from fakes.memory_inbox import MemoryInbox
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.core.conversation.feedback import AnswerFeedback
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
+from bot.core.models import Answer, AnswerState, Citation
 from bot.core.ports import IncomingMessage
+from bot.core.uploads.upload_intake import UploadPolicy
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
 from bot.slack.workspace.app_manifest import PATH
-from storage.errors import DocumentError
-from storage.models import PageImage
 
 SECRET = "signing-secret-of-the-test"
 
@@ -83,12 +81,8 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """Return a Slack adapter with these settings and this inbox."""
-    return SlackAdapter(settings, inbox.intake, cast("AnswerFeedback", inbox.feedback), draw_nothing)
-
-
-async def draw_nothing(figure: AnswerFigure) -> PageImage:
-    """Raise DocumentError: no page can be rendered here."""
-    raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+    inbox.uploads = UploadPolicy(settings.uploads)
+    return SlackAdapter(settings, inbox.service)
 
 
 @pytest.fixture(autouse=True)

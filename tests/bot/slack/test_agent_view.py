@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fakes.memory_inbox import service_with
 from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
 from harness.waiting import until
@@ -22,7 +23,6 @@ from bot.slack.adapter import SlackAdapter
 from bot.slack.surfaces.agent_view import SuggestedPrompts, prompts
 from bot.slack.web_api import web_client
 from storage.errors import DatabaseUnavailable
-from storage.models import Platform
 
 SECRET = "signing-secret-of-the-test"
 
@@ -89,12 +89,12 @@ async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bo
     """No exception is raised, and the next visit retries."""
     slack.refusal = "missing_scope"
 
-    async def questions(platform: Platform, installation: str) -> Sequence[str]:
+    async def questions(installation: str) -> Sequence[str]:
         if is_away:
             raise DatabaseUnavailable("away")
         return []
 
-    view = SuggestedPrompts(web_client("xoxb-test", slack.url), questions)
+    view = SuggestedPrompts(web_client("xoxb-test", slack.url), service_with(direct_questions=questions))
     for _ in range(2):
         view.open("T0ACME001", "D1")
         view.open("T0ACME001", "D1")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from engines.support.slack_judges import faults_of
+from fakes.memory_inbox import service_with
 from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
 from harness.waiting import until
@@ -96,7 +97,7 @@ async def slack() -> AsyncIterator[tuple[Slack, str]]:
 async def test_a_person_sees_the_channels_that_slack_lists(slack: tuple[Slack, str]) -> None:
     """Channels are looked up on each visit; one that the person left is gone from the next home."""
     double, url = slack
-    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    home = AppHome(web_client("xoxb-test", url), service_with(overviews=overviews, recent_of=recent))
     for person, seen, unseen in ((ALICE, [IT, HR], [BOARD]), (BOB, [BOARD], [IT, HR])):
         home.publish(HomeVisit(TEAM, person, DIRECT))
         words = await double.shown(person)
@@ -125,7 +126,8 @@ async def test_only_help_is_shown_when_memberships_are_unknown(
     """Without Slack or the database no known channel is shown, and no error."""
     double, url = slack
     double.is_silent = is_silent
-    home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews, recent)
+    read = overviews if is_silent else no_overviews
+    home = AppHome(web_client("xoxb-test", url), service_with(overviews=read, recent_of=recent))
     home.publish(VISIT)
     words = await double.shown(ALICE)
     assert HOME_UNKNOWN in words
@@ -137,7 +139,7 @@ async def test_a_home_being_built_is_not_built_twice(slack: tuple[Slack, str]) -
     """Slack sends an event for each visit."""
     double, url = slack
     double.members[ALICE] = [IT]
-    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    home = AppHome(web_client("xoxb-test", url), service_with(overviews=overviews, recent_of=recent))
     for _ in range(5):
         home.publish(VISIT)
     await double.shown(ALICE)
@@ -166,7 +168,7 @@ def click(channel: str = IT, **changed: Any) -> dict[str, Any]:
 async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tuple[Slack, str]) -> None:
     """The answer goes to the person's direct chat; after leaving the channel they get a home without it."""
     double, url = slack
-    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    home = AppHome(web_client("xoxb-test", url), service_with(overviews=overviews, recent_of=recent))
     message = await home.read_click(click())
     assert message
     assert message.key == ChannelKey(Platform("slack"), TEAM, IT)
@@ -207,7 +209,7 @@ async def test_a_click_not_on_a_home_question_asks_nothing(
 ) -> None:
     """Covers other views, workspaces, people and blocks: Slack is not even called."""
     double, url = slack
-    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    home = AppHome(web_client("xoxb-test", url), service_with(overviews=overviews, recent_of=recent))
     assert await home.read_click(click(**changed)) is None
     assert double.asked == []
 

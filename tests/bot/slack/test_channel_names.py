@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
+from fakes.memory_inbox import service_with
 from fakes.slack_api import slack_api
 from harness.waiting import until_true
 
@@ -58,7 +59,7 @@ def slack() -> Slack:
 async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
     """Yield the names of that Slack."""
     async with slack_api(slack.handle) as url:
-        names = ChannelNames(web_client("xoxb-test", url), slack.learn)
+        names = ChannelNames(web_client("xoxb-test", url), service_with(name_channel=slack.learn))
         yield names
         await names.aclose()
 

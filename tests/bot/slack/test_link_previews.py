@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from engines.support.slack_judges import message_faults
+from fakes.memory_inbox import service_with
 from fakes.slack_api import slack_api
 from fakes.slack_events import Signed, envelope
 from harness.waiting import until
@@ -104,7 +105,7 @@ async def ended() -> None:
 
 async def previewed(slack: Slack, *events: dict[str, Any]) -> list[str]:
     """Return the URLs that got a preview after these events."""
-    previews = LinkPreviews(web_client("xoxb-test", slack.url), preview)
+    previews = LinkPreviews(web_client("xoxb-test", slack.url), service_with(preview=preview))
     for event in events:
         if found := read_shared_links(event):
             previews.add(found)
@@ -157,7 +158,7 @@ async def test_a_preview_that_fails_is_no_error(slack: Slack) -> None:
     async def away(url: str) -> LinkPreview | None:
         raise DatabaseUnavailable("away")
 
-    previews = LinkPreviews(web_client("xoxb-test", slack.url), away)
+    previews = LinkPreviews(web_client("xoxb-test", slack.url), service_with(preview=away))
     found = read_shared_links(shared(link_to(IT)))
     assert found
     previews.add(found)

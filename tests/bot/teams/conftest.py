@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from fakes.memory_inbox import MemoryInbox
 
-from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerState, Citation
 from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
@@ -51,16 +50,7 @@ def on_the_web(citation: Citation) -> Citation:
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """Return an adapter that accepts messages from this machine without tokens."""
     settings = BotSettings(teams_development=True)
-    feedback = cast("AnswerFeedback", inbox.feedback)
-    return TeamsAdapter(
-        settings,
-        inbox.receive,
-        answer_of=inbox.answer_of,
-        join=inbox.join,
-        leave=inbox.leave,
-        feedback=feedback,
-        renew_links=inbox.renew_links,
-    )
+    return TeamsAdapter(settings, inbox.service)
 
 
 @pytest.fixture

@@ -14,14 +14,16 @@ from fakes.teams_connector import running_teams
 
 from bot.core.errors import ChannelClosed
 from bot.core.models import Answer, AnswerState, Language
-from bot.core.ports import StoredAnswer
+from bot.core.ports import ACK_SECONDS, StoredAnswer
 from bot.core.wording import reply_words
+from bot.settings import BotSettings
 from bot.teams.adapter import PATH, TeamsAdapter
 from bot.teams.compose_extension import REPLY_SECONDS, ComposeExtension
 from bot.teams.connector import Connector, is_local
 from bot.teams.messenger import TeamsMessenger
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey, Platform
+from storage.task_group import DeadlineCalls
 
 TENANT = "tenant-1"
 OPS, HR = "19:ops@thread.tacv2", "19:hr@thread.tacv2"
@@ -47,9 +49,9 @@ class LateInbox(MemoryInbox):
 
     may_answer = True
 
-    async def answer_of(self, platform: Platform, message_key: str) -> StoredAnswer | None:
+    async def answer_of(self, message_key: str) -> StoredAnswer | None:
         """Return None until answering is allowed."""
-        return await super().answer_of(platform, message_key) if self.may_answer else None
+        return await super().answer_of(message_key) if self.may_answer else None
 
 
 @pytest.fixture
@@ -69,6 +71,7 @@ def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> C
             body = await response.json() if response.content_type == "application/json" else None
             found = response.status, body
         await door.stop()
+        await door.aclose()
         return found
 
     return sent
@@ -77,9 +80,8 @@ def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> C
 @pytest.fixture
 def extension(inbox: LateInbox) -> ComposeExtension:
     """Return the adapter's extension with a short reply timeout."""
-    return ComposeExtension(
-        inbox.receive, inbox.answer_of, sources_shown=5, question_chars=500, reply_seconds=0.2
-    )
+    settings = BotSettings(sources_shown=5, question_chars=500)
+    return ComposeExtension(inbox.service, DeadlineCalls(ACK_SECONDS), settings, reply_seconds=0.2)
 
 
 async def test_the_dialog_asks_for_a_question_in_the_persons_language(send: Callable[..., Any]) -> None:

@@ -172,3 +172,4 @@ async def test_feedback_is_stored_before_it_is_acknowledged(new_inbox: Any, deve
         assert (await client.post(PATH, json=invoke())).status == 503
     await asyncio.sleep(0)
     await inbox.door.stop()
+    await inbox.door.aclose()

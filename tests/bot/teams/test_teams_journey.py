@@ -59,6 +59,7 @@ async def tenant(
     inbox, port = new_inbox(), free_port()
     async with AsyncExitStack() as stack:
         inbox.door = development_door(inbox)
+        stack.push_async_callback(inbox.door.aclose)
         stack.push_async_callback(inbox.door.stop)
         app = web.Application()
         inbox.door.add_routes(app)

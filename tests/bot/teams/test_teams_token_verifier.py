@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import jwt
@@ -20,11 +20,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from harness.tables import for_each
 from harness.waiting import PATIENCE, until_true
 
-from bot.bootstrap import open_teams
-from bot.core.conversation.feedback import AnswerFeedback
 from bot.settings import BotSettings
 from bot.teams.adapter import PATH, TeamsAdapter
 from bot.teams.connector import is_local, is_microsofts
+from bot.teams.platform import open_teams
 from bot.teams.token_verifier import ISSUER, KeysUnavailable, SigningKeys, TokenRefused
 from storage.errors import DatabaseUnavailable, SettingsError
 
@@ -121,16 +120,7 @@ class Door:
 
 def adapter(inbox: Any, keys: SigningKeys, **others: Any) -> TeamsAdapter:
     """Return an adapter that gets its keys from the fake key server."""
-    return TeamsAdapter(
-        settings(**others),
-        inbox.receive,
-        answer_of=inbox.answer_of,
-        join=inbox.join,
-        leave=inbox.leave,
-        feedback=cast("AnswerFeedback", inbox.feedback),
-        renew_links=inbox.renew_links,
-        keys=keys,
-    )
+    return TeamsAdapter(settings(**others), inbox.service, keys=keys)
 
 
 @pytest.fixture
@@ -427,11 +417,4 @@ def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any
 
 def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
     """Return the adapter that the program opens with these settings."""
-    return open_teams(
-        settings,
-        inbox,
-        join=inbox.join,
-        leave=inbox.leave,
-        feedback=inbox.feedback,
-        renew_links=inbox.renew_links,
-    )
+    return open_teams(settings, inbox.service)

@@ -14,8 +14,10 @@ from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
+from bot.platforms import renewal_urls
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
+from bot.slack.platform import SLACK_PLATFORM
 from bot.web.app import build_web, make_runner
 from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness
@@ -75,10 +77,11 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 storage_settings=StorageSettings(home=house.home, max_file_mb=max_file_mb),
                 model_hosts=["models.example"],
                 inbox=house.home / "inbox",
-                readiness=Readiness(checks),
+                readiness=Readiness(checks, reasons={"slack": SLACK_PLATFORM.not_ready}),
                 console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
                 sign_in_settings=sign_in,
                 extra_routes=extra_routes,
+                renewal_urls=renewal_urls,
                 count_request=count_request,
             )
             return await stack.enter_async_context(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import re
@@ -11,11 +12,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 from engines.support.slack_judges import message_faults
 from engines.support.teams_schemas import faults_of
+from fakes.memory_inbox import MemoryInbox
 from fakes.web_house import House
 from harness.tables import for_each
+from platforms.stub.platform import EVENTS, SECRET, StubPlatform
 
 from bot.cli.ask import render_text
 from bot.core.citations.source_buttons import numbered, opened_pages, picture_words
@@ -247,6 +251,30 @@ def test_slack_and_teams_render_the_same_answer(name: str) -> None:
     assert sorted(slack.pictures) == sorted(teams.pictures)
     assert [link for link, _, _ in teams.pictures] == list(uploaded(ANSWERS[name]).values())
     assert slack.is_generated == teams.is_generated == ANSWERS[name].is_generated
+
+
+async def test_a_stub_platform_shows_the_same_answers() -> None:
+    """Asks over HTTP and reads the room: text, numbers, links, sources, figures and notice as in Slack."""
+    inbox = MemoryInbox(lambda message: ANSWERS[message.text])
+    inbox.door = platform = StubPlatform(inbox.service)
+    app = web.Application()
+    platform.add_routes(app)
+    async with TestClient(TestServer(app)) as client:
+        for number, name in enumerate(ANSWERS):
+            event = {"type": "question", "house": "h", "room": name, "id": number, "text": name}
+            response = await client.post(EVENTS, json=event, headers={"X-Stub-Secret": SECRET})
+            assert response.status == 200
+            await asyncio.gather(*inbox.answering)
+            (shown,) = platform.messenger.rooms[name]
+            slack = seen_in_slack(ANSWERS[name])
+            assert [one for one in shown["text"].splitlines() if one.strip()] == [
+                one for one in slack.words if one.strip()
+            ]
+            assert {int(number): url for number, url in shown["marks"].items()} == slack.marks
+            assert [tuple(one) for one in shown["sources"]] == slack.sources
+            assert sorted(tuple(one) for one in shown["pictures"]) == sorted(slack.pictures)
+            assert shown["is_generated"] == slack.is_generated
+    await platform.stop()
 
 
 @for_each("name", ANSWERS)

@@ -14,6 +14,7 @@ from fakes.web_house import House, Visit
 from harness.tables import for_each
 
 from bot.metrics.service_metrics import ServiceMetrics
+from bot.platforms import SIGNED_ROUTES
 from bot.web.security import BASE_HEADERS
 
 # As long as a link's token.
@@ -210,7 +211,7 @@ async def test_the_log_has_the_sent_status_and_the_route(
 
 async def test_forged_links_are_counted_on_every_route(visit: Visit) -> None:
     """Shows for each route below /v/ and /f/ that an unsigned link is refused and counted."""
-    metrics = ServiceMetrics()
+    metrics = ServiceMetrics(SIGNED_ROUTES)
     client = await visit(count_request=metrics.count_request)
     routes = [
         (one.method, one.resource.canonical)

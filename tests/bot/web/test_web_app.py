@@ -38,7 +38,7 @@ async def test_health_and_readiness_endpoints(visit: Visit) -> None:
     assert await (await busy.get("/readyz")).json() == {
         "ready": False,
         "not_ready": ["index", "slack"],
-        "reasons": {"index": DEFAULT_REASONS["index"], "slack": DEFAULT_REASONS["slack"]},
+        "reasons": {"index": DEFAULT_REASONS["index"], "slack": "Slack's socket is not connected"},
     }
 
 

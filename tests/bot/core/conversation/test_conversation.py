@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from fakes.core import WORDS
+from fakes.memory_inbox import service_with
 from harness.empty_homes import make_sqlite
 from harness.waiting import PATIENCE, until, until_true
 from sqlalchemy import select, update
 
+from bot.core.chat_service import ChatService
 from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.queue_limits import Pacing, QuestionLimits
@@ -329,10 +331,11 @@ async def test_an_edited_question_is_answered_again_in_place(world: World) -> No
         await until_true(lambda: world.chat.replies() == ["A third? Yes [1]."])
         await world.until("done")
     assert [turn.question for turn in await world.turns()] == ["A third?"]
-    given = await worker.answer_of(Platform("slack"), "message of e1")
+    service = service_with(platform=Platform("slack"), inbox=Inbox(world.database))
+    given = await ChatService.answer_of(service, "message of e1")
     assert given
     assert given.answer.text == "A third? Yes [1]."
-    assert await worker.answer_of(Platform("slack"), "another message") is None
+    assert await ChatService.answer_of(service, "another message") is None
 
 
 def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:

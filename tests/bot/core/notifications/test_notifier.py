@@ -13,9 +13,11 @@ from uuid import UUID
 
 import pytest
 from fakes.core import WORDS, Register, make_status, place_words
+from fakes.memory_inbox import service_with
 from fakes.notice_shelf import NoticeShelf, open_shelf
 from harness.empty_homes import make_sqlite
 
+from bot.core.chat_service import ChatService
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Question
@@ -23,7 +25,6 @@ from bot.core.notifications.notification_wording import WELCOME_LEAD, more_files
 from bot.core.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragraphs
 from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
-from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcement, AnswerListener
 from bot.core.understanding.channel_folders import ChannelFolders
 from storage.chat.channels import Channels, DirectLibrary
@@ -161,6 +162,12 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 async def states(shelf: NoticeShelf) -> list[str]:
     """Return the states of all notices."""
     return [notice.state for notice in await shelf.told()]
+
+
+async def join(office: Office, key: ChannelKey, **more: Any) -> None:
+    """Record that the bot was added to a channel."""
+    service = service_with(channels=Channels(office.database), notices=Notices(office.database))
+    await ChatService.join(service, key, **more)
 
 
 async def test_a_new_file_is_announced_once_with_suggested_questions(office: Office) -> None:
@@ -443,7 +450,7 @@ async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
     office.register.statuses = [make_status("backup.pdf", "live")]
     for pace in (NotificationTiming(debounce=3600, max_delay=7200), HURRIED):
         for _ in range(2):
-            await Onboarding(Channels(office.database), shelf.notices).join(IT)
+            await join(office, IT)
             await (await office.announcing(pace=pace)).tick()
     welcome, receipt = [announcement for _, announcement in office.slack.posted]
     assert welcome.lead == WELCOME_LEAD
@@ -466,7 +473,7 @@ async def test_a_direct_chat_is_welcomed_with_library_or_hint(office: Office, ha
         await shelf.publish(office.oracle.version)
         office.register.statuses = [make_status("backup.pdf", "live")]
     for _ in range(2):
-        await Onboarding(channels, shelf.notices).join(key, is_direct=True, address={"channel": "D"})
+        await join(office, key, is_direct=True, address={"channel": "D"})
         await (await office.announcing()).tick()
     ((place, welcome),) = office.slack.posted
     assert place == key.tenant
@@ -493,7 +500,7 @@ async def test_an_empty_channel_gets_a_welcome_and_a_folder(
     mapped = "s3://company/hr"
     if is_mapped:
         await Folders(office.database).ensure(channel.id, mapped, watched=True, origin="map")
-    await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
+    await join(office, HR)
     await (await office.announcing()).tick()
     folder = office.inbox / HR.tenant
     (words,) = office.slack.words(HR)
@@ -506,7 +513,7 @@ async def test_an_empty_channel_gets_a_welcome_and_a_folder(
 async def test_a_welcome_does_not_need_the_inbox(office: Office) -> None:
     """Shows that a missing inbox is logged and does not prevent the welcome."""
     office.inbox.rmdir()
-    await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
+    await join(office, HR)
     await (await office.announcing()).tick()
     (words,) = office.slack.words(HR)
     assert words.endswith(WORDS.empty_chat_channel)
@@ -514,10 +521,9 @@ async def test_a_welcome_does_not_need_the_inbox(office: Office) -> None:
 
 async def test_a_refused_welcome_is_posted_on_rejoining(office: Office) -> None:
     """Shows that a channel we had left before the message gets it on rejoining, and only once."""
-    onboarding = Onboarding(Channels(office.database), Notices(office.database))
     office.slack.faults = [ChannelClosed("not_in_channel")]
     for _ in range(4):
-        await onboarding.join(HR)
+        await join(office, HR)
         await (await office.announcing()).tick()
     assert len(office.slack.words(HR)) == 1
 
@@ -525,12 +531,11 @@ async def test_a_refused_welcome_is_posted_on_rejoining(office: Office) -> None:
 async def test_an_unclear_welcome_is_found_and_not_repeated(office: Office) -> None:
     """Shows that the process may die after posting without recording it."""
     office.slack.is_lost = True
-    onboarding = Onboarding(Channels(office.database), Notices(office.database))
-    await onboarding.join(HR)
+    await join(office, HR)
     await (await office.announcing()).tick()
     with shift_wall_clock(timedelta(seconds=60)):
         await (await office.announcing()).tick()
-        await onboarding.join(HR)
+        await join(office, HR)
         await (await office.announcing()).tick()
     assert len(office.slack.words(HR)) == 1
 

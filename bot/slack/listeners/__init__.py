@@ -1,0 +1,1 @@
+"""Slack's listeners: each file registers its own on the Bolt app."""

@@ -1,0 +1,33 @@
+"""What the listeners share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from slack_bolt.response import BoltResponse
+
+from bot.core.chat_service import ChatService
+from bot.core.ports import IncomingMessage
+from bot.settings import BotSettings
+from bot.slack.messenger import SlackMessenger
+from bot.slack.workspace.channel_names import ChannelNames
+from bot.slack.workspace.memberships import Memberships
+
+Acknowledge = Callable[..., Awaitable[BoltResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class SlackContext:
+    """Parts of the adapter that most listeners use."""
+
+    settings: BotSettings
+    service: ChatService
+    messenger: SlackMessenger
+    memberships: Memberships
+    names: ChannelNames
+
+    async def enqueue(self, message: IncomingMessage) -> None:
+        """Store a question, and look up its channel's name."""
+        if await self.service.receive(message):
+            self.names.refresh(message.key)
