@@ -35,7 +35,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     nobody and is not broadcast to the channel; whether we take part in its thread is checked later
     (``is_unaddressed``).
     """
-    message, event = read_message(envelope), envelope.get("event") or {}
+    message, event = read_message(envelope), event_of(envelope)[0]
     if message and message.is_unaddressed and not (follow_ups and _may_follow_up(event)):
         return None
     return message
@@ -43,21 +43,18 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
 
 def read_message(envelope: Json) -> IncomingMessage | None:
     """Return any message by a person of our organisation, to us or to others; None for other events."""
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
-    installation = installation_of(authorization)
-    bot = str(authorization.get("user_id") or "")
-    if not _is_said_by_a_person(event, bot) or is_outsider(envelope):
+    event, authorization = event_of(envelope)
+    bot, key = str(authorization.get("user_id") or ""), channel_of(envelope)
+    ts = str(event.get("ts") or "")
+    if not _is_said_by_a_person(event, bot) or is_outsider(envelope) or key is None or not ts:
         return None
-    channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
-    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
-        return None
+    _, installation, channel = key
     message_key = f"{installation}:{channel}:{ts}"
     # A question in a channel opens a thread, where we answer; a direct chat is one running conversation.
     thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else ts)
     home = event.get("user_team") or event.get("team") or authorization.get("team_id")
     return IncomingMessage(
-        key=ChannelKey(SLACK, installation, channel),
+        key=key,
         channel_name=None,
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
@@ -80,8 +77,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
 
 def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
     """Return (arguments of chat.postEphemeral, text) if a person of another organisation mentions us."""
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    event, authorization = event_of(envelope)
     bot = str(authorization.get("user_id") or "")
     if not (_is_said_by_a_person(event, bot) and _is_addressed(event, bot)):
         return None
@@ -110,8 +106,7 @@ def read_withdrawal(envelope: Json) -> str | None:
 
     A deleted message that has replies arrives as ``message_changed`` into a tombstone.
     """
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    event, authorization = event_of(envelope)
     message: Json = event.get("message") or {}
     if event.get("subtype") == "message_deleted":
         ts = event.get("deleted_ts")
@@ -124,15 +119,9 @@ def read_withdrawal(envelope: Json) -> str | None:
 
 def read_join(envelope: Json) -> ChannelKey | None:
     """Return the channel that the bot was added to; None for other events."""
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
-    installation, channel = installation_of(authorization), str(event.get("channel") or "")
+    event, authorization = event_of(envelope)
     is_ours = bool(event.get("user")) and event["user"] == authorization.get("user_id")
-    if event.get("type") != "member_joined_channel" or not is_ours:
-        return None
-    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)):
-        return None
-    return ChannelKey(SLACK, installation, channel)
+    return channel_of(envelope) if event.get("type") == "member_joined_channel" and is_ours else None
 
 
 # A person pressed Slack's Stop button while an answer was in progress in a thread.
@@ -141,20 +130,16 @@ STOPPED = "agent_session_stopped"
 
 def read_stop(envelope: Json) -> StopRequest | None:
     """Return which answers to stop, those asked in the thread before the event; None for other events."""
-    event: Json = envelope.get("event") or {}
-    installation = installation_of((envelope.get("authorizations") or [{}])[0])
-    channel, thread = str(event.get("channel") or ""), str(event.get("thread_ts") or "")
-    if event.get("type") != STOPPED or not all(map(SLACK_ID.fullmatch, (installation, channel))):
-        return None
-    if not all(map(_TS.fullmatch, (thread, stamp := str(event.get("event_ts") or "")))):
+    event, key = event_of(envelope)[0], channel_of(envelope)
+    thread, stamp = (str(event.get(name) or "") for name in ("thread_ts", "event_ts"))
+    if event.get("type") != STOPPED or key is None or not all(map(_TS.fullmatch, (thread, stamp))):
         return None
 
     def covers(address: Json) -> bool:
         # Private questions (response_url) are not part of the thread.
         return "response_url" not in address and float(address["ts"]) < float(stamp)
 
-    key = ChannelKey(SLACK, installation, channel)
-    return StopRequest(key, thread, f"{installation}:{channel}:{thread}", covers)
+    return StopRequest(key, thread, f"{key.installation}:{key.conversation}:{thread}", covers)
 
 
 # The bot was removed from a channel, or the channel was deleted.
@@ -163,11 +148,19 @@ LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
 
 def read_leave(envelope: Json) -> ChannelKey | None:
     """Return the channel that the bot has left; None for other events."""
-    event: Json = envelope.get("event") or {}
-    installation = installation_of((envelope.get("authorizations") or [{}])[0])
-    channel = str(event.get("channel") or "")
-    is_named = SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)
-    return ChannelKey(SLACK, installation, channel) if event.get("type") in LEFT and is_named else None
+    return channel_of(envelope) if event_of(envelope)[0].get("type") in LEFT else None
+
+
+def event_of(envelope: Json) -> tuple[Json, Json]:
+    """Return (event, authorization of the bot) of an envelope; empty where they are missing."""
+    return envelope.get("event") or {}, (envelope.get("authorizations") or [{}])[0]
+
+
+def channel_of(envelope: Json) -> ChannelKey | None:
+    """Return the channel of an event; None if it names none, or no installation."""
+    event, authorization = event_of(envelope)
+    ids = installation_of(authorization), str(event.get("channel") or "")
+    return ChannelKey(SLACK, *ids) if all(map(SLACK_ID.fullmatch, ids)) else None
 
 
 def installation_of(authorization: Json) -> str:

@@ -53,7 +53,7 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
     )
 
 
-def read_join(activity: Json, home: str | None = None) -> Joined | None:
+def read_join(activity: Json, home: str | None = None) -> TeamsPlace | None:
     """Return the conversation that the bot was added to; None for other activities.
 
     Teams sends both ``installationUpdate`` and ``conversationUpdate``. ``home``: as in ``read_activity``.
@@ -66,9 +66,7 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
         for one in (members if isinstance(members, list) else ())
     )
     place = place_of(activity, home)
-    if place is None or not (is_installed or is_member):
-        return None
-    return Joined(place.key, channel_name(activity), place.is_direct, place.address)
+    return place if is_installed or is_member else None
 
 
 def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
@@ -89,16 +87,6 @@ def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
         return place.key._replace(conversation=str(deleted))
     is_removed |= kind == "conversationUpdate" and about.get("eventType") == "teamDeleted"
     return place.key if is_removed else None
-
-
-class Joined(NamedTuple):
-    """A conversation that the bot was added to."""
-
-    key: ChannelKey
-    name: str | None
-    is_direct: bool
-    # Reply address, as in IncomingMessage.address.
-    address: dict[str, Any]
 
 
 class TeamsPlace(NamedTuple):

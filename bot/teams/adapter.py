@@ -15,7 +15,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.ports import ACK_SECONDS
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings
-from bot.teams.activities import read_join, read_leave, tenant_of
+from bot.teams.activities import channel_name, read_join, read_leave, tenant_of
 from bot.teams.compose_extension import ComposeExtension, is_compose
 from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
@@ -101,7 +101,7 @@ class TeamsAdapter:
                 await self._service.receive(message)
         elif joined := read_join(activity, self._home):
             await self._service.join(
-                joined.key, joined.name, is_direct=joined.is_direct, address=joined.address
+                joined.key, channel_name(activity), is_direct=joined.is_direct, address=joined.address
             )
         elif left := read_leave(activity, self._home):
             await self._service.leave(left)

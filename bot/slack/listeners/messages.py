@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.core.models import Language
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
-from bot.slack.events import installation_of, read_edit, read_outsider, read_withdrawal
+from bot.slack.events import event_of, installation_of, read_edit, read_outsider, read_withdrawal
 from bot.slack.listeners.context import SlackContext
 from bot.slack.workspace.shared_files import read_messages
 
@@ -40,5 +40,5 @@ async def _reply_to_outsider(slack: SlackContext, body: dict[str, Any]) -> None:
     if asked := read_outsider(body):
         place, text = asked
         words = reply_words(language_of(text) or Language.ENGLISH)
-        installation = installation_of((body.get("authorizations") or [{}])[0])
+        installation = installation_of(event_of(body)[1])
         await slack.messenger.post_ephemeral(installation, place, words.outsider, ())

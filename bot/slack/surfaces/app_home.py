@@ -29,7 +29,7 @@ from bot.core.notifications.notification_wording import (
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage
 from bot.slack.blocks import MAX_SECTION_CHARS, Block, escape
-from bot.slack.events import SLACK, SLACK_ID, installation_of, is_outsider
+from bot.slack.events import SLACK, SLACK_ID, event_of, installation_of, is_outsider
 from bot.slack.question_buttons import question_blocks, read_home_click
 from bot.slack.web_api import WebClients
 from bot.slack.workspace.memberships import Memberships
@@ -58,8 +58,7 @@ class HomeVisit(NamedTuple):
 
 def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
     """Parse ``app_home_opened`` for a tab, ``home`` or ``messages``; None for others and for outsiders."""
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    event, authorization = event_of(envelope)
     visit = HomeVisit(
         installation_of(authorization), *(str(event.get(one) or "") for one in ("user", "channel"))
     )

@@ -19,7 +19,7 @@ from bot.core.chat_service import ChatService
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import LinkPreview
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK, SLACK_ID, installation_of
+from bot.slack.events import channel_of, event_of
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
 from storage.models import ChannelKey
@@ -45,16 +45,14 @@ class SharedLinks:
 
 def read_shared_links(envelope: Json) -> SharedLinks | None:
     """Parse ``link_shared`` of a posted message; None for other events and in externally shared channels."""
-    event: Json = envelope.get("event") or {}
-    authorization: Json = (envelope.get("authorizations") or [{}])[0]
-    installation, channel = installation_of(authorization), str(event.get("channel") or "")
+    event, key = event_of(envelope)[0], channel_of(envelope)
     ts = str(event.get("message_ts") or "")
     if event.get("type") != "link_shared" or event.get("source") == "composer" or not ts:
         return None
-    if envelope.get("is_ext_shared_channel") or not all(map(SLACK_ID.fullmatch, (installation, channel))):
+    if envelope.get("is_ext_shared_channel") or key is None:
         return None
     urls = tuple(str(link.get("url") or "") for link in event.get("links") or ())
-    return SharedLinks(ChannelKey(SLACK, installation, channel), ts, urls[:MAX_LINKS])
+    return SharedLinks(key, ts, urls[:MAX_LINKS])
 
 
 class LinkPreviews:

@@ -14,7 +14,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.events import SLACK, SLACK_ID, installation_of
+from bot.slack.events import SLACK, SLACK_ID, event_of, installation_of
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName
@@ -114,10 +114,10 @@ class TranslatingClient(AsyncWebClient):
 
 def read_move(envelope: Json) -> tuple[ChannelKey, ChannelKey] | None:
     """Parse ``channel_id_changed`` into (old channel, new channel); None for other events."""
-    event: Json = envelope.get("event") or {}
+    event, authorization = event_of(envelope)
     if event.get("type") != CHANGED:
         return None
-    installation = installation_of((envelope.get("authorizations") or [{}])[0])
+    installation = installation_of(authorization)
     ids = [str(event.get(name) or "") for name in ("old_channel_id", "new_channel_id")]
     if not all(map(SLACK_ID.fullmatch, (installation, *ids))):
         return None
