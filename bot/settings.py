@@ -262,7 +262,7 @@ class BotSettings(FootnoteSettings):
     )
     uploads: str = Field(
         "off",
-        pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
+        pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|[a-z]{2,16}_[a-z2-7]{52})([\s,]+|$))+)\s*$",
         description="Channels in which PDFs posted in the chat are added as documents: off, all, or tenant "
         "names separated by spaces (`footnote channels` lists them). With library among them, PDFs sent in a "
         "direct chat are added to the library that all direct chats search.",
@@ -282,14 +282,14 @@ class BotSettings(FootnoteSettings):
     )
     admins: str = Field(
         "",
-        pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",
+        pattern=r"^(\s*[a-z]{2,16}:[\w-]+:[\w-]+([\s,]+|$))*$",
         description="People who may use admin commands in chats, separated by spaces: slack:<team>:<user> or "
         "teams:<tenant>:<object id>. Users of the console or command line on this machine always may.",
     )
     admin_channel: str | None = Field(
         None,
-        pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",
-        description="Tenant name of the Slack or Teams channel that gets problem reports: of folders, of web "
+        pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|[a-z]{2,16}_[a-z2-7]{52})$",
+        description="Tenant name of the chat channel that gets problem reports: of folders, of web "
         "pages, and of parts that have failed for a minute.",
     )
 
