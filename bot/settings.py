@@ -262,7 +262,8 @@ class BotSettings(FootnoteSettings):
     )
     uploads: str = Field(
         "off",
-        pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|[a-z]{2,16}_[a-z2-7]{52})([\s,]+|$))+)\s*$",
+        pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|[a-z]{2,16}_[a-z2-7]{52})"
+        r"([\s,]+|$))+)\s*$",
         description="Channels in which PDFs posted in the chat are added as documents: off, all, or tenant "
         "names separated by spaces (`footnote channels` lists them). With library among them, PDFs sent in a "
         "direct chat are added to the library that all direct chats search.",

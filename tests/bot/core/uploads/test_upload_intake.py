@@ -86,6 +86,7 @@ class Host:
     # Number of chunks served.
     given: int = 0
     die: Callable[[str], None] = lambda _: None
+    serves_channels: bool = True
 
     @asynccontextmanager
     async def open(self, address: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
@@ -285,6 +286,7 @@ async def test_a_direct_chats_file_is_added_to_a_configured_library(
     """Shows the document's channel, the reply and the place of its receipt; `all` does not include this."""
     channels = Channels(counter.database)
     counter.hosts, counter.host.files["a"] = {platform: counter.host}, PDF
+    counter.host.serves_channels = platform == Platform("slack")
     home = "T1" if platform == Platform("slack") else "tenant"
     chat = await channels.ensure(ChannelKey(platform, home, "D1"), is_direct=True)
     library = await channels.ensure_library("policies")
