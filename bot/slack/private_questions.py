@@ -54,62 +54,46 @@ def read_command(form: Json, api_url: str) -> IncomingMessage | None:
     installation = installation_of(
         {**form, "is_enterprise_install": form.get("is_enterprise_install") == "true"}
     )
-    channel, user = str(form.get("channel_id") or ""), str(form.get("user_id") or "")
-    trigger, url = str(form.get("trigger_id") or ""), str(form.get("response_url") or "")
-    if is_outsider(form) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
-        return None
-    if not trigger or not _is_of_slack(url, api_url):
-        return None
+    ids = installation, str(form.get("channel_id") or ""), str(form.get("user_id") or "")
     typed = replace_invalid_chars(plain_text(str(form.get("text") or ""), ""))
-    return _private(
-        ChannelKey(SLACK, installation, channel),
-        trigger,
-        _LIST.get(typed.casefold(), typed),
-        response_url=url,
-        user=user,
-        is_acknowledged=True,
-    )
+    return _private(form, api_url, ids, _LIST.get(typed.casefold(), typed), is_acknowledged=True)
+
+
+def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
+    """Parse a message shortcut: the message's text as a question of its user; None as ``read_command``."""
+    channel, user = (str((payload.get(name) or {}).get("id") or "") for name in ("channel", "user"))
+    ids = installation_of_click(payload), channel, user
+    text = replace_invalid_chars(plain_text(str((payload.get("message") or {}).get("text") or ""), ""))
+    return _private(payload, api_url, ids, text or _HELP, is_acknowledged=False)
 
 
 def _private(
-    key: ChannelKey, trigger: str, text: str, *, response_url: str, user: str, is_acknowledged: bool
-) -> IncomingMessage:
-    message_key = f"{key.installation}:{key.conversation}:{trigger}"
+    payload: Json, api_url: str, ids: tuple[str, str, str], text: str, *, is_acknowledged: bool
+) -> IncomingMessage | None:
+    """Return a private question; ``ids``: installation, channel and user."""
+    trigger, url = (str(payload.get(name) or "") for name in ("trigger_id", "response_url"))
+    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, ids)):
+        return None
+    if not trigger or not _is_of_slack(url, api_url):
+        return None
+    installation, channel, user = ids
+    message_key = f"{installation}:{channel}:{trigger}"
     return IncomingMessage(
-        key=key,
+        key=ChannelKey(SLACK, installation, channel),
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
         thread=f"{PRIVATE_THREAD}{trigger}",  # its own thread: private questions have no conversation context
         text=text,
         address={
-            "channel": key.conversation,
+            "channel": channel,
             "key": message_key,
-            "response_url": response_url,
+            "response_url": url,
             "user": user,
             "asked": {"user": user, "text": text},
             "is_acknowledged": is_acknowledged,
-            "asker": asker_of(key.installation, user),
+            "asker": asker_of(installation, user),
         },
-    )
-
-
-def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
-    """Parse a message shortcut: the message's text as a question of its user; None as ``read_command``."""
-    installation = installation_of_click(payload)
-    channel, user = (str((payload.get(name) or {}).get("id") or "") for name in ("channel", "user"))
-    trigger, url = str(payload.get("trigger_id") or ""), str(payload.get("response_url") or "")
-    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
-        return None
-    if not trigger or not _is_of_slack(url, api_url):
-        return None
-    return _private(
-        ChannelKey(SLACK, installation, channel),
-        trigger,
-        replace_invalid_chars(plain_text(str((payload.get("message") or {}).get("text") or ""), "")) or _HELP,
-        response_url=url,
-        user=user,
-        is_acknowledged=False,
     )
 
 
