@@ -24,7 +24,8 @@ from bot.bootstrap import (
     open_home,
     open_models,
 )
-from bot.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
+from bot.chat.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
+from bot.chat.platforms import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.shared_keys import REFRESH_SECONDS
@@ -41,7 +42,6 @@ from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
-from bot.platforms import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
 from bot.public_links import open_links
 from bot.server_socket import BACKLOG, ServerSocket
 from bot.settings import Settings

@@ -14,8 +14,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.chat.chat_service import ChatService
+from bot.chat.platforms import loopback_links_warning, shared_platforms
 from bot.core.answering import Answering
-from bot.core.chat_service import ChatService
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import Links
@@ -66,7 +67,6 @@ from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
 from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
-from bot.platforms import loopback_links_warning, shared_platforms
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
 from bot.web.readiness import OutageWatch, Readiness

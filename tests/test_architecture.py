@@ -13,7 +13,7 @@ import pytest
 from harness.tables import for_each
 from sources import Module, modules
 
-from bot.platforms import PLATFORMS
+from bot.chat.platforms import PLATFORMS
 
 PROGRAMS = ("bot", "ingestion", "storage")
 # The composition root and the command line: they know every concrete class.
@@ -28,7 +28,7 @@ HOMES = {
     "authlib": ("bot.web.sign_in.openid_provider",),
     "joserfc": ("bot.web.sign_in.openid_provider",),
     "aiohttp": (
-        "bot.chat_platform",
+        "bot.chat.chat_platform",
         "bot.diagnostics",
         "bot.file_download",
         "bot.rerankers.rerank_api",
@@ -102,7 +102,7 @@ LAYERS = {
         ("generation", "commands"),
         ("notifications",),
         ("trace",),
-        ("trace_writer", "compound_questions", "chat_service"),
+        ("trace_writer", "compound_questions"),
         ("answering", "quality"),
     ),
     "ingestion": (
@@ -143,7 +143,8 @@ LAYERS = {
 
 # What the folder of a chat platform may import besides itself.
 SEEN_BY_PLATFORMS = (
-    "bot.chat_platform",
+    "bot.chat.chat_platform",
+    "bot.chat.chat_service",
     "bot.core",
     "bot.diagnostics.installation",
     "bot.diagnostics.models",
@@ -187,7 +188,7 @@ MAY_IMPORT = {
         "bot.core",
         "bot.diagnostics",
         "bot.llm.chat_model",
-        "bot.platforms",
+        "bot.chat.platforms",
         "bot.server_socket",
         "bot.settings",
         "bot.web.sign_in.openid_provider",
@@ -197,8 +198,22 @@ MAY_IMPORT = {
     "bot.llm": ("bot.core", "bot.llm", "bot.settings", "storage"),
     "bot.rerankers": ("bot.core", "bot.rerankers", "bot.settings", "storage"),
     "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
-    "bot.chat_platform": ("bot.core", "bot.diagnostics", "bot.settings", "storage"),
-    "bot.platforms": ("bot", "storage"),
+    "bot.chat.chat_service": ("bot.core", "storage"),
+    "bot.chat.chat_platform": (
+        "bot.chat.chat_service",
+        "bot.core",
+        "bot.diagnostics",
+        "bot.settings",
+        "storage",
+    ),
+    "bot.chat.platforms": (
+        "bot.chat.chat_platform",
+        "bot.loopback",
+        "bot.settings",
+        "bot.slack.platform",
+        "bot.teams.platform",
+        "storage",
+    ),
     "bot.slack": (*SEEN_BY_PLATFORMS, "bot.slack"),
     "bot.teams": (*SEEN_BY_PLATFORMS, "bot.teams"),
     "bot.web": (
@@ -347,7 +362,7 @@ def test_a_room_imports_only_its_allowed_packages(room: str) -> None:
 def test_only_the_list_of_platforms_names_one(platform: str) -> None:
     """Shows that nothing outside its folder imports a platform, or compares or looks up its name."""
     folder = f"bot.{platform}"
-    others = [one for one in modules() if not is_within(one.name, (folder, "bot.platforms"))]
+    others = [one for one in modules() if not is_within(one.name, (folder, "bot.chat.platforms"))]
     found = [f"{one} imports {name}" for one in others for name in of_ours(one) if is_within(name, (folder,))]
     found += [
         f"{module}:{node.lineno} depends on the name"

@@ -31,9 +31,7 @@ LONG_MODULES = {
     "bot/core/understanding/answer_types.py": "one table of what questions ask for",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/cli/main.py": "the whole command line in one picture",
-    "bot/slack/adapter.py": "whatever Slack sends, each to its listener, in one picture",
     "ingestion/app.py": "the one place that puts the parts of ingestion together",
-    "bot/core/ports.py": "all borders of the core in one picture",
     "storage/chat/inbox.py": "every step of a question on one fence",
     "storage/chat/notifications.py": "every kind of notice, and when it is still true",
     "storage/models.py": "the values that all rooms share",
@@ -47,6 +45,10 @@ SHORT_MODULES = {
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
     "bot/cli/security/audit.py": "the audit's commands, which the parser names",
     "bot/llm/metadata_filler.py": "imported only where a model reads metadata",
+    **{
+        f"bot/slack/listeners/{name}.py": "a listener a file"
+        for name in ("channels", "messages", "questions", "shared_answers", "surfaces")
+    },
     "bot/llm/multi_query.py": "imported only where a model rewords",
     "ingestion/extraction/located_metadata.py": "imported only where a model reads metadata",
     "ingestion/pipeline.py": "the order of all steps",
@@ -84,6 +86,7 @@ SAME_NAMES = {
     "index": "one an engine",
     "messenger": "one a platform",
     "models": "the values of a room",
+    "platform": "one a platform",
     "passwords": "of folders, and on their way to the child that tries them",
     "settings": "of a room",
 }

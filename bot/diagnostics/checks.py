@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bot.chat.platforms import PLATFORMS
 from bot.diagnostics import consistency, engines, reachability, services
 from bot.diagnostics.consistency import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
 from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok, warn
-from bot.platforms import PLATFORMS
 from storage.errors import docs_url
 from storage.settings import OPENAI, StorageSettings
 

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from bot.chat.platforms import loopback_links_warning
 from bot.core.citations.shared_keys import SharedKeyRing
 from bot.core.citations.signed_links import KeyRing, KeySource, Links
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
-from bot.platforms import loopback_links_warning
 from storage.clock import utc_now
 from storage.errors import StorageError, docs_url
 from storage.installations.link_keys import LinkKeyStore

@@ -23,11 +23,11 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.ports import ACK_SECONDS
 from bot.settings import BotSettings, revealed
 from bot.slack.installations.oauth import SlackOAuth
-from bot.slack.listeners import channels, feedback, messages, questions, sharing, surfaces
+from bot.slack.listeners import answer_buttons, channels, messages, questions, shared_answers, surfaces
 from bot.slack.listeners.context import Acknowledge, SlackContext
 from bot.slack.listeners.signature import read_signed_body
 from bot.slack.messenger import SlackMessenger
@@ -229,7 +229,7 @@ class SlackAdapter:
         channels.listen(app, slack, self._channel_ids)
         surfaces.listen(app, slack, self._home, self._prompts, self._previews)
         questions.listen(app, slack, self._home)
-        for room in (messages, feedback, sharing):
+        for room in (messages, answer_buttons, shared_answers):
             room.listen(app, slack)
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_on_error)

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bot.chat_platform import PlatformSpec
-from bot.core.chat_service import ChatService
+from bot.chat.chat_platform import PlatformSpec
+from bot.chat.chat_service import ChatService
 from bot.diagnostics.models import HealthCheck
 from bot.loopback import is_loopback_url
 from bot.settings import BotSettings

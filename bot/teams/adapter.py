@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.ports import ACK_SECONDS
 from bot.loopback import is_loopback_host

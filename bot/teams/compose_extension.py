@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.models import Answer, Language
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage

@@ -13,9 +13,9 @@ from engines.promtool import BINARY
 from harness.empty_homes import make_sqlite
 from sources import ROOT
 
+from bot.chat.platforms import SIGNED_ROUTES
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
-from bot.platforms import SIGNED_ROUTES
 from storage.sql.database import Database
 
 MONITORING = ROOT / "deploy" / "monitoring"

@@ -19,9 +19,9 @@ from sources import ROOT
 
 from bot.app import ChatPlatforms
 from bot.bootstrap import open_home
+from bot.chat.platforms import PLATFORMS
 from bot.core.answering import Answering
 from bot.core.models import AnswerFigure
-from bot.platforms import PLATFORMS
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings

@@ -102,14 +102,14 @@ MUTATIONS = (
     ),
     Mutation(
         "why? below an answer in a direct chat is told to who has left its channel",
-        "bot/slack/listeners/feedback.py",
+        "bot/slack/listeners/answer_buttons.py",
         "if asked and not await _may_see(slack, click):",
         "if asked is False:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
     Mutation(
         "who has left a channel may share an answer from it",
-        "bot/slack/listeners/sharing.py",
+        "bot/slack/listeners/shared_answers.py",
         "if not is_member or not await slack.memberships.may_see(stored):",
         "if not is_member:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
@@ -429,7 +429,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a private answer may be shared again and again",
-        "bot/slack/listeners/sharing.py",
+        "bot/slack/listeners/shared_answers.py",
         "if not await slack.service.set_shared(message_key, is_shared=True):",
         "if await slack.service.set_shared(message_key, is_shared=True) is None:",
         "tests/bot/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",

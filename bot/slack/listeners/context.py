@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slack_bolt.response import BoltResponse
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.messenger import SlackMessenger

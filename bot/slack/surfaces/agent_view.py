@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT, TRY_ASKING
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.slack.web_api import WebClients

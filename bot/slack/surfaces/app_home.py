@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.notifications.notification_wording import (
     HOME_CHANNELS,
     HOME_HOW,

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import LinkPreview
 from bot.slack.blocks import Block, escape

@@ -8,7 +8,7 @@ import logging
 import aiohttp
 from slack_sdk.errors import SlackClientError
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.slack.web_api import WebClients
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError

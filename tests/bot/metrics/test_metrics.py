@@ -17,6 +17,7 @@ from harness.empty_homes import make_sqlite
 from prometheus_client.parser import text_string_to_metric_families
 from sources import ROOT
 
+from bot.chat.platforms import SIGNED_ROUTES
 from bot.core.generation.answer_writer import Attempt
 from bot.core.models import (
     Answer,
@@ -31,7 +32,6 @@ from bot.core.models import (
 from bot.core.trace import QuestionRecord, Trace
 from bot.metrics.service_metrics import STAGES, ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
-from bot.platforms import SIGNED_ROUTES
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from storage.clock import utc_now
 from storage.errors import SettingsError

@@ -14,7 +14,7 @@ from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
-from bot.platforms import renewal_urls
+from bot.chat.platforms import renewal_urls
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
 from bot.slack.platform import SLACK_PLATFORM

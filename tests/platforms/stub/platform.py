@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from bot.chat_platform import PlatformSpec
-from bot.core.chat_service import ChatService
+from bot.chat.chat_platform import PlatformSpec
+from bot.chat.chat_service import ChatService
 from bot.core.ports import ACK_SECONDS, IncomingMessage, StopRequest
 from bot.diagnostics.models import Finding, HealthCheck, ok
 from bot.settings import BotSettings

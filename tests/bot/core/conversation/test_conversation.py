@@ -16,7 +16,7 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import PATIENCE, until, until_true
 from sqlalchemy import select, update
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.queue_limits import Pacing, QuestionLimits

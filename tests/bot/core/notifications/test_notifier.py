@@ -17,7 +17,7 @@ from fakes.memory_inbox import service_with
 from fakes.notice_shelf import NoticeShelf, open_shelf
 from harness.empty_homes import make_sqlite
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Question

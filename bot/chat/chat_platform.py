@@ -1,4 +1,4 @@
-"""What a chat platform offers; ``bot/platforms.py`` lists the platforms that there are."""
+"""What a chat platform offers; ``bot/chat/platforms.py`` lists the platforms that there are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bot.core.chat_service import ChatService
+from bot.chat.chat_service import ChatService
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.ports import Announcer, Messenger
 from bot.core.uploads.file_host import FileHost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.chat_platform import PlatformSpec
+from bot.chat.chat_platform import PlatformSpec
 from bot.loopback import is_loopback_url
 from bot.settings import BotSettings
 from bot.slack.platform import SLACK_PLATFORM

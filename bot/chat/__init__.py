@@ -1,0 +1,1 @@
+"""The seam between chat platforms and the core: what each side offers the other."""
