@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -199,11 +199,12 @@ class ChatPlatforms:
             memberships=memberships,
             take_upload=build_uploads(settings, stores, hosts).take,
         )
-        service = build_chat_service(settings.bot, stores, self._conversation, links, draw)
         self._connected: list[tuple[PlatformSpec, ChatPlatform]] = []
         for spec in specs if settings.bot.serves_chats else ():
-            platform = spec.open(settings.bot, replace(service, platform=spec.name), stores)
-            if platform is None:
+            service = build_chat_service(
+                spec.name, settings.bot, stores, self._conversation, links=links, draw=draw
+            )
+            if (platform := spec.open(settings.bot, service, stores)) is None:
                 continue
             self._connected.append((spec, platform))
             self.messengers[spec.name] = platform.messenger

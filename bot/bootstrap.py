@@ -403,16 +403,22 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
 
 
 def build_chat_service(
-    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
+    platform: Platform,
+    settings: BotSettings,
+    stores: Stores,
+    conversation: Conversation,
+    *,
+    links: Links,
+    draw: DrawFigure,
 ) -> ChatService:
-    """Return the service that chat platforms call; ``draw`` renders the figures that they upload."""
+    """Return the service that a chat platform calls; ``draw`` renders the figures that it uploads."""
     from bot.web.link_verification import preview_link
 
     inbox = Inbox(stores.database)
     libraries = DirectLibraries(stores.channels, shared_platforms(settings))
     citations = CitationService(stores.citations, links, stores.catalog)
     return ChatService(
-        Platform.LOCAL,
+        platform,
         conversation,
         inbox,
         stores.channels,

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -212,8 +212,8 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
         url = f"http://127.0.0.1:{server.port}"
         settings = oauth_settings(slack.api_url, url)
         links = Links(KeyRing(home / "link_keys.json"), url, timedelta(days=7), lambda: datetime.now(UTC))
-        service = build_chat_service(settings, stores, conversation, links, draw_nothing)
-        door = open_slack(settings, replace(service, platform=SLACK), stores)
+        service = build_chat_service(SLACK, settings, stores, conversation, links=links, draw=draw_nothing)
+        door = open_slack(settings, service, stores)
         assert door is not None
         messengers[SLACK] = door.messenger
         door.add_routes(app)
