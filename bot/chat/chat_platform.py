@@ -1,4 +1,4 @@
-"""What a chat platform offers; ``bot/chat/platforms.py`` lists the platforms that there are."""
+"""Interface of a chat platform; ``bot/chat/platforms.py`` lists the platforms that there are."""
 
 from __future__ import annotations
 

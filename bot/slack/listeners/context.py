@@ -1,4 +1,4 @@
-"""What the listeners share."""
+"""Parts of the adapter that the listeners share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people open beside answers: App Home, a direct chat, links in messages, Slack's Stop button."""
+"""Surfaces beside answers: App Home, a direct chat, links in messages, the Stop button."""
 
 from __future__ import annotations
 
