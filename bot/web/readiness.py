@@ -57,7 +57,7 @@ class Readiness:
     ) -> None:
         """Run these ``checks`` by part; ``reasons``: default reasons of parts not in DEFAULT_REASONS."""
         self._checks = checks
-        self._default_reasons = DEFAULT_REASONS | (reasons or {})
+        self._default_reasons = {**DEFAULT_REASONS, **(reasons or {})}
         self._seconds = seconds
         self._running: dict[str, asyncio.Task[str]] = {}
         self._failing: dict[str, str] = {}
