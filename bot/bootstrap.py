@@ -86,7 +86,7 @@ from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorSto
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
 from storage.sql.changes import PollGate
-from storage.sql.leases import process_name
+from storage.sql.leased_queue import process_name
 from storage.sql.tables import InboxRow, NoticeRow, OutboxRow
 from storage.stores import (
     Stores,

@@ -55,7 +55,7 @@ from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
 from storage.sql.changes import POLL_SECONDS, PollGate
 from storage.sql.database import Database
-from storage.sql.leases import MAX_BACKOFF_SECONDS, Leases, process_name
+from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, Leases, process_name
 from storage.sql.tables import PublicationRow, ReadingRow
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore

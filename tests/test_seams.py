@@ -74,11 +74,11 @@ def test_no_test_patches_our_own_code() -> None:
     ("is_refused", "line"),
     [
         (True, "patch.setattr(leases, 'SECONDS', 1)"),
-        (True, "patch.setattr('storage.sql.leases.SECONDS', 1)"),
+        (True, "patch.setattr('storage.sql.leased_queue.SECONDS', 1)"),
         (True, "patch.setattr(leases.os, 'kill', die)"),
         (True, "patch.setattr(house.keys, 'refresh', fail)"),
         (True, "setattr(leases, 'SECONDS', 1)"),
-        (True, "mock.patch('storage.sql.leases.SECONDS', 1)"),
+        (True, "mock.patch('storage.sql.leased_queue.SECONDS', 1)"),
         (True, "mock.patch.object(leases, 'SECONDS', 1)"),
         (True, "leases.SECONDS = 1"),
         (True, "worker._pause = 1"),

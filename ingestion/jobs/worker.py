@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, raised_at
-from storage.sql.leases import Lease, Leases
+from storage.sql.leased_queue import Lease, Leases
 from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 5.0

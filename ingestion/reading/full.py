@@ -35,7 +35,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.models import METADATA_KEY, Box, Figure, Reading, Rung, dump_metadata
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
-from storage.sql.leases import backoff
+from storage.sql.leased_queue import backoff
 
 _log = logging.getLogger(__name__)
 

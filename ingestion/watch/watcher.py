@@ -26,7 +26,7 @@ from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.changes import PollGate
 from storage.sql.database import Database
-from storage.sql.leases import is_process_dead
+from storage.sql.leased_queue import is_process_dead
 from storage.sql.tables import FolderRow
 from storage.threads import run_in_thread
 

@@ -22,7 +22,7 @@ from storage.models import CitedPlace, Platform
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
 from storage.sql.fair_queue import next_turn
-from storage.sql.leases import MAX_WAIT, is_due
+from storage.sql.leased_queue import MAX_WAIT, is_due
 from storage.sql.tables import (
     AnswerSourceRow,
     ChannelRow,

@@ -24,7 +24,7 @@ from storage.errors import LeaseLost, MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.fair_queue import next_turn, only_unseen, queue_positions, waiting_on
-from storage.sql.leases import MAX_BACKOFF_SECONDS, MAX_WAIT, Leases, backoff
+from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, MAX_WAIT, Leases, backoff
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"

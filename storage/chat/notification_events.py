@@ -24,7 +24,7 @@ from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leases import is_process_dead, is_running
+from storage.sql.leased_queue import is_process_dead, is_running
 from storage.sql.tables import (
     DocumentRow,
     FactRow,

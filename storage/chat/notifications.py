@@ -25,7 +25,7 @@ from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.sql.database import Database
-from storage.sql.leases import MAX_WAIT, has_no_lease
+from storage.sql.leased_queue import MAX_WAIT, has_no_lease
 from storage.sql.tables import (
     ChannelRow,
     DocumentRow,

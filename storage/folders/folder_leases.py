@@ -10,7 +10,7 @@ from sqlmodel import col
 
 from storage.clock import monotonic_seconds, utc_now
 from storage.sql.database import Database
-from storage.sql.leases import is_running
+from storage.sql.leased_queue import is_running
 from storage.sql.tables import FolderRow
 
 # Part of a lease on which its holder relies; other processes wait for all of it.

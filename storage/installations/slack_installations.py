@@ -15,7 +15,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.leases import has_no_lease
+from storage.sql.leased_queue import has_no_lease
 from storage.sql.tables import ChannelRow, SlackInstallationRow
 
 

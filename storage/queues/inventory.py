@@ -27,7 +27,7 @@ from storage.queues.purge import is_wanted
 from storage.queues.reading_queue import requeue_reading
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leases import is_running
+from storage.sql.leased_queue import is_running
 from storage.sql.tables import (
     BlobRow,
     ChannelRow,

@@ -21,7 +21,7 @@ from storage.models import Rung, TenantName
 from storage.queues.reading_queue import requeue_reading
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leases import Lease, Leases, locked_if_held, release
+from storage.sql.leased_queue import Lease, Leases, locked_if_held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 # All live publications, with the columns for ``read_expected``.

@@ -18,7 +18,7 @@ from storage.models import Rung
 from storage.queues.planner import Generations, are_current_generations
 from storage.queues.publication_queue import PublicationClaim, load_claim
 from storage.sql.database import Database
-from storage.sql.leases import Leases, has_no_lease, locked_if_held, release
+from storage.sql.leased_queue import Leases, has_no_lease, locked_if_held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 

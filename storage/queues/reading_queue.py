@@ -22,7 +22,7 @@ from storage.clock import utc_now
 from storage.models import Reading, Rung
 from storage.queues.planner import Generations, plan, plan_fallback
 from storage.sql.database import Database
-from storage.sql.leases import Lease, Leases, locked_if_held, release
+from storage.sql.leased_queue import Lease, Leases, locked_if_held, release
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
 # Attempts that may end with an error of the file.

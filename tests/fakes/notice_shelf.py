@@ -15,7 +15,7 @@ from storage.chat.notifications import Notices
 from storage.models import Channel, ChannelKey, Rung
 from storage.queues.publication_queue import PublicationQueue
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import (
     BlobRow,
     DocumentRow,

@@ -17,7 +17,7 @@ from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.reading_queue import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")

@@ -18,7 +18,7 @@ class Mutation(NamedTuple):
     test: str
 
 
-LINKS_OPENED, LEASES = "bot/web/link_verification.py", "storage/sql/leases.py"
+LINKS_OPENED, LEASES = "bot/web/link_verification.py", "storage/sql/leased_queue.py"
 JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
 JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"

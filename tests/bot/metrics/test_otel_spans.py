@@ -17,7 +17,7 @@ from bot.metrics.otel_spans import SpanWriter, open_spans
 from storage.models import Channel, Platform, Rung, TenantName
 from storage.queues.publication_queue import PublicationClaim
 from storage.queues.reading_queue import ReadingClaim
-from storage.sql.leases import Lease
+from storage.sql.leased_queue import Lease
 from storage.sql.tables import ReadingRow
 
 SECRET = "the vault's password"

@@ -12,7 +12,7 @@ from harness.waiting import PATIENCE
 
 from ingestion.jobs.worker import Lane, Worker
 from storage.sql.database import Database
-from storage.sql.leases import Lease, Leases
+from storage.sql.leased_queue import Lease, Leases
 from storage.sql.tables import ReadingRow
 
 

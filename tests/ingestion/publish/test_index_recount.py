@@ -26,7 +26,7 @@ from storage.index.weaviate.collection import COLLECTION, make_client
 from storage.index.weaviate.index import WeaviateIndex
 from storage.models import LivePublication, Rung, TenantName
 from storage.queues.publication_queue import PublicationQueue
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import PublicationRow
 
 needs_weaviate = pytest.mark.engine("weaviate")

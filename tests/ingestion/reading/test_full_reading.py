@@ -24,7 +24,7 @@ from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingQueue
 from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import ReadingRow
 from storage.text.sentences import quotables
 

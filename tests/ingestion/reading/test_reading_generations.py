@@ -20,7 +20,7 @@ from storage.index.live_index import LiveIndex
 from storage.models import Rung
 from storage.queues.planner import Generations, plan, set_current_generations
 from storage.queues.reading_queue import ReadingQueue
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import PublicationRow, ReadingRow
 from storage.text.analyzer import analyze
 

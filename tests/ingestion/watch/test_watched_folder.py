@@ -18,7 +18,7 @@ from storage.folders.folders import Folders
 from storage.models import Rung
 from storage.queues.planner import plan
 from storage.queues.purge import PurgeQueue
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")

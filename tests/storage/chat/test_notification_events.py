@@ -21,7 +21,7 @@ from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations
 from storage.queues.reading_queue import MAX_ATTEMPTS, ReadingQueue
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import DocumentRow, FolderRow, PublicationRow, VersionRow
 
 GENERATIONS = Generations(quick="g1", full=None)

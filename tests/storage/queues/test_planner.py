@@ -11,7 +11,7 @@ from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import PLAN_BATCH_SIZE, GapFinder, Generations, plan
 from storage.queues.reading_queue import MAX_ATTEMPTS, ReadingQueue
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, ReadingRow, VersionRow
 
 GENERATIONS = Generations("q1", None)

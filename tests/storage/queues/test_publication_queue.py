@@ -16,7 +16,7 @@ from storage.clock import utc_now
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.publication_queue import PublicationQueue
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 PENDING = 3000

@@ -13,13 +13,13 @@ from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue, ReadingResult
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 WORKING = """
 import asyncio, os, sys
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue

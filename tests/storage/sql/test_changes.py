@@ -16,7 +16,7 @@ from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 from storage.sql.changes import PollGate
 from storage.sql.database import Database
-from storage.sql.leases import Leases
+from storage.sql.leased_queue import Leases
 from storage.sql.tables import BlobRow, FactRow, InboxRow, ReadingRow
 
 

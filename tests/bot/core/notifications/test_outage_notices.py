@@ -22,7 +22,7 @@ from storage.clock import advance_clocks, shift_wall_clock
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
-from storage.sql.leases import process_name
+from storage.sql.leased_queue import process_name
 
 ADMINS = ChannelKey(Platform("slack"), "T1", "C0ADMINS")
 MINUTE = timedelta(seconds=OUTAGE_SECONDS)

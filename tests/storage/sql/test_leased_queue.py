@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from storage.sql.leases import MAX_BACKOFF_SECONDS, backoff, is_process_dead, process_name
+from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, backoff, is_process_dead, process_name
 
 
 def test_backoff_doubles_up_to_half_a_minute_with_jitter() -> None:
