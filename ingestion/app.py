@@ -55,7 +55,7 @@ from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
 from storage.sql.changes import POLL_SECONDS, PollGate
 from storage.sql.database import Database
-from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, Leases, process_name
+from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, LeasedQueue, process_name
 from storage.sql.tables import PublicationRow, ReadingRow
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
@@ -153,18 +153,19 @@ class Ingestion:
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
-        self._leases = leases = Leases(
-            database, process_name(), settings.lease_seconds, max_backoff_seconds=max_backoff_seconds
-        )
+        lease = {"owner": process_name(), "seconds": settings.lease_seconds}
+        backoff = {"max_backoff_seconds": max_backoff_seconds}
+        self._readings = LeasedQueue(database, ReadingRow, **lease, **backoff)
+        publication_rows = LeasedQueue(database, PublicationRow, **lease, **backoff)
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
         self._folders, self._vectors = Folders(database), VectorCache(database)
         self._intake = Intake(Arrivals(database, self.generations, blobs), blobs, max_file_mb * 1024 * 1024)
-        self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
+        self._watcher = Watcher(settings, database, channels, self._intake, self._readings.owner)
         self._purge = PurgeQueue(
-            database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
+            publication_rows, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
-        self._publications = publications = PublicationQueue(database, leases)
+        self._publications = publications = PublicationQueue(publication_rows)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._web_pages = make_renewal(
             settings,
@@ -202,7 +203,7 @@ class Ingestion:
     def _lanes_of(
         self, publisher: Publisher, pdf: PdfProcess, embedder: Embedder, vision: VisionEndpoint | None
     ) -> Callable[[Rung, asyncio.Event], list[Lane[Any]]]:
-        queue = ReadingQueue(self._database, self._leases, self.generations)
+        queue = ReadingQueue(self._readings, self.generations)
         settings = self._settings
         chunking_client = ChunkingClient(
             self._compute_pool,
@@ -363,14 +364,14 @@ class Ingestion:
     def _start_worker(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         idle = asyncio.Event()
         steps = self._make_lanes(rung, idle)
-        self._worker = worker = self._make_worker(steps, self._leases, idle, self.on_step)
+        self._worker = worker = self._make_worker(steps, idle, self.on_step)
         self._schedule = schedule = self._make_schedule()
 
         gate = PollGate(
             self._database.changes,
             ReadingRow,
             PublicationRow,
-            seconds=min(POLL_SECONDS, self._leases.seconds),
+            seconds=min(POLL_SECONDS, self._readings.seconds),
         )
 
         async def wake() -> None:

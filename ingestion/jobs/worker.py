@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
-from storage.errors import InfrastructureError, raised_at
-from storage.sql.leased_queue import Lease, Leases
+from storage.errors import InfrastructureError, LeaseLost, raised_at
+from storage.sql.leased_queue import Lease, keep_leased
 from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 5.0
@@ -51,24 +50,12 @@ class Lane(Generic[C]):
     running: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-@asynccontextmanager
-async def run_in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run ``work`` while the block runs; it is cancelled and has ended when the block exits."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait((task,))
-
-
 class Worker(Generic[C]):
     """Claims and runs steps until it is stopped."""
 
     def __init__(
         self,
         lanes: Sequence[Lane[C]],
-        leases: Leases,
         idle: asyncio.Event,
         on_step: OnStep | None = None,
         *,
@@ -79,7 +66,6 @@ class Worker(Generic[C]):
         ``on_step`` must return at once. At shutdown urgent steps get ``drain_seconds`` to finish.
         """
         self._lanes = lanes
-        self._leases = leases
         self._woken = asyncio.Event()
         self._idle = idle
         self._on_step = on_step
@@ -171,13 +157,16 @@ class Worker(Generic[C]):
         began = time.perf_counter()
         failure: BaseException | None = None
         try:
-            async with run_in_background(self._renew(claim.lease, asyncio.current_task())):
+            async with keep_leased(claim.lease.queue.seconds, claim.lease.renew):
                 reach("after-claim")
                 await lane.run(claim)
         except asyncio.CancelledError as error:
             failure = error
             await _record(lane.release(claim))
             raise
+        except LeaseLost as error:  # another worker runs the step now
+            failure = error
+            _log.warning("step dropped: %s", error)
         except Exception as error:
             failure = error
             await _record(lane.fail(claim, error))
@@ -185,24 +174,10 @@ class Worker(Generic[C]):
             if self._on_step:
                 self._on_step(lane.name, claim, began, failure)
 
-    async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
-        """Renew the lease; once it is lost, cancel the step, which another worker runs now."""
-        is_ours = True
-        while is_ours:
-            await asyncio.sleep(self._leases.seconds / 3)
-            try:
-                is_ours = await self._leases.renew(lease)
-            except InfrastructureError:
-                continue  # the database may be back before the lease expires
-            except Exception as error:
-                _log.error("lease renewal failed: %s", raised_at(error))
-        if step is not None:
-            step.cancel()
-
 
 async def _record(ending: Awaitable[None]) -> None:
     """Record how a step ended; if that fails, the lease expires and the step is retried."""
     try:
         await ending
-    except InfrastructureError as error:
+    except (InfrastructureError, LeaseLost) as error:
         _log.warning("recording a step's outcome failed: %s", error)

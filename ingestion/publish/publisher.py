@@ -22,7 +22,6 @@ from storage.queues.purge import PurgeQueue
 # Chunks and figures per index write.
 BATCH = 100
 
-_WAITS = "Publishing will be retried ({})."
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +38,7 @@ class Publisher:
         compute_pool: ComputePool,
         locked_pdfs: LockedPdfs,
     ) -> None:
-        self._queue, self._pause = queue, queue.leases.backoff
+        self._queue = queue
         self._purge = purge
         self._files = files
         self._index = index
@@ -74,9 +73,7 @@ class Publisher:
             await self._queue.requeue_reading(claim, str(error))
             return _log_postponed(claim, error)
         except InfrastructureError as error:
-            await self._queue.release(
-                claim, _WAITS.format(type(error).__name__), self._pause(claim.lease.fence)
-            )
+            await self._queue.release(claim, _reason(error))
             return _log_postponed(claim, error)
         await self._write(claim, first, vectors)
         is_live = await self._queue.go_live(claim)
@@ -131,13 +128,12 @@ class Publisher:
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """Retry under a new id after an error: what the index holds under this one is unknown."""
-        reason = _WAITS.format(type(error).__name__)
-        await self._queue.retry_under_new_id(claim, reason, self._pause(claim.lease.fence))
+        await self._queue.retry_under_new_id(claim, _reason(error))
         _log_postponed(claim, error)
 
     async def release(self, claim: PublicationClaim) -> None:
         """Release an unfinished publication at shutdown; another worker may start it under a new id."""
-        await self._queue.retry_under_new_id(claim, None, None)
+        await self._queue.retry_under_new_id(claim)
 
     async def remove(self, claim: PublicationClaim) -> None:
         """Remove a retired publication from the index.
@@ -155,7 +151,7 @@ class Publisher:
 
     async def release_removal(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """Release a removal that failed or was interrupted; the publication stays hidden."""
-        await self._queue.release(claim, None, self._pause(claim.lease.fence) if error else None)
+        await self._queue.release(claim, _reason(error) if error else None)
 
 
 def _indexed(
@@ -178,6 +174,10 @@ def _indexed(
         )
         for ordinal, terms, text, first_page, last_page, path in analysed
     ]
+
+
+def _reason(error: Exception) -> str:
+    return f"Publishing will be retried ({type(error).__name__})."
 
 
 def _log_postponed(claim: PublicationClaim, error: Exception) -> None:

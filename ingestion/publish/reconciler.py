@@ -10,19 +10,16 @@ and vectors of the latest publications, the reconciler the chunks of all.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from ingestion.jobs.worker import run_in_background
 from storage.clock import monotonic_seconds
 from storage.crash_points import reach
-from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
+from storage.errors import IncompletePublication, IndexUnavailable, UnknownTenant
 from storage.files.blobs import Blobs
 from storage.files.object_store import StoredFile
 from storage.files.reading_files import ReadingFiles
@@ -30,6 +27,7 @@ from storage.index.base import Index
 from storage.models import TenantName
 from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
+from storage.sql.leased_queue import keep_leased
 from storage.threads import run_in_thread
 
 # Number of latest publications that are verified.
@@ -163,7 +161,8 @@ class Reconciler:
         await self.rebuild_corrupt_tenants()
         if not await self._sql.acquire_lease(self._lease, is_wanted_now=outages != self._outages):
             return None
-        async with run_in_background(self._keep_lease()):
+        # After a crash the lease expires and another process takes over.
+        async with keep_leased(self._lease.total_seconds(), partial(self._sql.renew_lease, self._lease)):
             repairs = await self._reconcile()
         self._outages = outages
         await self._sql.release_lease(HOUR)
@@ -177,13 +176,6 @@ class Reconciler:
         """
         self._outages = None
         return await self.tick()
-
-    async def _keep_lease(self) -> None:
-        """Renew the lease while reconciling; after a crash it expires and another process takes over."""
-        while True:
-            await asyncio.sleep(self._lease.total_seconds() / 3)
-            with suppress(InfrastructureError):
-                await self._sql.renew_lease(self._lease)
 
     async def _reconcile(self) -> Repairs:
         repairs, started = Repairs(), time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from datetime import timedelta
 
 from ingestion.reading.chunk_jobs import ChunkingClient
 from storage.crash_points import reach
@@ -37,7 +36,7 @@ class QuickReader:
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
-        self._queue, self._pause = queue, queue.leases.backoff
+        self._queue = queue
         self._blobs = blobs
         self._files = files
         self._pdf = pdf
@@ -70,10 +69,10 @@ class QuickReader:
         is_foreseen = isinstance(error, StorageError | OSError)
         cause = type(error).__name__ if is_foreseen else raised_at(error)
         if isinstance(error, InfrastructureError | OSError):
-            reason, rest = "a stored file cannot be opened", self._pause(claim.lease.fence)
+            reason, at_least = "a stored file cannot be opened", 0.0
             if isinstance(error, InfrastructureError):
-                reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
-            await self._queue.release(claim, reason, rest)
+                reason, at_least = str(error), error.retry_after
+            await self._queue.release(claim, reason, at_least)
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(type(error).__name__)
@@ -95,4 +94,4 @@ class QuickReader:
 
     async def release(self, claim: ReadingClaim) -> None:
         """Release an unfinished step at shutdown; another worker may start it at once."""
-        await self._queue.release(claim, None, None)
+        await self._queue.release(claim)

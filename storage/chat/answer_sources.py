@@ -8,7 +8,7 @@ over.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, func, select, update
@@ -22,7 +22,7 @@ from storage.models import CitedPlace, Platform
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
 from storage.sql.fair_queue import next_turn
-from storage.sql.leased_queue import MAX_WAIT, is_due
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import (
     AnswerSourceRow,
     ChannelRow,
@@ -67,6 +67,7 @@ class AnswerSources:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._rows = LeasedQueue(database, OutboxRow, until="changed_at")
 
     async def claim(self, platforms: Collection[Platform], seconds: float) -> PostedAnswer | None:
         """Lease the longest-waiting message for ``seconds``; None if none waits.
@@ -74,27 +75,25 @@ class AnswerSources:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        now = utc_now()
         query = (
-            select(OutboxRow, InboxRow)
+            select(OutboxRow)
             .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
-            .where(col(OutboxRow.changed_at).is_not(None), is_due(OutboxRow.changed_at, now))
+            .where(col(OutboxRow.changed_at).is_not(None))
             .where(col(OutboxRow.state) == "delivered", _is_recent())
             .where(col(InboxRow.platform).in_(platforms), col(InboxRow.state) == "done")
             .order_by(col(OutboxRow.changed_at))
-            .limit(1)
-            .with_for_update(skip_locked=True, of=OutboxRow)
         )
         async with self._database.transaction(exclusive=False) as session:
-            row = (await session.execute(query)).first()
-            if row is None:
+            free = await self._rows.lock_free_rows(session, query, 1)
+            if not free:
                 return None
-            reply, item = row
-            reply.changed_at = now + timedelta(seconds=seconds)
-            self._database.changes.schedule(OutboxRow, reply.changed_at)
+            (reply,) = free
+            item = await session.get_one(InboxRow, reply.inbox_id)
+            reply.changed_at = until = self._rows.ends_at(seconds)
+            self._database.changes.schedule(OutboxRow, until)
             return PostedAnswer(
                 item.id,
-                reply.changed_at,
+                until,
                 Platform(item.platform),
                 item.address,
                 message=reply.message,
@@ -125,21 +124,18 @@ class AnswerSources:
 
     async def finish(self, posted: PostedAnswer, shown: Mapping[int, int]) -> None:
         """Store what the message now says; it stays marked if a document changed in the meantime."""
-        row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
         said = {str(version): newer for version, newer in shown.items()}
-        async with self._database.transaction(exclusive=False) as session:
-            await session.execute(row.values(shown_changes=said or None))
-            unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
-            await session.execute(unchanged.values(changed_at=None))
+        await self._rows.change(col(OutboxRow.inbox_id) == posted.inbox_id, shown_changes=said or None)
+        await self._rows.change(*_unchanged(posted), changed_at=None)
 
     async def retry_later(self, posted: PostedAnswer, seconds: float) -> None:
         """Retry a message after this time, at most MAX_WAIT."""
-        until: datetime = utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)
-        row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
-        async with self._database.transaction(exclusive=False) as session:
-            unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
-            await session.execute(unchanged.values(changed_at=until))
-        self._database.changes.schedule(OutboxRow, until)
+        await self._rows.change(*_unchanged(posted), changed_at=self._rows.ends_at(seconds))
+
+
+def _unchanged(posted: PostedAnswer) -> tuple[ColumnElement[bool], ...]:
+    """Select the message if no document has changed since it was claimed."""
+    return col(OutboxRow.inbox_id) == posted.inbox_id, col(OutboxRow.changed_at) == posted.claimed_until
 
 
 def _is_recent() -> ColumnElement[bool]:

@@ -7,6 +7,7 @@ that was presumed dead can change nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,11 +21,11 @@ from storage.chat.answer_sources import store_sources
 from storage.chat.thread_memory import keep_turn
 from storage.chat_models import STREAM_KEY, InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
-from storage.errors import LeaseLost, MessageTaken
+from storage.errors import MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.fair_queue import next_turn, only_unseen, queue_positions, waiting_on
-from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, MAX_WAIT, Leases, backoff
+from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, Lease, LeasedQueue, end_lease, revoke
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
@@ -41,7 +42,6 @@ _INSERT = {
     .returning(col(InboxRow.id))
     for is_late in (False, True)
 }
-_NO_LEASE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
 class Inbox:
@@ -49,7 +49,7 @@ class Inbox:
 
     def __init__(self, database: Database, *, max_backoff_seconds: float = MAX_BACKOFF_SECONDS) -> None:
         self._database = database
-        self._max_backoff_seconds = max_backoff_seconds
+        self._rows = LeasedQueue(database, InboxRow, max_backoff_seconds=max_backoff_seconds)
 
     async def receive(
         self,
@@ -171,7 +171,8 @@ class Inbox:
             reply = await session.get(OutboxRow, row.id)
             if row.state == "failed" and reply is None:
                 return False
-            _revoke_lease(row, state="waiting", text=text)
+            revoke(row)
+            row.state, row.text = "waiting", text
             row.attempts, row.next_attempt_at, row.reason = 0, None, None
             await _forget_answer(session, row, reply)
             return True
@@ -190,8 +191,8 @@ class Inbox:
             if row is None:
                 return None
             reply = await session.get(OutboxRow, row.id)
-            _revoke_lease(row, state="failed", text="")
-            row.reason = WITHDRAWN
+            revoke(row)
+            row.state, row.text, row.reason = "failed", "", WITHDRAWN
             await _forget_answer(session, row, reply)
             record = delete(QuestionRecordRow).where(col(QuestionRecordRow.channel_id) == row.channel_id)
             await session.execute(record.where(col(QuestionRecordRow.key) == str(row.id)))
@@ -246,7 +247,7 @@ class Inbox:
                 reply = await session.get(OutboxRow, row.id)
                 if reply is None or reply.answer is not None or (given := answer(_item(row, reply))) is None:
                     continue
-                _revoke_lease(row, state="waiting", text=row.text)
+                revoke(row)
                 row.attempts, row.next_attempt_at, row.reason = 0, utc_now() + STOP_DELAY, None
                 reply.answer = given
                 stopped.append(row.id)
@@ -295,9 +296,9 @@ class Inbox:
             platforms: those on which replies can be posted.
             closed_channels: channels in which nothing can be posted now, but messages can be updated.
         """
-        leases = Leases(self._database, owner, lease_seconds)
+        rows = LeasedQueue(self._database, InboxRow, owner, lease_seconds)
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            taken = await leases.claim(session, InboxRow, waiting_on(platforms, closed_channels))
+            taken = await rows.claim(session, waiting_on(platforms, closed_channels))
             if taken is None:
                 return None
             row, was_abandoned = taken
@@ -321,14 +322,13 @@ class Inbox:
             limit: maximum number.
             may_post: True if another message may be posted in a channel now; called once per free question.
         """
-        leases = Leases(self._database, owner, lease_seconds)
+        queue = LeasedQueue(self._database, InboxRow, owner, lease_seconds)
         unseen = only_unseen(waiting_on(platforms, closed_channels))
         async with self._database.transaction(exclusive=False, brief=True) as session:
-            free = await leases.lock_free_rows(session, InboxRow, unseen, limit)
+            free = await queue.lock_free_rows(session, unseen, limit)
             rows = [row for row in free if may_post(row.channel_id)]
             for row in rows:
-                row.attempts += row.lease_owner is not None
-                leases.lease(row)
+                row.attempts += queue.lease(row)
                 session.add(OutboxRow(inbox_id=row.id, state="posting"))
             counted = await session.execute(queue_positions([row.id for row in rows])) if rows else ()
             ahead: dict[int, int] = {question: count for question, count in counted}
@@ -340,7 +340,8 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        await self._set(item, lease_until=utc_now() + timedelta(seconds=lease_seconds))
+        async with self._holding(item) as (_, row):
+            row.lease_until = self._rows.ends_at(lease_seconds)
 
     async def mark_posting(self, item: InboxItem) -> None:
         """Record that a placeholder is about to be posted.
@@ -348,8 +349,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item)
+        async with self._holding(item) as (session, _):
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
     async def other_messages(self, item: InboxItem) -> Sequence[dict[str, Any]]:
@@ -366,8 +366,7 @@ class Inbox:
         unposted = delete(OutboxRow).where(
             col(OutboxRow.inbox_id) == item.id, col(OutboxRow.state) == "posting"
         )
-        async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item)
+        async with self._holding(item) as (session, _):
             await session.execute(unposted)
 
     async def mark_placed(
@@ -379,11 +378,11 @@ class Inbox:
             LeaseLost: another worker has the question.
             MessageTaken: it is a stream that belongs to another question.
         """
-        free = {"next_attempt_at": None, **_NO_LEASE} if is_released else {}
-        async with self._database.transaction(exclusive=False, brief=True) as session:
+        async with self._holding(item) as (session, row):
             if STREAM_KEY in message and not await _is_free(session, item, message):
                 raise MessageTaken(f"the stream already belongs to another question: question {item.id}")
-            await _check(session, item, **free)
+            if is_released:
+                end_lease(row, row.reason)
             await _set_reply(session, item, state="placed", message=message)
 
     async def save_answer(
@@ -400,8 +399,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item)
+        async with self._holding(item) as (session, _):
             await _set_reply(session, item, answer=answer)
             await store_sources(session, item.id, versions)
             if turn:
@@ -413,8 +411,9 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item, state="done", reason=None, **_NO_LEASE)
+        async with self._holding(item) as (session, row):
+            end_lease(row)
+            row.state = "done"
             reply = await session.get_one(OutboxRow, item.id)
             reply.state, reply.delivered_at = "delivered", utc_now()
 
@@ -424,7 +423,8 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        await self._set(item, next_attempt_at=None, **_NO_LEASE)
+        async with self._holding(item) as (_, row):
+            end_lease(row, row.reason)
 
     async def retry_later(
         self, item: InboxItem, reason: str, *, at_least: float = 0, is_own_fault: bool = False
@@ -440,11 +440,9 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        # Every claim raises the fence, so it counts the tries.
-        rest = backoff(item.fence, self._max_backoff_seconds)
-        wait = min(max(rest, timedelta(seconds=at_least)), MAX_WAIT)
-        attempts = item.attempts + is_own_fault
-        await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_NO_LEASE)
+        async with self._holding(item) as (_, row):
+            self._rows.release(row, reason, at_least)
+            row.attempts += is_own_fault
 
     async def fail(self, item: InboxItem, reason: str) -> None:
         """Fail a question whose answer cannot be delivered; ``reason`` is for an admin.
@@ -452,23 +450,13 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        await self._set(item, state="failed", reason=reason, **_NO_LEASE)
+        async with self._holding(item) as (_, row):
+            end_lease(row, reason)
+            row.state = "failed"
 
-    async def _set(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction(exclusive=False, brief=True) as session:
-            await _check(session, item, **values)
-
-
-async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
-    """Update a question if the holder's fence is still current; without values, only check that.
-
-    Raises:
-        LeaseLost: another worker has it.
-    """
-    held = update(InboxRow).where(col(InboxRow.id) == item.id, col(InboxRow.fence) == item.fence)
-    changed = await session.scalar(held.values(fence=item.fence, **values).returning(col(InboxRow.id)))
-    if changed is None:
-        raise LeaseLost(f"lease lost: question {item.id}")
+    def _holding(self, item: InboxItem) -> AbstractAsyncContextManager[tuple[AsyncSession, InboxRow]]:
+        lease = Lease(self._rows, item.id, "waiting", item.fence)
+        return self._rows.holding(lease, exclusive=False, brief=True)
 
 
 async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
@@ -499,13 +487,6 @@ async def _by_message(session: AsyncSession, platform: Platform, message_key: st
         col(InboxRow.platform) == platform, col(InboxRow.message_key) == message_key
     )
     return await session.scalar(query)
-
-
-def _revoke_lease(row: InboxRow, *, state: str, text: str) -> None:
-    """Change a question and raise its fence, so that its current holder loses the lease."""
-    row.state, row.text = state, text
-    row.fence += 1
-    row.lease_owner = row.lease_until = None
 
 
 async def _forget_answer(session: AsyncSession, row: InboxRow, reply: OutboxRow | None) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, ScalarSelect, Update, case, exists, func, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, case, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -25,7 +25,7 @@ from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.sql.database import Database
-from storage.sql.leased_queue import MAX_WAIT, has_no_lease
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import (
     ChannelRow,
     DocumentRow,
@@ -250,6 +250,7 @@ class Notices:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._rows = LeasedQueue(database, NoticeRow)
 
     async def waiting(self) -> list[NoticeGroup]:
         """Return the unclaimed waiting notices, grouped by channel and audience; one group per upload."""
@@ -262,7 +263,7 @@ class Notices:
                 func.max(NoticeRow.created_at),
                 group[2],
             )
-            .where(_is_free("waiting"))
+            .where(self._is_free("waiting"))
             .group_by(*group)
         )
         async with self._database.snapshot() as session:
@@ -274,11 +275,13 @@ class Notices:
         batch = uuid4().hex
         for audience, upload in {(group.audience, group.upload) for group in groups}:
             channels = [one.channel_id for one in groups if (one.audience, one.upload) == (audience, upload)]
-            taken = update(NoticeRow).where(_is_free("waiting"), _AUDIENCE == audience.value)
-            await self._run(
-                taken.where(col(NoticeRow.channel_id).in_(channels), col(NoticeRow.upload_id) == upload),
+            await self._rows.change(
+                self._is_free("waiting"),
+                _AUDIENCE == audience.value,
+                col(NoticeRow.channel_id).in_(channels),
+                col(NoticeRow.upload_id) == upload,
                 batch=batch,
-                lease_until=_until(lease_seconds),
+                lease_until=self._rows.ends_at(lease_seconds),
             )
         return batch
 
@@ -309,7 +312,7 @@ class Notices:
 
     async def store_questions(self, notice_id: int, questions: Sequence[str]) -> None:
         """Store the questions tried for a notice, so that they are never tried again."""
-        await self._run(update(NoticeRow).where(col(NoticeRow.id) == notice_id), questions=list(questions))
+        await self._rows.change(col(NoticeRow.id) == notice_id, questions=list(questions))
 
     async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:
         """Record that a batch is about to be posted in a channel.
@@ -317,30 +320,29 @@ class Notices:
         Raises:
             LeaseLost: another process posts some of it.
         """
-        own = update(NoticeRow).where(col(NoticeRow.batch) == batch, col(NoticeRow.state) == "waiting")
-        until = _until(lease_seconds)
-        if not await self._run(own, state="posting", told_in=told_in, lease_until=until):
+        own, until = _of(batch, "waiting"), self._rows.ends_at(lease_seconds)
+        if not await self._rows.change(own, state="posting", told_in=told_in, lease_until=until):
             raise LeaseLost(f"lease lost: batch {batch}")
 
     async def finish(self, batch: str, state: str) -> None:
         """End a batch as posted, kept or dropped."""
         posted_at = utc_now() if state == "posted" else None
-        await self._run(_of(batch), state=state, lease_until=None, posted_at=posted_at)
+        await self._rows.change(_of(batch), state=state, lease_until=None, posted_at=posted_at)
 
     async def release(self, batch: str) -> None:
         """Release an unposted batch: its notices wait again and join a later batch."""
-        await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
+        await self._rows.change(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
 
     async def retry_later(self, batch: str, seconds: float) -> None:
         """Retry after ``seconds`` a batch that may have been posted: the next worker searches for it."""
-        await self._run(_of(batch), lease_until=_until(seconds))
+        await self._rows.change(_of(batch), lease_until=self._rows.ends_at(seconds))
 
     async def claim_interrupted(self, lease_seconds: float) -> NoticeBatch | None:
         """Claim a batch whose posting was interrupted, or return None."""
         one = col(NoticeRow.batch), col(NoticeRow.told_in)
         query = (
             select(*one, func.min(NoticeRow.created_at), func.max(NoticeRow.upload_id))  # same in all rows
-            .where(_is_free("posting"))
+            .where(self._is_free("posting"))
             .group_by(*one)
             .limit(1)
         )
@@ -348,14 +350,18 @@ class Notices:
             row: Any = (await session.execute(query)).first()
         if row is None:
             return None
-        taken = update(NoticeRow).where(col(NoticeRow.batch) == row[0], _is_free("posting"))
-        is_ours = await self._run(taken, lease_until=_until(lease_seconds))
+        is_ours = await self._rows.change(
+            col(NoticeRow.batch) == row[0],
+            self._is_free("posting"),
+            lease_until=self._rows.ends_at(lease_seconds),
+        )
         return NoticeBatch(*row) if is_ours else None
 
     async def expire(self, before: datetime) -> int:
         """Mark notices that waited too long as kept, for the console only; return their number."""
-        old = update(NoticeRow).where(_is_free("waiting"), col(NoticeRow.created_at) < before)
-        return await self._run(old, state="kept")
+        return await self._rows.change(
+            self._is_free("waiting"), col(NoticeRow.created_at) < before, state="kept"
+        )
 
     async def recent(self, channel_id: int, limit: int) -> list[Notice]:
         """Return a channel's newest notices that are still true, newest first."""
@@ -393,24 +399,9 @@ class Notices:
             channel = await session.get(ChannelRow, channel_id) if address is None else None
         return channel.address if channel else address
 
-    async def _run(self, statement: Update, **values: Any) -> int:
-        """Update notices; return their number."""
-        if until := values.get("lease_until"):
-            self._database.changes.schedule(NoticeRow, until)
-        async with self._database.transaction(exclusive=False) as session:
-            changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
-            return len(changed.all())
+    def _is_free(self, state: str) -> ColumnElement[bool]:
+        return (col(NoticeRow.state) == state) & self._rows.is_free()
 
 
-def _of(batch: str) -> Update:
-    return update(NoticeRow).where(
-        col(NoticeRow.batch) == batch, col(NoticeRow.state).in_(("waiting", "posting"))
-    )
-
-
-def _is_free(state: str) -> ColumnElement[bool]:
-    return (col(NoticeRow.state) == state) & has_no_lease(NoticeRow.lease_until, utc_now(), MAX_WAIT)
-
-
-def _until(seconds: float) -> datetime:
-    return utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)
+def _of(batch: str, *states: str) -> ColumnElement[bool]:
+    return (col(NoticeRow.batch) == batch) & col(NoticeRow.state).in_(states or ("waiting", "posting"))

@@ -23,6 +23,7 @@ from storage.chat_models import PERSONAL_KEYS
 from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
+from storage.sql.leased_queue import revoke
 from storage.sql.tables import (
     AnswerSourceRow,
     AuditRow,
@@ -181,8 +182,7 @@ def _blank_question(row: InboxRow, reason: str) -> None:
     row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - PERSONAL_KEYS}
     if row.state == "waiting":
         row.state, row.reason = "failed", reason
-        row.fence += 1
-        row.lease_owner = row.lease_until = None
+        revoke(row)
 
 
 async def quoted_rows(

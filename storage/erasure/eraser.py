@@ -31,6 +31,7 @@ from storage.models import Channel, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
+from storage.sql.leased_queue import revoke
 from storage.sql.tables import (
     ChannelRow,
     DocumentRow,
@@ -215,18 +216,14 @@ class Eraser:
             )
             was_busy = False
             for row in shown:
-                was_busy |= row.lease_owner is not None
-                row.fence += 1
-                row.lease_owner = row.lease_until = None
+                was_busy |= revoke(row)
                 if row.state != "retired":
                     row.state, row.retired_at = "retired", now
             own = (await contents_of(session, target.documents))[0]
             for reading in await session.scalars(
                 select(ReadingRow).where(col(ReadingRow.sha256).in_(own), col(ReadingRow.state) == "waiting")
             ):
-                was_busy |= reading.lease_owner is not None
-                reading.fence += 1
-                reading.lease_owner = reading.lease_until = None
+                was_busy |= revoke(reading)
                 reading.state = "failed"
             await record_action(session, action)
         return was_busy

@@ -10,7 +10,7 @@ from sqlmodel import col
 
 from storage.clock import monotonic_seconds, utc_now
 from storage.sql.database import Database
-from storage.sql.leased_queue import is_running
+from storage.sql.leased_queue import LeasedQueue, is_running
 from storage.sql.tables import FolderRow
 
 # Part of a lease on which its holder relies; other processes wait for all of it.
@@ -39,6 +39,7 @@ class FolderLeases:
             clock: monotonic seconds.
         """
         self._database = database
+        self._rows = LeasedQueue(database, FolderRow, owner, seconds)
         self._owner = owner
         self.seconds = seconds
         self._is_dead = is_dead
@@ -84,14 +85,8 @@ class FolderLeases:
             del self._trusted[one]
         if not ours:
             return
-        async with self._database.transaction(exclusive=False) as session:
-            rows = await session.scalars(
-                select(FolderRow).where(
-                    col(FolderRow.location).in_(ours), col(FolderRow.lease_owner) == self._owner
-                )
-            )
-            for row in rows:
-                row.lease_owner = row.lease_until = None
+        is_held = col(FolderRow.location).in_(ours), col(FolderRow.lease_owner) == self._owner
+        await self._rows.change(*is_held, lease_owner=None, lease_until=None)
 
     async def _lease(self, locations: list[str]) -> set[str]:
         """Lease the locations that are free or already ours, and return them."""
@@ -104,7 +99,7 @@ class FolderLeases:
             for row in rows:
                 if row.location not in taken:
                     row.lease_owner = self._owner
-                    row.lease_until = utc_now() + timedelta(seconds=self.seconds)
+                    row.lease_until = self._rows.ends_at()
         leased = {row.location for row in rows} - taken
         self._trusted |= dict.fromkeys(leased, begun + TRUSTED_SHARE * self.seconds)
         return leased

@@ -8,14 +8,14 @@ installation is not overwritten.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from sqlalchemy import Update, delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.leased_queue import has_no_lease
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import ChannelRow, SlackInstallationRow
 
 
@@ -41,6 +41,7 @@ class SlackInstallations:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._rows = LeasedQueue(database, SlackInstallationRow, until="renewing_until")
 
     async def save(self, installed: SlackInstallation) -> None:
         """Upsert an installation.
@@ -110,10 +111,8 @@ class SlackInstallations:
         Raises:
             DatabaseUnavailable: nothing was leased.
         """
-        now = utc_now()
-        is_free = has_no_lease(SlackInstallationRow.renewing_until, now, timedelta(seconds=2 * seconds))
-        taken = _unchanged(held).where(is_free)
-        return await self._change(taken.values(renewing_until=now + timedelta(seconds=seconds)))
+        until = self._rows.ends_at(seconds)
+        return bool(await self._rows.change(self._rows.is_free(), *_unchanged(held), renewing_until=until))
 
     async def renew(self, held: SlackInstallation, sealed: bytes, expires_at: datetime | None) -> bool:
         """Replace the tokens ``held`` (compare-and-set); return False if others are stored, or none.
@@ -122,7 +121,7 @@ class SlackInstallations:
             DatabaseUnavailable: nothing was stored.
         """
         values = {"sealed": sealed, "expires_at": expires_at, "renewing_until": None, "problem": None}
-        return await self._change(_unchanged(held).values(**values))
+        return bool(await self._rows.change(*_unchanged(held), **values))
 
     async def note_problem(self, held: SlackInstallation, problem: str) -> None:
         """Record why the tokens ``held`` could not be renewed; a message for an admin.
@@ -130,20 +129,13 @@ class SlackInstallations:
         Raises:
             DatabaseUnavailable: nothing was stored.
         """
-        await self._change(_unchanged(held).values(problem=problem))
-
-    async def _change(self, change: Update) -> bool:
-        async with self._database.transaction(exclusive=False) as session:
-            changed = change.returning(col(SlackInstallationRow.installation))
-            return await session.scalar(changed) is not None
+        await self._rows.change(*_unchanged(held), problem=problem)
 
 
-def _unchanged(held: SlackInstallation) -> Update:
-    """Return an update of the row if it holds the tokens read: no two encryptions are equal."""
-    return update(SlackInstallationRow).where(
-        col(SlackInstallationRow.installation) == held.installation,
-        col(SlackInstallationRow.sealed) == held.sealed,
-    )
+def _unchanged(held: SlackInstallation) -> tuple[ColumnElement[bool], ...]:
+    """Select the row if it holds the tokens read: no two encryptions are equal."""
+    own = col(SlackInstallationRow.installation) == held.installation
+    return own, col(SlackInstallationRow.sealed) == held.sealed
 
 
 def _installation(row: SlackInstallationRow) -> SlackInstallation:

@@ -6,7 +6,6 @@ Going live is one transaction: readers see the old publication or the new one, n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
@@ -21,7 +20,7 @@ from storage.models import Rung, TenantName
 from storage.queues.reading_queue import requeue_reading
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.leased_queue import Lease, Leases, locked_if_held, release
+from storage.sql.leased_queue import Lease, LeasedQueue, end_lease
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 # All live publications, with the columns for ``read_expected``.
@@ -97,11 +96,14 @@ async def read_expected(
 
 
 class PublicationQueue:
-    """Claims publications, makes them live and retires their predecessors."""
+    """Claims publications, makes them live and retires their predecessors.
 
-    def __init__(self, database: Database, leases: Leases) -> None:
-        self._database = database
-        self.leases = leases
+    Calls with a claim raise LeaseLost if another worker has the publication.
+    """
+
+    def __init__(self, rows: LeasedQueue[PublicationRow]) -> None:
+        self._rows = rows
+        self._database = rows.database
 
     async def claim(self, rung: Rung) -> PublicationClaim | None:
         """Claim the oldest pending publication of a reading of this rung, or return None.
@@ -116,23 +118,20 @@ class PublicationQueue:
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
         async with self._database.transaction(exclusive=False) as session:
-            taken = await self.leases.claim(session, PublicationRow, query)
+            taken = await self._rows.claim(session, query)
             if taken is None:
                 return None
             row, was_abandoned = taken
             if was_abandoned:
                 row = _replace(session, row)
-                self.leases.lease(row)
+                self._rows.lease(row)
                 await session.flush()
-            return await load_claim(session, row)
+            return await load_claim(session, self._rows, row)
 
     async def go_live(self, claim: PublicationClaim) -> bool:
-        """Make it live; return False if overtaken: lease lost, document deleted, something better live."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is None:
-                return False
-            release(row)
+        """Make it live; return False if overtaken: document deleted, something better live."""
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row)
             document = await session.get(DocumentRow, claim.document_id, with_for_update=True)
             live = await _live_of(session, claim.document_id)
             # A newer version outranks an older one; of the same version, full outranks quick.
@@ -155,11 +154,8 @@ class PublicationQueue:
 
         ``reason`` is a message for an admin. An older version keeps answering.
         """
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is None:
-                return
-            release(row)
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row)
             _retire(row)
             document = await session.get_one(DocumentRow, claim.document_id, with_for_update=True)
             version = await session.get_one(VersionRow, row.version_id)
@@ -177,30 +173,21 @@ class PublicationQueue:
                 await record_unstorable(session, document, reason)
             await mark_outdated(session, [claim.document_id])
 
-    async def retry_under_new_id(
-        self, claim: PublicationClaim, reason: str | None, wait: timedelta | None
-    ) -> None:
-        """Retire this id, of which the index may hold anything, and retry under a new one."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is not None:
-                release(row)
-                release(_replace(session, row), reason, wait)
+    async def retry_under_new_id(self, claim: PublicationClaim, reason: str | None = None) -> None:
+        """Retire this id, of which the index may hold anything, and release a new one in its place."""
+        async with self._rows.holding(claim.lease) as (session, row):
+            self._rows.release(_replace(session, row), reason)
 
-    async def release(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
-        """Release the unwritten row; it may be claimed again after ``wait``."""
-        async with self._database.transaction(exclusive=False) as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is not None:
-                release(row, reason, wait)
+    async def release(self, claim: PublicationClaim, reason: str | None = None) -> None:
+        """Release the unwritten row, as ``LeasedQueue.release``."""
+        async with self._rows.holding(claim.lease, exclusive=False) as (_, row):
+            self._rows.release(row, reason)
 
     async def requeue_reading(self, claim: PublicationClaim, reason: str) -> None:
         """Release the unwritten row and queue its reading, whose files are lost, for another run."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is not None:
-                release(row, reason)
-                await requeue_reading(session, claim.reading_id)
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row, reason)
+            await requeue_reading(session, claim.reading_id)
 
     async def newest_live(self, limit: int) -> list[ExpectedPublication]:
         """Return the publications that went live last, newest first."""
@@ -245,7 +232,7 @@ def _replace(session: AsyncSession, row: PublicationRow) -> PublicationRow:
     """Retire a pending row and add its successor with the same fence."""
     successor = _copy(row)
     successor.fence = row.fence
-    release(row)
+    end_lease(row)
     _retire(row)
     session.add(successor)
     return successor
@@ -277,7 +264,9 @@ async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[Publicat
     return [(row, (number, _RANKS.index(Rung(rung)))) for row, number, rung in rows]
 
 
-async def load_claim(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
+async def load_claim(
+    session: AsyncSession, rows: LeasedQueue[PublicationRow], row: PublicationRow
+) -> PublicationClaim:
     """Return all that a worker needs to know about a publication that it holds."""
     query = (
         select(ChannelRow, DocumentRow, VersionRow, ReadingRow)
@@ -289,7 +278,7 @@ async def load_claim(session: AsyncSession, row: PublicationRow) -> PublicationC
     )
     channel, document, version, reading = (await session.execute(query)).one()
     return PublicationClaim(
-        lease=Lease(PublicationRow, row.id, row.state, row.fence),
+        lease=Lease(rows, row.id, row.state, row.fence),
         id=row.id,
         tenant=TenantName(channel.tenant),
         document_id=document.id,

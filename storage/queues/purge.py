@@ -17,8 +17,7 @@ from storage.files.blobs import Blobs
 from storage.models import Rung
 from storage.queues.planner import Generations, are_current_generations
 from storage.queues.publication_queue import PublicationClaim, load_claim
-from storage.sql.database import Database
-from storage.sql.leased_queue import Leases, has_no_lease, locked_if_held, release
+from storage.sql.leased_queue import LeasedQueue, end_lease
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 
@@ -32,11 +31,11 @@ class PurgeQueue:
     """Claims publications to remove from the index, and purges contents."""
 
     def __init__(
-        self, database: Database, leases: Leases, retire_grace_seconds: float, delete_grace_seconds: float
+        self, rows: LeasedQueue[PublicationRow], retire_grace_seconds: float, delete_grace_seconds: float
     ) -> None:
         """Keep replaced publications and deleted documents for their grace periods."""
-        self._database = database
-        self._leases = leases
+        self._rows = rows
+        self._database = rows.database
         self._retire_grace = timedelta(seconds=retire_grace_seconds)
         self._delete_grace = timedelta(seconds=delete_grace_seconds)
 
@@ -60,16 +59,14 @@ class PurgeQueue:
             .order_by(col(PublicationRow.retired_at))
         )
         async with self._database.transaction() as session:
-            taken = await self._leases.claim(session, PublicationRow, query)
-            return await load_claim(session, taken[0]) if taken else None
+            taken = await self._rows.claim(session, query)
+            return await load_claim(session, self._rows, taken[0]) if taken else None
 
     async def finish(self, claim: PublicationClaim) -> None:
         """Mark the publication as removed from the index."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, PublicationRow)
-            if row is not None:
-                release(row)
-                row.state = "removed"
+        async with self._rows.holding(claim.lease) as (_, row):
+            end_lease(row)
+            row.state = "removed"
 
     async def _restart_graces(self) -> None:
         """Restart grace periods that begin in the future, set by a clock that was ahead.
@@ -158,8 +155,7 @@ class PurgeQueue:
             The readings whose files may be removed now.
         """
         is_older = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).not_in(generations.pairs())
-        longest = timedelta(seconds=2 * self._leases.seconds)
-        is_free = has_no_lease(ReadingRow.lease_until, utc_now(), longest)
+        is_free = LeasedQueue(self._database, ReadingRow, seconds=self._rows.seconds).is_free()
         is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
         is_needed = _is_indexed(generations) | _is_last(generations)
         query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~is_needed))

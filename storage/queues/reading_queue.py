@@ -9,7 +9,6 @@ quick one, which the PDF has survived: a crash during one is never attributed to
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +20,7 @@ from storage.chat.notification_events import record_failed
 from storage.clock import utc_now
 from storage.models import Reading, Rung
 from storage.queues.planner import Generations, plan, plan_fallback
-from storage.sql.database import Database
-from storage.sql.leased_queue import Lease, Leases, locked_if_held, release
+from storage.sql.leased_queue import Lease, LeasedQueue, end_lease
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
 # Attempts that may end with an error of the file.
@@ -70,12 +68,11 @@ class ReadingResult:
 
 
 class ReadingQueue:
-    """Claims readings and records their outcomes."""
+    """Claims readings and records their outcomes; calls raise LeaseLost if another worker has the reading."""
 
-    def __init__(self, database: Database, leases: Leases, generations: Generations) -> None:
+    def __init__(self, rows: LeasedQueue[ReadingRow], generations: Generations) -> None:
         """Work on the readings of these generations only."""
-        self._database = database
-        self.leases = leases
+        self._rows = rows
         self._generations = generations
 
     async def claim(self, rung: Rung) -> ReadingClaim | None:
@@ -86,8 +83,8 @@ class ReadingQueue:
             .where(col(ReadingRow.generation) == self._generations.for_rung(rung))
             .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
-        async with self._database.transaction(exclusive=False) as session:
-            taken = await self.leases.claim(session, ReadingRow, query)
+        async with self._rows.database.transaction(exclusive=False) as session:
+            taken = await self._rows.claim(session, query)
             if taken is None:
                 return None
             row, _ = taken
@@ -96,7 +93,7 @@ class ReadingQueue:
             if rung is Rung.FULL:
                 begun = {BEGUN_AT: utc_now().isoformat(), BEGUN_FROM: row.pages_begun}
                 row.details = {**(row.details or {}), **begun}
-            lease = Lease(ReadingRow, row.id, "waiting", row.fence)
+            lease = Lease(self._rows, row.id, "waiting", row.fence)
             claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
             if rung is Rung.QUICK:
                 return claim
@@ -129,36 +126,27 @@ class ReadingQueue:
 
     async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
         """Record how many pages are done, to show progress of a long reading."""
-        async with self._database.transaction(exclusive=False) as session:
-            row = await locked_if_held(session, claim.lease, ReadingRow)
-            if row is not None:
-                # A reading that starts again after a crash keeps its progress until it gets further.
-                row.pages_begun = max(row.pages_begun, pages)
+        async with self._rows.holding(claim.lease, exclusive=False) as (_, row):
+            # A reading that starts again after a crash keeps its progress until it gets further.
+            row.pages_begun = max(row.pages_begun, pages)
 
-    async def finish(self, claim: ReadingClaim, made: ReadingResult) -> bool:
-        """Mark it done and plan what follows; return False if the lease was lost."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, ReadingRow)
-            if row is None:
-                return False
-            release(row)
+    async def finish(self, claim: ReadingClaim, made: ReadingResult) -> None:
+        """Mark it done and plan what follows."""
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row)
             row.state, row.done_at = "done", utc_now()
             row.title, row.pages, row.chunks, row.details = made.title, made.pages, made.chunks, made.details
             row.figures, row.space = made.figures, made.space
             await session.flush()
             await plan(session, self._generations, {row.sha256})
-            return True
 
     async def fail(self, claim: ReadingClaim, reason: str, *, is_locked: bool = False) -> bool:
         """Record a document error: retry later, or fail for good; return True if it has failed.
 
         ``is_locked``: it lacks a password; ``LockedPdfs`` has it tried with another one.
         """
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, ReadingRow)
-            if row is None:
-                return False
-            release(row, reason, self.leases.backoff(row.attempts))
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row, reason, self._rows.backoff(row.attempts))
             row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
                 await self._give_up(session, claim.quick, row)
@@ -177,7 +165,7 @@ class ReadingQueue:
             .where(col(VersionRow.sha256) == claim.sha256, text(f"document.{IS_PRESENT}"))
             .order_by(col(DocumentRow.file))
         )
-        async with self._database.snapshot() as session:
+        async with self._rows.database.snapshot() as session:
             return list(await session.scalars(query.distinct()))
 
     async def _give_up(self, session: AsyncSession, quick: Reading, full: ReadingRow) -> None:
@@ -187,21 +175,17 @@ class ReadingQueue:
             row.state, row.attempts = "failed", MAX_ATTEMPTS
             row.reason, row.locked = full.reason, full.locked
 
-    async def release(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
-        """Release a claim without counting the attempt: the error is not the document's."""
-        async with self._database.transaction(exclusive=False) as session:
-            row = await locked_if_held(session, claim.lease, ReadingRow)
-            if row is not None:
-                release(row, reason, wait)
-                row.attempts -= claim.rung is Rung.QUICK
+    async def release(self, claim: ReadingClaim, reason: str | None = None, at_least: float = 0) -> None:
+        """Release a claim, as ``LeasedQueue.release``, without counting the attempt."""
+        async with self._rows.holding(claim.lease, exclusive=False) as (_, row):
+            self._rows.release(row, reason, at_least)
+            row.attempts -= claim.rung is Rung.QUICK
 
     async def requeue_base(self, claim: ReadingClaim, base: UUID, reason: str) -> None:
         """Release a full reading and requeue the reading from which it starts, whose files are lost."""
-        async with self._database.transaction() as session:
-            row = await locked_if_held(session, claim.lease, ReadingRow)
-            if row is not None:
-                release(row, reason)
-                await requeue_reading(session, base)
+        async with self._rows.holding(claim.lease) as (session, row):
+            end_lease(row, reason)
+            await requeue_reading(session, base)
 
 
 def _count_fault(row: ReadingRow) -> int:
@@ -216,6 +200,6 @@ async def requeue_reading(session: AsyncSession, reading: UUID) -> bool:
     row = await session.get(ReadingRow, reading, with_for_update=True)
     if row is None or row.state != "done":
         return False
-    release(row)
+    end_lease(row)
     row.state, row.attempts, row.pages_begun, row.done_at = "waiting", 0, 0, None
     return True

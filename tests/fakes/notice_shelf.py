@@ -15,7 +15,7 @@ from storage.chat.notifications import Notices
 from storage.models import Channel, ChannelKey, Rung
 from storage.queues.publication_queue import PublicationQueue
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import (
     BlobRow,
     DocumentRow,
@@ -64,7 +64,7 @@ class NoticeShelf:
             reading = await session.scalar(select(ReadingRow).where(col(ReadingRow.sha256) == row.sha256))
             assert reading is not None
             session.add(PublicationRow(channel_id=self.channel.id, version_id=version, reading_id=reading.id))
-        work = PublicationQueue(self.database, Leases(self.database, "worker", LEASE))
+        work = PublicationQueue(LeasedQueue(self.database, PublicationRow, "worker", LEASE))
         claim = await work.claim(Rung.QUICK)
         assert claim is not None
         return await work.go_live(claim)

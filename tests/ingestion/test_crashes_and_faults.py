@@ -17,7 +17,7 @@ from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.reading_queue import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -53,7 +53,7 @@ def generations(home: Home) -> Generations:
 async def test_a_reading_of_a_dead_worker_is_taken_over(home: Home) -> None:
     """Shows that its lease expires, and that the attempt counts."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dead = ReadingQueue(home.database, Leases(home.database, "dead", 0.5), generations(home))
+    dead = ReadingQueue(LeasedQueue(home.database, ReadingRow, "dead", 0.5), generations(home))
     assert await dead.claim(Rung.QUICK) is not None
     await home.serve(stop_at="quick")
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -71,7 +71,7 @@ async def test_a_publication_of_a_dead_worker_gets_a_new_id(home: Home) -> None:
     async with home.database.transaction() as session:
         free = {"next_attempt_at": None, "lease_owner": None, "lease_until": None}
         await session.execute(update(PublicationRow).values(free))
-    dead = PublicationQueue(home.database, Leases(home.database, "dead", 0.5))
+    dead = PublicationQueue(LeasedQueue(home.database, PublicationRow, "dead", 0.5))
     claim = await dead.claim(Rung.QUICK)
     assert claim is not None
     home.index.is_down = False
@@ -85,7 +85,7 @@ async def test_a_publication_of_a_dead_worker_gets_a_new_id(home: Home) -> None:
 async def test_a_file_that_kills_its_process_ten_times_fails(home: Home) -> None:
     """Shows that attempts are counted before the file is opened."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    dying = ReadingQueue(LeasedQueue(home.database, ReadingRow, "dying", 0.05), generations(home))
     for _ in range(MAX_CRASHES):
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)
@@ -122,7 +122,7 @@ async def test_a_failing_file_is_attempted_three_times(home: Home) -> None:
 async def test_crashes_of_the_process_use_up_no_attempts(home: Home) -> None:
     """Shows that a power loss during a reading does not count as a failure of the file."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    dying = ReadingQueue(LeasedQueue(home.database, ReadingRow, "dying", 0.05), generations(home))
     for _ in range(MAX_ATTEMPTS):
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)

@@ -51,6 +51,7 @@ from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
+from storage.sql.leased_queue import keep_leased
 from storage.task_group import cancel_and_wait
 
 _log = logging.getLogger(__name__)
@@ -339,7 +340,9 @@ class Conversation:
     async def _attempt(self, item: InboxItem) -> AsyncIterator[None]:
         """Run one attempt at a question; on exit it is done, scheduled for retry, failed or released."""
         try:
-            async with self._lease_kept(item):
+            async with keep_leased(
+                self._lease_seconds, partial(self._inbox.renew, item, self._lease_seconds)
+            ):
                 yield
         except LeaseLost:
             _log.warning("lease lost to another worker: question=%d", item.id)
@@ -414,28 +417,6 @@ class Conversation:
             is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
             return is_late or isinstance(error, AppUninstalled)
         return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
-
-    @contextlib.asynccontextmanager
-    async def _lease_kept(self, item: InboxItem) -> AsyncIterator[None]:
-        """Renew the lease while the block runs; on exit, no renewal is in flight."""
-        renewing = asyncio.create_task(self._renew(item, asyncio.current_task()))
-        try:
-            yield
-        finally:
-            renewing.cancel()
-            await asyncio.wait([renewing])
-
-    async def _renew(self, item: InboxItem, work: asyncio.Task[Any] | None) -> None:
-        """Renew the lease three times per lease period; cancel the work once the lease is lost."""
-        while work is not None:
-            await asyncio.sleep(self._lease_seconds / 3)
-            try:
-                await self._inbox.renew(item, self._lease_seconds)
-            except LeaseLost:
-                work.cancel()
-                return
-            except Exception as error:  # the next renewal may succeed, and the lease is not lost yet
-                _log.warning("lease renewal failed: question=%d: %s", item.id, raised_at(error))
 
 
 def _task_name(question: int) -> str:

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 from harness.ingestion_home import Home
 from harness.waiting import PATIENCE
 
 from ingestion.jobs.worker import Lane, Worker
-from storage.sql.database import Database
-from storage.sql.leased_queue import Lease, Leases
+from storage.sql.leased_queue import Lease, LeasedQueue
 from storage.sql.tables import ReadingRow
 
 
-class SlowLeases(Leases):
-    """Leases whose renewals hang; records when a renewal has ended."""
+class SlowLease(Lease):
+    """Lease whose renewals hang; records when a renewal has ended."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database, "worker", 0.03)
-        self.is_renewing = asyncio.Event()
-        self.has_ended = False
+    is_renewing = asyncio.Event()
+    has_ended = False
 
-    async def renew(self, lease: Lease) -> bool:
+    async def renew(self) -> None:
         """Hang until cancelled."""
         self.is_renewing.set()
         try:
             await asyncio.sleep(60)
         finally:
             await asyncio.sleep(0.05)  # like a statement in flight when it is cancelled
-            self.has_ended = True
-        return True
+            SlowLease.has_ended = True
 
 
 @dataclass
 class Step:
     """A claimed step."""
 
-    lease: Lease = field(default_factory=lambda: Lease(ReadingRow, "1", "waiting", 1))
+    lease: Lease
 
 
 async def ignore(*_: object) -> None:
@@ -48,24 +44,23 @@ async def ignore(*_: object) -> None:
 
 async def test_no_renewal_is_in_flight_when_a_step_has_ended(home: Home) -> None:
     """Shows that the heartbeat of a lease is awaited, so that it never overlaps the next statement."""
-    leases, steps = SlowLeases(home.database), [Step()]
+    rows = LeasedQueue(home.database, ReadingRow, "worker", 0.03)
+    lease = SlowLease(rows, 1, "waiting", 1)
+    steps = [Step(lease)]
 
     async def claim() -> Step | None:
         return steps.pop() if steps else None
 
     async def run(_: Step) -> None:
-        await leases.is_renewing.wait()
+        await lease.is_renewing.wait()
 
-    worker = Worker(
-        [Lane("read", claim, run, ignore, ignore, slots=1, is_background=False)], leases, asyncio.Event()
-    )
+    lane = Lane("read", claim, run, ignore, ignore, slots=1, is_background=False)
+    worker = Worker([lane], asyncio.Event())
     assert await worker.drain() == 1
-    assert leases.has_ended
+    assert lease.has_ended
 
 
-async def test_an_unexpected_error_is_logged_without_its_message(
-    home: Home, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unexpected_error_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
     """Shows that its location is in the log, and document text is not."""
     caplog.set_level(logging.ERROR)
 
@@ -73,7 +68,7 @@ async def test_an_unexpected_error_is_logged_without_its_message(
         raise ValueError("the salary of Ms Smith")
 
     lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)
-    worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
+    worker = Worker([lane], asyncio.Event())
     worker.start()
     async with asyncio.timeout(PATIENCE):
         while not caplog.records:
@@ -83,7 +78,7 @@ async def test_an_unexpected_error_is_logged_without_its_message(
     assert "Smith" not in caplog.text
 
 
-async def test_cancelling_the_wait_for_a_stopping_worker_cancels(home: Home) -> None:
+async def test_cancelling_the_wait_for_a_stopping_worker_cancels() -> None:
     """Shows that waiting for the worker's end does not swallow the caller's cancellation."""
     is_claiming, is_ending = asyncio.Event(), asyncio.Event()
 
@@ -97,7 +92,7 @@ async def test_cancelling_the_wait_for_a_stopping_worker_cancels(home: Home) -> 
         return None
 
     lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)
-    worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
+    worker = Worker([lane], asyncio.Event())
     worker.start()
     await is_claiming.wait()
     stopping = asyncio.create_task(worker.stop())

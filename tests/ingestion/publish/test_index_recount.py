@@ -26,7 +26,7 @@ from storage.index.weaviate.collection import COLLECTION, make_client
 from storage.index.weaviate.index import WeaviateIndex
 from storage.models import LivePublication, Rung, TenantName
 from storage.queues.publication_queue import PublicationQueue
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import PublicationRow
 
 needs_weaviate = pytest.mark.engine("weaviate")
@@ -78,7 +78,7 @@ async def weaviate_home(
 
 def verifier(home: Home) -> Verifier:
     """Return a separate verifier of this home."""
-    return Verifier(PublicationQueue(home.database, Leases(home.database, "verifier", 5)), home.index)
+    return Verifier(PublicationQueue(LeasedQueue(home.database, PublicationRow, "verifier", 5)), home.index)
 
 
 async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingQueue
 from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import ReadingRow
 from storage.text.sentences import quotables
 
@@ -55,7 +55,7 @@ async def test_retry_after_of_one_document_applies_to_all(home: Home) -> None:
         home.drop(f"hr/{number}.pdf", pdf(f"Leave\nThere are {number} kinds of marzipan leave."))
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)
     generations = generations_of(IngestionSettings(layout=False), home.embedder)
-    work = ReadingQueue(home.database, Leases(home.database, "me", 60), generations)
+    work = ReadingQueue(LeasedQueue(home.database, ReadingRow, "me", 60), generations)
     layout_chunker = LayoutChunker(home.blobs, home.pdf, Unneeded(), reads_layout=False, ocr_pages=0)
     reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), layout_chunker)
     claim = await reader.claim()

@@ -20,7 +20,7 @@ from storage.index.live_index import LiveIndex
 from storage.models import Rung
 from storage.queues.planner import Generations, plan, set_current_generations
 from storage.queues.reading_queue import ReadingQueue
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import PublicationRow, ReadingRow
 from storage.text.analyzer import analyze
 
@@ -351,7 +351,7 @@ async def test_new_files_are_read_before_rereadings(home: Home, first: TermEmbed
         assert await plan(session, newer.generations) == 0, "nobody has said that the home is read so"
         await set_current_generations(session, newer.generations)
         assert await plan(session, newer.generations) == len(FILES)
-    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
+    work = ReadingQueue(LeasedQueue(home.database, ReadingRow, "test", 30), newer.generations)
     fresh = pdf("Fresh\nSomething about apricots.")
     await store(home, newer.generations, "fresh.pdf", fresh)
     claim = await work.claim(Rung.QUICK)
@@ -369,7 +369,7 @@ async def test_a_copy_in_another_channel_prioritizes_the_rereading(home: Home, f
         assert await plan(session, newer.generations) == len(FILES)
     name, data = list(FILES.items())[-1]
     await store(home, newer.generations, name, data, channel="it")
-    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
+    work = ReadingQueue(LeasedQueue(home.database, ReadingRow, "test", 30), newer.generations)
     claim = await work.claim(Rung.QUICK)
     assert claim is not None
     assert home.blobs.path(claim.sha256).read_bytes() == data

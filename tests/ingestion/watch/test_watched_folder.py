@@ -18,7 +18,7 @@ from storage.folders.folders import Folders
 from storage.models import Rung
 from storage.queues.planner import plan
 from storage.queues.purge import PurgeQueue
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -178,8 +178,8 @@ class DyingBlobs(Blobs):
 
 async def _purge_that_dies(home: Home) -> None:
     """Erase one blob, then crash before the next."""
-    leases = Leases(home.database, "a purge that dies", 5)
-    await PurgeQueue(home.database, leases, 0, 0).drop_contents(DyingBlobs(home.path / "blobs"))
+    rows = LeasedQueue(home.database, PublicationRow, "a purge that dies", 5)
+    await PurgeQueue(rows, 0, 0).drop_contents(DyingBlobs(home.path / "blobs"))
 
 
 async def test_a_renamed_file_keeps_its_document_without_rereading(home: Home) -> None:

@@ -21,8 +21,8 @@ from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations
 from storage.queues.reading_queue import MAX_ATTEMPTS, ReadingQueue
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
-from storage.sql.tables import DocumentRow, FolderRow, PublicationRow, VersionRow
+from storage.sql.leased_queue import LeasedQueue
+from storage.sql.tables import DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 GENERATIONS = Generations(quick="g1", full=None)
 
@@ -73,7 +73,7 @@ async def test_a_batch_leaves_out_replaced_versions(
 async def test_a_failure_is_announced_after_the_last_attempt(shelf: NoticeShelf) -> None:
     """Shows that earlier attempts add no notice, and that the notice has the reason."""
     version = await shelf.add("bad.pdf", state="waiting")
-    work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
+    work = ReadingQueue(LeasedQueue(shelf.database, ReadingRow, "worker", LEASE), GENERATIONS)
     for attempt in range(MAX_ATTEMPTS):
         assert not await shelf.told()
         with shift_wall_clock(timedelta(minutes=attempt)):

@@ -11,7 +11,7 @@ from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import PLAN_BATCH_SIZE, GapFinder, Generations, plan
 from storage.queues.reading_queue import MAX_ATTEMPTS, ReadingQueue
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, ReadingRow, VersionRow
 
 GENERATIONS = Generations("q1", None)
@@ -76,7 +76,7 @@ async def test_an_unreadable_version_falls_back_to_the_older_one(
     await shelve(database, folder, "unplanned.pdf")
     async with database.transaction() as session:
         await plan(session, GENERATIONS, {new})
-    work = ReadingQueue(database, Leases(database, "me", 60), GENERATIONS)
+    work = ReadingQueue(LeasedQueue(database, ReadingRow, "me", 60), GENERATIONS)
     for tries in range(1, MAX_ATTEMPTS + 1):
         claim = await work.claim(Rung.QUICK)
         assert claim is not None

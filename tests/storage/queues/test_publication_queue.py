@@ -13,10 +13,11 @@ from sqlalchemy.engine import Engine
 
 from storage.chat.channels import Channels
 from storage.clock import utc_now
+from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.publication_queue import PublicationQueue
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 PENDING = 3000
@@ -88,7 +89,7 @@ async def shelf(database: Database) -> Shelf:
 @pytest.fixture
 def work(database: Database) -> PublicationQueue:
     """The queue of one worker."""
-    return PublicationQueue(database, Leases(database, "me", 60))
+    return PublicationQueue(LeasedQueue(database, PublicationRow, "me", 60))
 
 
 @contextmanager
@@ -160,14 +161,18 @@ async def test_a_stale_owner_cannot_change_a_publication(
     await shelf.publish(1, Rung.QUICK)
     lost = await work.claim(Rung.QUICK)
     assert lost is not None
-    await work.release(lost, None, None)
+    await work.release(lost)
     held = await work.claim(Rung.QUICK)
     assert held is not None
     before = await shelf.rows()
-    assert not await Leases(database, "me", 60).renew(lost.lease)
-    assert not await work.go_live(lost)
-    await work.release(lost, "late", None)
-    await work.retry_under_new_id(lost, "late", None)
-    await work.requeue_reading(lost, "late")
+    for step in (
+        lost.lease.renew(),
+        work.go_live(lost),
+        work.release(lost, "late"),
+        work.retry_under_new_id(lost, "late"),
+        work.requeue_reading(lost, "late"),
+    ):
+        with pytest.raises(LeaseLost):
+            await step
     assert await shelf.rows() == before
     assert await work.go_live(held)

@@ -9,17 +9,18 @@ from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
 from storage.clock import shift_wall_clock
+from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue, ReadingResult
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 WORKING = """
 import asyncio, os, sys
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue
@@ -28,7 +29,7 @@ async def main():
     url, number = sys.argv[1:]
     database = await Database.open(url, busy_seconds=300)
     generations = Generations("q1", None)
-    work = ReadingQueue(database, Leases(database, f"worker {number}", 600), generations)
+    work = ReadingQueue(LeasedQueue(database, ReadingRow, f"worker {number}", 600), generations)
 
     async def claim_all():
         while claim := await work.claim(Rung.QUICK):
@@ -85,12 +86,12 @@ async def test_leases_and_delays_from_a_fast_clock_are_ignored(database: Databas
     with shift_wall_clock(timedelta(hours=3)):
         async with database.transaction() as session:
             await plan(session, generations)
-        early = ReadingQueue(database, Leases(database, "early", 15), generations)
+        early = ReadingQueue(LeasedQueue(database, ReadingRow, "early", 15), generations)
         claim = await early.claim(Rung.QUICK)
         assert claim is not None
         if resting:
-            await early.release(claim, "the index does not answer", timedelta(seconds=30))
-    late = ReadingQueue(database, Leases(database, "late", 15), generations)
+            await early.release(claim, "the index does not answer", 30)
+    late = ReadingQueue(LeasedQueue(database, ReadingRow, "late", 15), generations)
     assert await late.claim(Rung.QUICK) is not None
     assert await late.claim(Rung.QUICK) is None
 
@@ -102,13 +103,13 @@ async def test_the_page_count_of_a_restarted_reading_never_falls(database: Datab
     async with database.transaction() as session:
         (sha256,) = await session.scalars(select(BlobRow.sha256))
         session.add(ReadingRow(sha256=sha256, generation="f1", rung="full"))
-    work = ReadingQueue(database, Leases(database, "worker", 15), generations)
+    work = ReadingQueue(LeasedQueue(database, ReadingRow, "worker", 15), generations)
     shown = []
     for pages in (70, 10, 80):
         claim = await work.claim(Rung.FULL)
         assert claim is not None
         await work.note_pages(claim, pages)
-        await work.release(claim, None, None)
+        await work.release(claim)
         async with database.snapshot() as session:
             shown.append(await session.scalar(select(ReadingRow.pages_begun)))
     assert shown == [70, 70, 80]
@@ -120,22 +121,26 @@ async def test_a_stale_owner_cannot_change_a_reading(database: Database) -> None
     generations = Generations("q1", None)
     async with database.transaction() as session:
         await plan(session, generations)
-    leases = Leases(database, "slow", 15)
-    slow = ReadingQueue(database, leases, generations)
+    slow = ReadingQueue(LeasedQueue(database, ReadingRow, "slow", 15), generations)
+    quick = ReadingQueue(LeasedQueue(database, ReadingRow, "quick", 15), generations)
     lost = await slow.claim(Rung.QUICK)
     with shift_wall_clock(timedelta(seconds=16)):
         assert lost is not None
-        assert await ReadingQueue(database, Leases(database, "quick", 15), generations).claim(Rung.QUICK)
+        assert await quick.claim(Rung.QUICK)
 
     async def row() -> ReadingRow:
         async with database.snapshot() as session:
             return (await session.scalars(select(ReadingRow))).one()
 
     before = await row()
-    assert not await leases.renew(lost.lease)
-    assert not await slow.finish(lost, ReadingResult("late", 9, 9, {}))
-    assert not await slow.fail(lost, "late")
-    await slow.note_pages(lost, 9)
-    await slow.release(lost, "late", None)
-    await slow.requeue_base(lost, lost.id, "late")
+    for step in (
+        lost.lease.renew(),
+        slow.finish(lost, ReadingResult("late", 9, 9, {})),
+        slow.fail(lost, "late"),
+        slow.note_pages(lost, 9),
+        slow.release(lost, "late"),
+        slow.requeue_base(lost, lost.id, "late"),
+    ):
+        with pytest.raises(LeaseLost):
+            await step
     assert await row() == before

@@ -16,7 +16,7 @@ from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 from storage.sql.changes import PollGate
 from storage.sql.database import Database
-from storage.sql.leased_queue import Leases
+from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import BlobRow, FactRow, InboxRow, ReadingRow
 
 
@@ -68,12 +68,12 @@ async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
         session.add(BlobRow(sha256="0" * 64, size=1))
         await session.flush()
         session.add(ReadingRow(sha256="0" * 64, generation="g", rung="quick"))
-    dead, living = (Leases(database, name, 30) for name in ("dead", "living"))
+    dead, living = (LeasedQueue(database, ReadingRow, name, 30) for name in ("dead", "living"))
     query = select(ReadingRow)
     gate = PollGate(database.changes, ReadingRow, seconds=3600)
-    for leases in (dead, living):
+    for rows in (dead, living):
         async with database.transaction() as session:
-            await leases.claim(session, ReadingRow, query)
+            await rows.claim(session, query)
     assert gate.should_poll()
     assert not gate.should_poll()
     with advance_clocks(timedelta(seconds=31)):
