@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -46,6 +47,7 @@ from storage.queues.reading_repair import SelfHealingReadings
 from storage.settings import AwsSettings, StorageSettings, load
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
+from storage.task_group import doubled, retry
 from storage.text.token_counts import require_bundled_files
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
@@ -224,16 +226,8 @@ async def verify_blob_store(stores: Stores, *, wait_until_ready: bool = False) -
         BlobsUnavailable: the store does not answer.
         ChangedBlobs: the home's PDFs are elsewhere, or the store is another home's.
     """
-    rest = 1.0
-    while True:
-        try:
-            return await require_own_store(stores.database, stores.store)
-        except BlobsUnavailable as error:
-            if not wait_until_ready:
-                raise
-            _log.warning("%s; trying again in %g s", error, rest)
-        await asyncio.sleep(rest)
-        rest = min(2 * rest, MAX_BACKOFF_SECONDS)
+    require = partial(require_own_store, stores.database, stores.store)
+    await retry(require, _pause_of_start, 0 if wait_until_ready else 1)
 
 
 def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
@@ -311,16 +305,17 @@ async def _connect(
         server.on_restart, index.is_exclusive = index.note_outage, True
         return index
     secret, replicas = key.get_secret_value() if key else None, settings.weaviate_replicas
-    rest = 1.0
-    while True:
-        try:
-            return await WeaviateIndex.connect(url, secret, port, timeout, replicas=replicas)
-        except IndexUnavailable as error:
-            if not wait_until_ready:
-                raise
-            _log.warning("%s; trying again in %g s", error, rest)
-        await asyncio.sleep(rest)
-        rest = min(2 * rest, MAX_BACKOFF_SECONDS)
+    connect = partial(WeaviateIndex.connect, url, secret, port, timeout, replicas=replicas)
+    return await retry(connect, _pause_of_start, 0 if wait_until_ready else 1)
+
+
+def _pause_of_start(error: Exception, tries: int) -> float | None:
+    """Return the backoff after an engine did not answer; None for other errors."""
+    if not isinstance(error, BlobsUnavailable | IndexUnavailable):
+        return None
+    rest = doubled(tries, MAX_BACKOFF_SECONDS)
+    _log.warning("%s; trying again in %g s", error, rest)
+    return rest
 
 
 @asynccontextmanager

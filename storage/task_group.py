@@ -1,10 +1,10 @@
-"""Structured concurrency helpers: gather with cancellation, grace periods, deadlines."""
+"""Structured concurrency helpers: gather with cancellation, grace periods, deadlines, retries."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, overload
 
 from storage.errors import raised_at
@@ -99,3 +99,27 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def retry(
+    call: Callable[[], Awaitable[T]], pause: Callable[[Exception, int], float | None], tries: int = 0
+) -> T:
+    """Return the result of ``call``, repeated after errors; ``pause`` gets each error and its number.
+
+    The error is raised if it has no pause, or is that of the last of ``tries`` (0: no limit).
+    """
+    tried = 0
+    while True:
+        try:
+            return await call()
+        except Exception as error:
+            tried += 1
+            seconds = pause(error, tried) if tried != tries else None
+            if seconds is None:
+                raise
+        await asyncio.sleep(seconds)
+
+
+def doubled(tries: int, max_seconds: float) -> float:
+    """Return an exponential backoff: 1 s after the first try, up to ``max_seconds``."""
+    return min(2.0 ** min(tries - 1, 10), max_seconds)

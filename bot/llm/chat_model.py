@@ -26,6 +26,7 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import PARSE_ERRORS, ReplyMisformatted, json_of
 from bot.core.models import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
 from bot.llm.capabilities import Capabilities, Feature, named_feature
+from storage.task_group import retry
 
 log = logging.getLogger(__name__)
 
@@ -148,23 +149,16 @@ class ChatModel:
 
     async def _try(self, send: Callable[[], Awaitable[_T]], ask: ChatRequest, tries: int) -> _T:
         """Send with retries on transient errors, and translate the SDK's errors."""
-        for tries_left in reversed(range(tries)):
-            try:
-                return await send()
-            except TRANSIENT as error:
-                pause = _pause(error, tries - tries_left)
-                if pause is None or not tries_left:
-                    raise ModelUnavailable(_error_name(error)) from error
-            except REFUSED as error:
-                # A refusal that names no parameter may be about the schema.
-                is_schema = ask.schema and _refused_feature(error) in (Feature.SCHEMA, None)
-                raise (SchemaRefused if is_schema else ModelUnavailable)(_error_name(error)) from error
-            except UNUSABLE as error:
-                raise ModelReplyUnusable(_error_name(error)) from error
-            except openai.OpenAIError as error:
-                raise ModelUnavailable(_error_name(error)) from error
-            await asyncio.sleep(pause)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        try:
+            return await retry(send, _pause, tries)
+        except REFUSED as error:
+            # A refusal that names no parameter may be about the schema.
+            is_schema = ask.schema and _refused_feature(error) in (Feature.SCHEMA, None)
+            raise (SchemaRefused if is_schema else ModelUnavailable)(_error_name(error)) from error
+        except UNUSABLE as error:
+            raise ModelReplyUnusable(_error_name(error)) from error
+        except openai.OpenAIError as error:
+            raise ModelUnavailable(_error_name(error)) from error
 
     async def _complete(self, ask: ChatRequest) -> Reply:
         reply = await self._send(ask)
@@ -290,9 +284,11 @@ def _usage_of(reply: object) -> Usage | None:
     return None
 
 
-def _pause(error: openai.APIError, tries: int) -> float | None:
+def _pause(error: Exception, tries: int) -> float | None:
     """Return the seconds before a retry: Retry-After, else backoff with jitter; None: do not retry."""
-    if isinstance(error, openai.APITimeoutError) or error.code == "insufficient_quota":
+    if not isinstance(error, TRANSIENT) or isinstance(error, openai.APITimeoutError):
+        return None
+    if error.code == "insufficient_quota":
         return None
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.workspace.moved_channels import ChannelIdMap, TranslatingClient
+from storage.task_group import retry
 
 # Messages per page; Slack recommends no more.
 PAGE_SIZE = 200
@@ -89,21 +89,23 @@ async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **
         DeliveryUnclear: the connection broke or Slack answered 5xx, so the call may have taken effect.
         DeliveryError: Slack refused, or could not be reached at all.
     """
-    for tries_left in reversed(range(tries)):
+
+    async def attempt() -> Any:
         try:
             return await method(**arguments)
         except SlackApiError as error:
-            refusal = _refusal(error)
-            if not (
-                tries_left and refusal.retry_after is not None and refusal.retry_after <= MAX_WAIT_SECONDS
-            ):
-                raise refusal from error
-            await asyncio.sleep(refusal.retry_after)
+            raise _refusal(error) from error
         except aiohttp.ClientConnectorError as error:  # not connected: nothing was sent
             raise DeliveryError("Slack could not be reached") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             raise DeliveryUnclear(f"outcome unknown: {type(error).__name__}") from error
-    raise AssertionError("the last try returns or raises")
+
+    return await retry(attempt, _pause, tries)
+
+
+def _pause(error: Exception, _tries: int) -> float | None:
+    asked = error.retry_after if isinstance(error, DeliveryError) else None
+    return asked if asked is not None and asked <= MAX_WAIT_SECONDS else None
 
 
 def _refusal(error: SlackApiError) -> DeliveryError:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from storage.errors import EmbedderUnavailable
 from storage.lru_cache import LRUCache
+from storage.task_group import retry
 
 Vectors = npt.NDArray[np.float32]
 
@@ -98,18 +99,14 @@ class QueryEmbedder:
     async def _with_deadline(self, texts: Sequence[str]) -> Vectors:
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._embed(texts)
+                return await retry(lambda: self._embedder.aembed(texts), _pause, tries=2)
         except TimeoutError as error:
             raise EmbedderUnavailable(f"the embedder did not answer within {self._seconds:g} s") from error
 
-    async def _embed(self, texts: Sequence[str]) -> Vectors:
-        try:
-            return await self._embedder.aembed(texts)
-        except EmbedderUnavailable as error:
-            if error.retry_after > MAX_BACKOFF_SECONDS:
-                raise
-        await asyncio.sleep(_CHANCE.uniform(MIN_PAUSE_SECONDS, MAX_BACKOFF_SECONDS))
-        return await self._embedder.aembed(texts)
+
+def _pause(error: Exception, _tries: int) -> float | None:
+    is_brief = isinstance(error, EmbedderUnavailable) and error.retry_after <= MAX_BACKOFF_SECONDS
+    return _CHANCE.uniform(MIN_PAUSE_SECONDS, MAX_BACKOFF_SECONDS) if is_brief else None
 
 
 def space_of(identity: str) -> str:

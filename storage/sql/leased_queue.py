@@ -28,6 +28,7 @@ from storage.clock import utc_now
 from storage.errors import LeaseLost, raised_at
 from storage.sql.columns import LeaseColumns
 from storage.sql.database import Database
+from storage.task_group import doubled
 
 MAX_BACKOFF_SECONDS = 30.0
 # No engine may request a longer wait: a later time was written by a wrong clock.
@@ -65,7 +66,7 @@ def is_running(until: datetime, now: datetime, longest: timedelta) -> bool:
 
 def backoff(tries: int, max_seconds: float = MAX_BACKOFF_SECONDS) -> timedelta:
     """Return the backoff after ``tries`` attempts: from 1 s, doubling up to ``max_seconds``, with jitter."""
-    seconds = min(max_seconds, 2.0 ** min(max(tries - 1, 0), 10))
+    seconds = doubled(max(tries, 1), max_seconds)
     return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
 
 

@@ -28,7 +28,7 @@ from storage.index.weaviate.process import (
     require_binary,
     spawn,
 )
-from storage.task_group import cancel_and_wait
+from storage.task_group import cancel_and_wait, doubled, retry
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -192,21 +192,18 @@ class WeaviateServer:
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _begin_again(self) -> None:
-        rest = 1.0
-        while True:
-            try:
-                await self._begin()
-            except EngineStartError as error:
-                self.problem = str(error)
-                _log.error("%s; trying again in %g s", error, rest)
-                await asyncio.sleep(rest)
-                rest = min(2 * rest, MAX_BACKOFF_SECONDS)
-            else:
-                self.problem = None
-                _log.info("Weaviate restarted, pid %s", self.pid)
-                if self.on_restart:
-                    self.on_restart()
-                return
+        def pause(error: Exception, tries: int) -> float | None:
+            if not isinstance(error, EngineStartError):
+                return None
+            self.problem, rest = str(error), doubled(tries, MAX_BACKOFF_SECONDS)
+            _log.error("%s; trying again in %g s", error, rest)
+            return rest
+
+        await retry(self._begin, pause)
+        self.problem = None
+        _log.info("Weaviate restarted, pid %s", self.pid)
+        if self.on_restart:
+            self.on_restart()
 
     def _acquire_lock(self) -> bool:
         """Become the owner unless there is one; the kernel releases the lock when its holder dies."""
