@@ -12,7 +12,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from uuid import UUID
 
@@ -31,30 +31,41 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
-# Weights, in log-odds: of cosine similarity; of the share of the question that a part covers; of the share
-# that its headings and its document's title cover.
-COSINE, COVERAGE, HEADINGS = 2.9, 1.35, 2.4
-
-# Weights of the passage's score relative to the best one, and of 1 / its rank.
-PASSAGE, RANK = 2.2, 1.35
-
-# Weights of containing the required kind of answer; of the share of a field's label in the question; of
-# containing any number; and of the logarithm of the word count.
-KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
-
-# Weight of being a numbered step where the question asks how something is done.
-STEP = 0.4
-
-# Penalty for a part that names years, but none of the question's; bonuses for the row of the requested code,
-# and for that of the latest version. Set by hand: few questions name one.
-CONTRADICTED, CODE, LATEST = 6.0, 2.0, 2.0
-
 # Minimum share of the question that a field must cover if the question does not mention its label.
 MIN_SAID = 0.5
 
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _CELL_END = re.compile(r"\||\s{2,}")
 _LATEST = re.compile(r"\b(?:latest|newest|current|last)\s+(?:version|revision|edition|release)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteWeights:
+    """Weights of the linear model, in log-odds."""
+
+    cosine: float = 2.9
+    # Shares (0-1) of the question that the part covers, and that its headings and its document's title cover.
+    coverage: float = 1.35
+    headings: float = 2.4
+    # The passage's score relative to the best one, and 1 / its rank.
+    passage: float = 2.2
+    rank: float = 1.35
+    # The part has the required kind of answer; share of a field's label in the question; it has any number.
+    kind: float = 1.75
+    label: float = 1.5
+    number: float = 0.5
+    # Logarithm of the word count.
+    length: float = 0.29
+    # The part is a numbered step where the question asks how something is done.
+    step: float = 0.4
+    # The part names years, but none of the question's; the row of the requested code, and of the latest
+    # version. Set by hand: few questions name one.
+    contradicted: float = -6.0
+    code: float = 2.0
+    latest: float = 2.0
+
+
+WEIGHTS = QuoteWeights()
 
 
 class ExtractiveAnswerer:
@@ -110,7 +121,8 @@ class ExtractiveAnswerer:
 def _by_page(candidates: Sequence[QuoteCandidate], cosines: Sequence[float | None]) -> list[QuoteCandidate]:
     """Rank by word score and cosine; the summed odds of all candidates of its page add to each score."""
     scores = [
-        one.score + COSINE * max(cosine or 0.0, 0.0) for one, cosine in zip(candidates, cosines, strict=True)
+        one.score + WEIGHTS.cosine * max(cosine or 0.0, 0.0)
+        for one, cosine in zip(candidates, cosines, strict=True)
     ]
     pages = [one.page for one in candidates]
     best, odds = max(scores, default=0.0), defaultdict[tuple[UUID, int], float](float)
@@ -143,7 +155,7 @@ class _WordScores:
         if self._codes.intersection(codes):
             keyed = zip(candidates, codes, strict=True)
             candidates = [
-                replace(one, score=one.score + CODE, is_unasked=False) if code in self._codes else one
+                replace(one, score=one.score + WEIGHTS.code, is_unasked=False) if code in self._codes else one
                 for one, code in keyed
                 if not code or code in self._codes
             ]
@@ -155,7 +167,7 @@ class _WordScores:
         version, language = metadata.get("version"), metadata.get("language")
         is_foreign = language is not None and language.value != self._language
         latest = re.compile(rf"(?<![\w.]){re.escape(version.value)}(?![\w.])") if version else None
-        shared = PASSAGE * passage.score / self._best + RANK / item.number
+        shared = WEIGHTS.passage * passage.score / self._best + WEIGHTS.rank / item.number
         terms_above = {path: terms_of((passage.publication.title, *path)) for _, path in item.sections}
         for unit, said in _with_terms(passage.text):
             above = terms_above[item.section_at(unit.end - 1)]
@@ -164,15 +176,15 @@ class _WordScores:
             is_latest = bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
             score = (
                 shared
-                + HEADINGS * self._asked.aspect_coverage(above)
-                + COVERAGE * coverage
-                + KIND * (bool(self._required) and self._required.is_held_by(unit.text))
-                + LABEL * (labels or 0.0)
-                + NUMBER * any(map(str.isdigit, unit.text))
-                + LENGTH * math.log1p(len(unit.text.split()))
-                - CONTRADICTED * self._asked.contradicts(unit.text)
-                + LATEST * is_latest
-                + STEP * (self._wants_steps and is_step(unit.text))
+                + WEIGHTS.headings * self._asked.aspect_coverage(above)
+                + WEIGHTS.coverage * coverage
+                + WEIGHTS.kind * (bool(self._required) and self._required.is_held_by(unit.text))
+                + WEIGHTS.label * (labels or 0.0)
+                + WEIGHTS.number * any(map(str.isdigit, unit.text))
+                + WEIGHTS.length * math.log1p(len(unit.text.split()))
+                + WEIGHTS.contradicted * self._asked.contradicts(unit.text)
+                + WEIGHTS.latest * is_latest
+                + WEIGHTS.step * (self._wants_steps and is_step(unit.text))
             )
             is_about = is_foreign or is_latest or any(one.coverage(above | said) for one in self._paraphrases)
             yield QuoteCandidate(

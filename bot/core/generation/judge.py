@@ -31,11 +31,6 @@ NEAR_CHARS = 300
 # Number of nearest units in which an empty field counts: others are about something else.
 NEAREST = 6
 
-_WITH_VECTORS = {"bias": -3.55, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
-# Weights of the signals, in log-odds; of words alone while there are no vectors. Measured with the bundled
-# embedder, to whose scale the cosines of others are mapped.
-_WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
-
 
 class Outcome(StrEnum):
     """Outcome of a search without a model."""
@@ -61,6 +56,31 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalWeights:
+    """Weights of the signals of the same names, in log-odds.
+
+    Measured with the bundled embedder, to whose scale the cosines of others are mapped.
+    """
+
+    bias: float
+    rank: float
+    lacks: float
+    empty: float
+    sentence: float = 0.0
+    passage: float = 0.0
+
+    @classmethod
+    def of(cls, signals: Signals) -> SignalWeights:
+        """Return the weights for signals with vectors, or with words alone."""
+        is_compared = signals.sentence is not None and signals.passage is not None
+        return _WITH_VECTORS if is_compared else _WORDS_ALONE
+
+
+_WITH_VECTORS = SignalWeights(bias=-3.55, sentence=3.9, passage=1.85, rank=1.73, lacks=-1.72, empty=-6.4)
+_WORDS_ALONE = SignalWeights(bias=-2.1, rank=3.6, lacks=-1.35, empty=-6.4)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Decision of the judge, and what it is based on."""
 
@@ -81,7 +101,7 @@ class Verdict:
             "outcome": self.outcome.value,
             "probability": round(self.probability, 3),
             "signals": asdict(self.signals),
-            "weights": dict(_weights(self.signals)),
+            "weights": {name: one for name, one in asdict(SignalWeights.of(self.signals)).items() if one},
             "passages_from": self.passages_from,
             "missing_codes": self.missing_codes,
             "is_exact_hit": self.is_exact_hit,
@@ -183,14 +203,7 @@ def _empty_labels(row: str) -> Iterator[str]:
 
 
 def _probability(signals: Signals) -> float:
-    measured = {name: float(value) for name, value in asdict(signals).items() if value is not None}
-    log_odds = math.fsum(
-        weight * measured.get(name, 1.0 if name == "bias" else 0.0)
-        for name, weight in _weights(signals).items()
-    )
+    weights = SignalWeights.of(signals)
+    measured = {"bias": 1.0} | {name: one for name, one in asdict(signals).items() if one is not None}
+    log_odds = math.fsum(getattr(weights, name) * value for name, value in measured.items())
     return 1 / (1 + math.exp(-log_odds))
-
-
-def _weights(signals: Signals) -> Mapping[str, float]:
-    is_compared = signals.sentence is not None and signals.passage is not None
-    return _WITH_VECTORS if is_compared else _WORDS_ALONE

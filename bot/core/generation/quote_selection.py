@@ -36,11 +36,6 @@ MAX_TABLE_CANDIDATES = 6
 # Maximum documents quoted for a question that spans several.
 MAX_DOCUMENTS = 7
 
-# Maximum distance of a further quote from the best one, in log-odds; the last for a contradicting one. With
-# 3.0 for another page half of the replies show one place; .86 contain a right page (.88 with three places
-# each).
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT, OTHER_VALUE = 1.0, 3.0, 2.0, 4.0
-
 # Minimum share of common words in sentences of two documents that say the same of different things.
 TWIN_SHARE = 0.5
 
@@ -61,6 +56,21 @@ _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
 _VALUE = re.compile(r"[^\W\d_].*\s(?P<before>[^\w\s])?\s?\d[\d.,]*\s?(?P<unit>[^\s\d.,]+)?$")
 _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # end of a list's lead-in
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreMargins:
+    """Maximum distances of a further quote from the best one, in log-odds."""
+
+    same_page: float = 1.0
+    # With 3.0 half of the replies show one place; .86 contain a right page (.88 with three places each).
+    other_page: float = 3.0
+    other_document: float = 2.0
+    # Of a quote that contradicts the best one.
+    other_value: float = 4.0
+
+
+MARGINS = ScoreMargins()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,7 @@ class RankedQuotes:
     def is_of_several_pages(self) -> bool:
         """True if several pages score close enough to the best to contradict it."""
         said = without_labels(self.candidates)
-        return len({one.page for one in said if one.score >= said[0].score - OTHER_VALUE}) > 1
+        return len({one.page for one in said if one.score >= said[0].score - MARGINS.other_value}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
         """Return the quotes that answer the question; none if there is nothing to quote."""
@@ -162,7 +172,7 @@ class RankedQuotes:
         best = max(chosen, key=lambda one: one.score)
         beside = (one for one in self.candidates if one.page == best.page)
         ranked = sorted((*chosen, *beside), key=lambda one: -one.score)
-        near = takewhile(lambda one: one.score >= best.score - SAME_PAGE, ranked)
+        near = takewhile(lambda one: one.score >= best.score - MARGINS.same_page, ranked)
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         lists = (asked_list(question.text, one.item, one.unit, evidence) for one in near)
         return next(filter(None, lists), None)
@@ -231,15 +241,15 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     best = next(said, None)
     if best is None:
         return []
-    farthest = best.score - OTHER_PAGE - SAME_PAGE
+    farthest = best.score - MARGINS.other_page - MARGINS.same_page
     shown = [best, *takewhile(lambda one: one.score >= farthest, said)]
     pages: dict[tuple[UUID, int], QuoteCandidate] = {}
-    for one in takewhile(lambda one: one.score >= best.score - OTHER_PAGE, shown):
+    for one in takewhile(lambda one: one.score >= best.score - MARGINS.other_page, shown):
         if one.page not in pages and len(pages) < MAX_PASSAGES and not _is_repeated(one, pages.values()):
             pages[one.page] = _shorter(one, shown) if pages else one
     chosen = list(pages.values())
     for one in shown:
-        is_near = one.page in pages and one.score >= pages[one.page].score - SAME_PAGE
+        is_near = one.page in pages and one.score >= pages[one.page].score - MARGINS.same_page
         if one.page != chosen[0].page and len(one.unit.text) > MAX_FURTHER_CHARS:
             continue
         if is_near and one not in chosen and not _is_repeated(one, chosen):
@@ -252,7 +262,7 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 def _shorter(best: QuoteCandidate, shown: Sequence[QuoteCandidate]) -> QuoteCandidate:
     """Return the best short quote of a further page if it is close to its best one; else that one."""
-    near = (one for one in shown if one.page == best.page and one.score >= best.score - SAME_PAGE)
+    near = (one for one in shown if one.page == best.page and one.score >= best.score - MARGINS.same_page)
     return next((one for one in near if len(one.unit.text) <= MAX_FURTHER_CHARS), best)
 
 
@@ -310,7 +320,7 @@ def without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]
 def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     chosen: dict[UUID, QuoteCandidate] = {}
     for candidate in without_labels(ranked):
-        is_close = candidate.score >= ranked[0].score - OTHER_PAGE and candidate.is_about
+        is_close = candidate.score >= ranked[0].score - MARGINS.other_page and candidate.is_about
         if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
             chosen[candidate.document] = candidate
     return list(chosen.values())[:MAX_DOCUMENTS]

@@ -15,8 +15,7 @@ from itertools import takewhile
 from uuid import UUID
 
 from bot.core.generation.quote_selection import (
-    OTHER_DOCUMENT,
-    OTHER_VALUE,
+    MARGINS,
     TWIN_SHARE,
     QuoteCandidate,
     is_twin,
@@ -75,10 +74,10 @@ class ValueDifferences:
     ) -> Sequence[QuoteCandidate]:
         """Return the best quote of each document that says the same, if one gives another value."""
         best = best_of_each(ranked)
-        least = max(one.score for one in best.values()) - OTHER_DOCUMENT
+        least = max(one.score for one in best.values()) - MARGINS.other_document
         twins = [one for one in best.values() if is_twin(one, [first])]
         if self._required:
-            near = takewhile(lambda one: one.score >= ranked[0].score - OTHER_VALUE, ranked)
+            near = takewhile(lambda one: one.score >= ranked[0].score - MARGINS.other_value, ranked)
             holding = best_of_each([one for one in near if self._values(one.unit.text).keys() & values])
             twins += [one for one in holding.values() if one not in twins and self._is_alike(first, one)]
         if first.score < least or not any(one.score >= least for one in twins):
@@ -96,7 +95,7 @@ class ValueDifferences:
     ) -> Sequence[QuoteCandidate]:
         """Return sentences of the same document that give different values for the same thing."""
         statements, said = [_Statement(first, values)], without_labels(ranked)
-        for one in takewhile(lambda one: one.score >= said[0].score - OTHER_VALUE, said):
+        for one in takewhile(lambda one: one.score >= said[0].score - MARGINS.other_value, said):
             if len(statements) == MAX_DIFFERING or not _is_beside(first, one):
                 continue
             other = _Statement(one, self._values(one.unit.text))
