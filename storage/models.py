@@ -61,6 +61,13 @@ class TenantName(str):
             raise InvalidTenant(f"{name!r} is not a tenant name")
         return super().__new__(cls, name)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: object) -> Any:
+        # Imported here, because the sandbox needs this module, but not pydantic.
+        from pydantic_core.core_schema import no_info_after_validator_function, str_schema
+
+        return no_info_after_validator_function(cls, str_schema())
+
     @property
     def platform(self) -> Platform:
         """Platform of the channel."""
