@@ -63,10 +63,9 @@ class TenantName(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: object) -> Any:
-        # Imported here, because the sandbox needs this module, but not pydantic.
-        from pydantic_core.core_schema import no_info_after_validator_function, str_schema
+        from pydantic_core import core_schema  # noqa: PLC0415 - the sandbox needs no pydantic
 
-        return no_info_after_validator_function(cls, str_schema())
+        return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
 
     @property
     def platform(self) -> Platform:
