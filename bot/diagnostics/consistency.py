@@ -126,7 +126,8 @@ async def _compare(
 ) -> tuple[dict[TenantName, int], int, int]:
     """Return (tenant -> missing publications, publications unknown to SQL, tenants compared)."""
     inventory, until = Inventory(database), time.monotonic() + COMPARE_SECONDS
-    channels, damaged = await inventory.tenants(), await index.corrupt_tenants()
+    channels = await inventory.tenants()
+    damaged = await index.upkeep.corrupt_tenants() if index.upkeep else set()
     lost: dict[TenantName, int] = {}
     strays = compared = 0
     for tenant in tenants:

@@ -193,7 +193,8 @@ class Reconciler:
         channels = await self._sql.tenants()
         for tenant, channel_id in channels.items():
             try:
-                await self._index.verify(tenant)
+                if self._index.upkeep:
+                    await self._index.upkeep.verify(tenant)
                 await self._compare_tenant(tenant, channel_id, repairs)
             except IndexUnavailable as error:
                 await self._index.ping()  # if the ping works, only this tenant is unavailable
@@ -233,15 +234,16 @@ class Reconciler:
         Raises:
             InfrastructureError: an engine is unavailable; the next call continues.
         """
-        damaged, rebuilds = await self._index.corrupt_tenants(), await self._sql.rebuilds.running()
+        upkeep, rebuilds = self._index.upkeep, await self._sql.rebuilds.running()
+        damaged = await upkeep.corrupt_tenants() if upkeep else set[TenantName]()
         channels = await self._sql.tenants() if damaged or rebuilds else {}
         lacking = {one: id for one, id in channels.items() if one in damaged or id in rebuilds}
         for tenant, channel_id in lacking.items():
             level = logging.WARNING if tenant in damaged else logging.INFO
             if not await self._rebuild_tenant(tenant, channel_id, level):
                 continue
-            if tenant in damaged:
-                await self._index.mark_rebuilt(tenant)
+            if upkeep and tenant in damaged:
+                await upkeep.mark_rebuilt(tenant)
             if channel_id in rebuilds:
                 await self._sql.rebuilds.end(channel_id, rebuilds[channel_id])
             _log.log(level, "tenant=%s outcome=rebuilt: searchable again", tenant)

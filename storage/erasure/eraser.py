@@ -257,12 +257,12 @@ class Eraser:
         for publication, tenant, chunks in contents.publications:
             with suppress(UnknownTenant):
                 await self._index.remove(tenant, publication, chunks + EXTRA_CHUNKS)
-        if target.channel and target.documents:
-            await self._index.purge_deleted(target.channel.tenant)
+        if target.channel and target.documents and self._index.upkeep:
+            await self._index.upkeep.purge_deleted(target.channel.tenant)
 
     def _keeping_words(self, target: ErasureTarget) -> Channel | None:
         """Return the channel whose index keeps removed words; None if it is dropped, or can be scrubbed."""
-        is_kept = target.documents and not target.is_whole_channel and not self._index.can_purge
+        is_kept = target.documents and not target.is_whole_channel and not self._index.upkeep
         return target.channel if is_kept else None
 
     async def _count_others(self, target: ErasureTarget, report: ErasureReport) -> None:

@@ -101,6 +101,22 @@ def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tup
         )
 
 
+class IndexUpkeep(Protocol):
+    """Upkeep of files that no server keeps; raises as ``Index``, which it is a part of."""
+
+    async def purge_deleted(self, tenant: TenantName) -> None:
+        """Erase all traces of removed data; of a server's, only dropping the tenant does."""
+
+    async def verify(self, tenant: TenantName) -> None:
+        """Verify a tenant's data, without a deadline; ``corrupt_tenants`` returns it if it is corrupt."""
+
+    async def corrupt_tenants(self) -> set[TenantName]:
+        """Return the corrupt tenants; until ``mark_rebuilt`` every search there is refused."""
+
+    async def mark_rebuilt(self, tenant: TenantName) -> None:
+        """Mark a corrupt tenant as rebuilt: all its live publications were written again."""
+
+
 class Index(Protocol):
     """An index engine.
 
@@ -117,8 +133,8 @@ class Index(Protocol):
         """True if no other home can have tenants here."""
 
     @property
-    def can_purge(self) -> bool:
-        """True if ``purge_deleted`` removes all traces; otherwise only dropping the tenant does."""
+    def upkeep(self) -> IndexUpkeep | None:
+        """Upkeep of the tenants' files; None if they are a server's."""
 
     async def tenants(self) -> set[TenantName]:
         """Return all tenants."""
@@ -164,18 +180,6 @@ class Index(Protocol):
 
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and its data; idempotent."""
-
-    async def purge_deleted(self, tenant: TenantName) -> None:
-        """Erase removed data from disk, as far as the engine allows."""
-
-    async def verify(self, tenant: TenantName) -> None:
-        """Verify a tenant's data, without a deadline; ``corrupt_tenants`` returns it if it is corrupt."""
-
-    async def corrupt_tenants(self) -> set[TenantName]:
-        """Return the corrupt tenants; until ``mark_rebuilt`` every search there is refused."""
-
-    async def mark_rebuilt(self, tenant: TenantName) -> None:
-        """Mark a corrupt tenant as rebuilt: all its live publications were written again."""
 
     async def ping(self) -> None:
         """Return if the engine answers."""

@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Hit, IndexedChunk, SearchFilter, Vector, require_complete
+from storage.index.base import Hit, IndexedChunk, IndexUpkeep, SearchFilter, Vector, require_complete
 from storage.index.embedded import bm25, tenant_rows
 from storage.index.embedded.tenant_file import TenantFiles, translated
 from storage.index.embedded.term_frequencies import DocumentFrequencyCache
@@ -40,12 +40,13 @@ class EmbeddedIndex:
     # Unlike a server, it is part of the home and cannot be replaced, so a constant identifies it.
     identity = "embedded"
     # The files are in the home.
-    can_purge = is_exclusive = True
+    is_exclusive = True
     # Writes are durable when they return, so only a lost file counts as an outage.
     outages = 0
 
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
         """Store tenant files in ``folder``; every call ends within ``timeout`` seconds."""
+        self.upkeep: IndexUpkeep | None = self
         self._files = TenantFiles(folder.absolute(), timeout)
         self._patient_files = TenantFiles(folder.absolute(), VERIFY_TIMEOUT_SECONDS)
         self._timeout = timeout

@@ -72,7 +72,7 @@ class WeaviateIndex:
         # Differs from that of every other collection, and of this one before it was emptied.
         self.identity = identity
         # Removed data stays on disk until the server merges segments, which cannot be requested.
-        self.can_purge = False
+        self.upkeep = None
         # Set for a child server, which no other home writes to.
         self.is_exclusive = False
         # Failed pings and restarts of the server; a slow query does not count.
@@ -279,19 +279,6 @@ class WeaviateIndex:
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and its data."""
         await self._call(self._collection.tenants.remove(_checked(tenant)))
-
-    async def purge_deleted(self, tenant: TenantName) -> None:
-        """Do nothing: the server has no such operation."""
-
-    async def verify(self, tenant: TenantName) -> None:
-        """Do nothing: the files are the server's."""
-
-    async def corrupt_tenants(self) -> set[TenantName]:
-        """Return the empty set: corruption cannot be detected."""
-        return set()
-
-    async def mark_rebuilt(self, tenant: TenantName) -> None:
-        """Do nothing: no tenant is ever reported as corrupt."""
 
     async def ping(self) -> None:
         """Return if the server answers on both ports; count an outage otherwise."""

@@ -41,7 +41,7 @@ class FailingIndex:
     def __init__(self, real: Index, faults: Faults) -> None:
         self.real = real
         self.outages = 0
-        self.is_exclusive, self.can_purge = real.is_exclusive, real.can_purge
+        self.is_exclusive = real.is_exclusive
         self.written: dict[tuple[TenantName, UUID], dict[int, IndexedChunk]] = {}
         self._faults = faults
 

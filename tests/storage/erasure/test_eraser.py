@@ -302,7 +302,7 @@ async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
     channel = await Channels(home.database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C1ABC"), "it")
     for word in words:
         await home.shelve(channel, word)
-    home.index.can_purge = False
+    home.index.upkeep = None
     return channel, IndexRebuilds(home.database)
 
 

@@ -283,7 +283,8 @@ async def test_a_removed_publication_leaves_no_traces(index: Index, tenant: Tena
         await index.commit_publication(tenant, publication, chunks=30, vectors=30, space=SPACE)
     await index.remove(tenant, gone, 30)
     await index.remove(tenant, gone, 30)
-    await index.purge_deleted(tenant)
+    if index.upkeep:
+        await index.upkeep.purge_deleted(tenant)
     marked = SearchFilter((frozenset({"a=b"}),))
     for hits in (
         await index.search_keywords(tenant, ["backup"], ALL, 100),
