@@ -72,9 +72,6 @@ def all_checks(
     """
     settings = installation.settings
 
-    def look(name: str, examine: Look, docs: str, seconds: float = CHECK_SECONDS) -> HealthCheck:
-        return HealthCheck(name, partial(examine, installation), docs, seconds)
-
     async def embedder(one: Installation) -> Finding:
         return await services.check_embedder(one, embedding_key)
 
@@ -89,30 +86,24 @@ def all_checks(
 
     yield _settings_check(settings.home, report)
     yield from machine_checks(settings.home, settings.storage)
-    yield look("clock", clock, f"{TROUBLESHOOTING}#the-clock-is-wrong")
-    yield look("sql", engines.check_sql, f"{TROUBLESHOOTING}#the-database-does-not-answer")
-    yield look(
-        "blobs", engines.check_blobs, f"{TROUBLESHOOTING}#the-blob-store-does-not-answer", LONG_SECONDS
+    # Name, check, section of the troubleshooting page, timeout.
+    table: Sequence[tuple[str, Look, str, float]] = (
+        ("clock", clock, "the-clock-is-wrong", CHECK_SECONDS),
+        ("sql", engines.check_sql, "the-database-does-not-answer", CHECK_SECONDS),
+        ("blobs", engines.check_blobs, "the-blob-store-does-not-answer", LONG_SECONDS),
+        ("index", engines.check_index, "the-index-does-not-answer", LONG_SECONDS),
+        ("contents", consistency.check_contents, "documents-are-missing-from-the-index", LONG_SECONDS),
+        ("sizes", consistency.check_sizes, "a-channel-has-outgrown-the-embedded-index", CHECK_SECONDS),
+        ("backup", consistency.check_backup, "there-is-no-recent-backup", CHECK_SECONDS),
+        ("folders", folders, "a-folder-is-not-read", CHECK_SECONDS),
+        ("embedder", embedder, "embeddings-do-not-work", LONG_SECONDS),
+        ("model", services.check_models, "the-model-does-not-answer", LONG_SECONDS + 1),
+        ("serve", reachability.check_serve, "serve-is-not-running", CHECK_SECONDS),
+        ("public-url", reachability.check_public_url, "links-do-not-open", CHECK_SECONDS),
+        ("tls", reachability.check_certificate, "the-certificate-ends-soon", CHECK_SECONDS),
+        ("sign-in", services.check_sign_in, "nobody-can-sign-in", CHECK_SECONDS),
     )
-    yield look("index", engines.check_index, f"{TROUBLESHOOTING}#the-index-does-not-answer", LONG_SECONDS)
-    yield look(
-        "contents",
-        consistency.check_contents,
-        f"{TROUBLESHOOTING}#documents-are-missing-from-the-index",
-        LONG_SECONDS,
-    )
-    yield look(
-        "sizes", consistency.check_sizes, f"{TROUBLESHOOTING}#a-channel-has-outgrown-the-embedded-index"
-    )
-    yield look("backup", consistency.check_backup, f"{TROUBLESHOOTING}#there-is-no-recent-backup")
-    yield look("folders", folders, f"{TROUBLESHOOTING}#a-folder-is-not-read")
-    yield look("embedder", embedder, f"{TROUBLESHOOTING}#embeddings-do-not-work", LONG_SECONDS)
-    yield look(
-        "model", services.check_models, f"{TROUBLESHOOTING}#the-model-does-not-answer", LONG_SECONDS + 1
-    )
-    yield look("serve", reachability.check_serve, f"{TROUBLESHOOTING}#serve-is-not-running")
-    yield look("public-url", reachability.check_public_url, f"{TROUBLESHOOTING}#links-do-not-open")
-    yield look("tls", reachability.check_certificate, f"{TROUBLESHOOTING}#the-certificate-ends-soon")
-    yield look("sign-in", services.check_sign_in, f"{TROUBLESHOOTING}#nobody-can-sign-in")
+    for name, examine, section, seconds in table:
+        yield HealthCheck(name, partial(examine, installation), f"{TROUBLESHOOTING}#{section}", seconds)
     for platform in PLATFORMS:
         yield platform.health_check(installation)
