@@ -6,6 +6,7 @@ Labels come from fixed sets: states, platforms, route names. None holds text, a 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disable_created_metrics
@@ -37,48 +38,34 @@ class ServiceMetrics:
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         Info("footnote", "Version.", registry=registry).info({"version": version("footnote-bot")})
-        self._questions = Counter(
-            "footnote_questions", "Questions answered.", ("channel_type", "outcome"), registry=registry
-        )
-        self._seconds = Histogram(
+        counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
+        self._questions = counter("footnote_questions", "Questions answered.", ("channel_type", "outcome"))
+        self._seconds = histogram(
             "footnote_question_seconds",
             "Duration of the stages of an answer.",
             ("stage",),
             buckets=ANSWER_BUCKETS,
-            registry=registry,
         )
-        self._dropped = Counter(
-            "footnote_dropped_sentences",
-            "Sentences of models dropped as unverified.",
-            registry=registry,
+        self._dropped = counter("footnote_dropped_sentences", "Sentences of models dropped as unverified.")
+        self._calls = counter(
+            "footnote_model_calls", "Calls to chat and vision models.", ("purpose", "outcome")
         )
-        self._calls = Counter(
-            "footnote_model_calls",
-            "Calls to chat and vision models.",
-            ("purpose", "outcome"),
-            registry=registry,
-        )
-        self._tokens = Counter(
+        self._tokens = counter(
             "footnote_model_tokens",
             "Tokens as reported by endpoints, and those of embedded questions.",
             ("kind",),
-            registry=registry,
         )
-        self._requests = Histogram(
+        self._requests = histogram(
             "footnote_http_request_seconds",
             "Request duration by route and status class.",
             ("route", "status"),
             buckets=REQUEST_BUCKETS,
-            registry=registry,
         )
-        self._opened = Counter(
-            "footnote_opened_sources", "Sources of answers that people opened.", registry=registry
-        )
-        self._refused = Counter(
+        self._opened = counter("footnote_opened_sources", "Sources of answers that people opened.")
+        self._refused = counter(
             "footnote_refused_signatures",
             "Requests with an invalid signature or token.",
             ("channel_type",),
-            registry=registry,
         )
         for channel_type in (*self._signed_routes.values(), "link"):
             self._refused.labels(channel_type)
