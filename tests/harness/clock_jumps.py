@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
-from storage.clock import shift_wall_clock
+from harness.clocks import shift_wall_clock
 
 # Environment variable with the path of a file that holds the clock offset in seconds.
 VARIABLE = "FOOTNOTE_CLOCK_AHEAD"

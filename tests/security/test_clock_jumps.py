@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from fakes.echo_chat import Echo, EchoChat, answering
+from harness.clocks import shift_wall_clock
 from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from sqlalchemy import select, update
@@ -28,7 +29,7 @@ from storage.chat.answer_sources import AnswerSources
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.models import ChannelKey, Platform
 from storage.queues.inventory import Inventory
 from storage.sql.database import Database

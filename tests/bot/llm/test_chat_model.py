@@ -26,13 +26,13 @@ from fakes.model_server import (
     slowly,
     stream,
 )
+from harness.clocks import advance_clocks
 from harness.tables import for_each
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
 from bot.core.models import Usage
 from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, model_timeout
-from storage.clock import advance_clocks
 
 TEXT = "Backups run daily at 2:00 AM."
 PLAIN = ChatRequest("Be brief.", "When do backups run?", 60)

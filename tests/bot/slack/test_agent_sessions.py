@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import MemoryInbox, take_any
 from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
+from harness.clocks import advance_clocks
 
 from bot.core.models import Answer, AnswerState, Language
 from bot.settings import BotSettings
@@ -25,7 +26,6 @@ from bot.slack.messenger import SlackMessenger
 from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
 from bot.slack.web_api import web_client
 from storage.chat_models import UPLOAD_KEY, WithdrawnItem
-from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}

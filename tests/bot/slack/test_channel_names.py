@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from fakes.memory_inbox import service_with
 from fakes.slack_api import slack_api
+from harness.clocks import advance_clocks
 from harness.waiting import until_true
 
 from bot.slack.web_api import web_client
 from bot.slack.workspace.channel_names import NAME_TTL_SECONDS, RETRY_SECONDS, ChannelNames
-from storage.clock import advance_clocks
 from storage.models import ChannelKey, Platform
 
 IT = ChannelKey(Platform("slack"), "T0ACME001", "C0ITOPS01")

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, make_mocked_request
 from fakes.web_house import House, make_pdf
+from harness.clocks import advance_clocks
 
 from bot.core.errors import LinkForged
 from bot.web.link_verification import QUEUE_SIZE, LinkAudit, verify_link
-from storage.clock import advance_clocks
 from storage.models import Channel, CitationRecord
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 

@@ -14,12 +14,12 @@ import pytest
 from aiohttp import FormData
 from aiohttp.test_utils import TestClient
 from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
+from harness.clocks import advance_clocks
 from harness.full_disk import full_disk
 from harness.waiting import PATIENCE
 
 from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.folder_uploads import DECISION_TIMEOUT_SECONDS
-from storage.clock import advance_clocks
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
 

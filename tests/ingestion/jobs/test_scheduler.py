@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 from harness.waiting import PATIENCE
 
 from ingestion.jobs.scheduler import JitteredInterval, Scheduler
-from storage.clock import shift_wall_clock
 
 
 class Ticks:

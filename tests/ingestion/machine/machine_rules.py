@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
+from harness.clocks import advance_clocks, shift_wall_clock
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from machine_folders import PAPERS
 from machine_life import GENERATIONS, Life
 from machine_people import ANY, FILES, PLACES, People
 
-from storage.clock import advance_clocks, shift_wall_clock
 from storage.crash_points import POINTS
 from storage.models import TenantName
 

@@ -13,12 +13,12 @@ from uuid import UUID, uuid4
 import pytest
 from engines.weaviate import RealWeaviate
 from fakes.faulty_index import FaultyIndex
+from harness.clocks import advance_clocks
 from harness.ingestion_home import Home, open_home
 from harness.waiting import PATIENCE
 from samples.paper import pdf
 
 from ingestion.publish.reconciler import MIN_INTERVAL_SECONDS, Verifier
-from storage.clock import advance_clocks
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.base import IndexedChunk, SearchFilter, object_id

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from fakes.term_embedder import TermEmbedder
+from harness.clocks import advance_clocks
 from harness.ingestion_home import Home
 from PIL import Image
 from samples.illustrated import illustrated_pdf
@@ -21,7 +22,6 @@ from samples.illustrated import illustrated_pdf
 from ingestion.reading.captioning import MAX_FAILURES, REST_SECONDS, FigureDescriber, VisionEndpoint
 from ingestion.reading.generations import generations_of
 from ingestion.settings import IngestionSettings
-from storage.clock import advance_clocks
 from storage.errors import NoPages
 from storage.models import Box, Figure, FigureKind, Rung
 from storage.pdf.models import RenderedPage

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.term_embedder import TermEmbedder
+from harness.clocks import advance_clocks
 from harness.ingestion_home import Home
 from samples.paper import pdf, table_pdf
 from samples.pictures import picture_pdf
@@ -16,7 +17,6 @@ from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
 from ingestion.settings import IngestionSettings
-from storage.clock import advance_clocks
 from storage.embeddings.base import Vectors
 from storage.embeddings.vector_cache import VectorCache
 from storage.errors import EmbedderUnavailable, ReaderKilled

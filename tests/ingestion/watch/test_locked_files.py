@@ -8,12 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from harness.clocks import advance_clocks
 from harness.ingestion_home import Home
 from samples.locks import lock
 from samples.paper import pdf
 
 from ingestion.app import Ingestion
-from storage.clock import advance_clocks
 from storage.folders.folder_passwords import FolderPasswords
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from harness.clocks import advance_clocks
 from harness.ingestion_home import Home
 
 from ingestion.folder_map.inbox import WatchedInbox
 from ingestion.folder_map.watch_list import FolderMap
 from ingestion.watch.watched_folder import REMEMBERED_SECONDS
-from storage.clock import advance_clocks
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.tables import NoticeRow

@@ -6,12 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from harness.clocks import shift_wall_clock
 from harness.ingestion_home import Home
 from samples.paper import locked_pdf, pdf
 
 from ingestion.watch.dry_run import Previewer
 from storage.chat.notifications import Notices
-from storage.clock import shift_wall_clock
 from storage.errors import UnknownChannel
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folders

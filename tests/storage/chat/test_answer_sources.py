@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 from fakes.notice_shelf import NoticeShelf, open_shelf
+from harness.clocks import shift_wall_clock
 from sqlalchemy import select, update
 from sqlmodel import col
 
 from storage.chat.answer_sources import MAX_AGE, AnswerSources
 from storage.chat.inbox import Inbox
 from storage.chat_models import PostedAnswer
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.folders.folders import Folders
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database

@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations, ShownIn
-from storage.clock import shift_wall_clock
 from storage.documents.catalog import Catalog
 from storage.documents.document_overview import DocumentOverview
 from storage.models import Box, ChannelKey, CitedPlace, Platform

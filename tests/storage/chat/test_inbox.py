@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import select, update
 
 from storage.chat.channels import Channels
 from storage.chat.inbox import STOP_DELAY, Inbox
 from storage.chat.traces import QuestionRecords
 from storage.chat_models import STREAM_KEY, InboxItem, NewTurn
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.errors import DatabaseUnavailable, LeaseLost, MessageTaken
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database

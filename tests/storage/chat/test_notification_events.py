@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
+from harness.clocks import shift_wall_clock
 from sqlalchemy import select
 
 from storage.chat.notification_events import (
@@ -15,7 +16,7 @@ from storage.chat.notification_events import (
     record_unstorable,
     record_unsupported,
 )
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations

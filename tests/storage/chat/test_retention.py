@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import func, select, update
 
 from storage.chat.answer_sources import Subscriptions
@@ -17,7 +18,7 @@ from storage.chat.retention import Retention, erase_quotes
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.chat_models import NewTurn
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.models import Channel, ChannelKey, CitedPlace, Platform
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditedAction, AuditLog

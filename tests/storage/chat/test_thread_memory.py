@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import delete, func, select
 
 from storage.chat.channels import Channels
@@ -14,7 +15,7 @@ from storage.chat.inbox import Inbox
 from storage.chat.retention import Retention
 from storage.chat.thread_memory import MAX_TURNS, SESSION_GAP, ThreadMemory
 from storage.chat_models import NewTurn
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings

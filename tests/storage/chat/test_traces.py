@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import delete, func, select
 
 from storage.chat.channels import Channels
@@ -12,7 +13,7 @@ from storage.chat.feedback import FeedbackStore, FeedbackVerdict
 from storage.chat.inbox import Inbox
 from storage.chat.retention import Retention
 from storage.chat.traces import MAX_LISTED, PRIVATE_THREAD, QuestionRecords
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
 from storage.sql.database import Database

@@ -6,8 +6,9 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from fakes.document_shelf import Shelf
+from harness.clocks import shift_wall_clock
 
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.documents.corrections import Corrections
 from storage.models import DocumentStatus, Rung

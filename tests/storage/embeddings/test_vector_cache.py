@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.clocks import shift_wall_clock
 from sqlalchemy import func, select
 
-from storage.clock import shift_wall_clock
 from storage.embeddings.base import Vectors
 from storage.embeddings.vector_cache import VectorCache
 from storage.errors import EmbedderUnavailable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 from harness.waiting import Clock
 
 from storage.chat.channels import Channels
-from storage.clock import shift_wall_clock
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.database import Database

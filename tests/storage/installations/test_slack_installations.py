@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from harness.clocks import shift_wall_clock
 
 from storage.chat.channels import Channels
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database

@@ -4,11 +4,11 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from harness.clocks import shift_wall_clock
 from samples.databases import run_at_once
 from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
-from storage.clock import shift_wall_clock
 from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations, plan

@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from harness.clocks import advance_clocks
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 from sqlmodel import col
 
-from storage.clock import advance_clocks
 from storage.errors import DatabaseUnavailable
 from storage.sql.changes import PollGate
 from storage.sql.database import Database

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fakes.web_house import House, Shelved, make_pdf
+from harness.clocks import shift_wall_clock
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from sqlalchemy import update
@@ -28,7 +29,6 @@ from bot.core.wording import reply_words
 from storage.chat.answer_sources import AnswerSources, mark_outdated
 from storage.chat.inbox import Inbox
 from storage.chat.retention import quoted_rows
-from storage.clock import shift_wall_clock
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditedAction

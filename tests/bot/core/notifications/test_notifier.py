@@ -15,6 +15,7 @@ import pytest
 from fakes.core import WORDS, Register, make_status, place_words
 from fakes.memory_inbox import service_with
 from fakes.notice_shelf import NoticeShelf, open_shelf
+from harness.clocks import shift_wall_clock
 from harness.empty_homes import make_sqlite
 
 from bot.chat.chat_service import ChatService
@@ -32,7 +33,7 @@ from storage.chat.notification_events import record_folder, record_source_change
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
 from storage.chat_models import CHAT_KEY, NewUpload, Upload, UploadQuota
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.folders.folders import Folders
 from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.sql.database import Database

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from harness.clocks import advance_clocks, shift_wall_clock
 from harness.empty_homes import make_sqlite
 
 from bot.core.notifications.notification_wording import OUTAGE_HINT
@@ -18,7 +19,6 @@ from storage.chat.channels import Channels
 from storage.chat.notification_events import REPORT_TTL, Outages
 from storage.chat.notifications import Notices
 from storage.chat_models import NoticeAudience
-from storage.clock import advance_clocks, shift_wall_clock
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fakes.core import make_status
+from harness.clocks import shift_wall_clock
 from harness.empty_homes import make_sqlite
 from harness.full_disk import full_disk
 from samples.paper import pdf
@@ -32,7 +33,7 @@ from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.uploads import Uploads
 from storage.chat_models import CHAT_KEY, UPLOAD_KEY, InboxItem, Upload, UploadQuota, UploadRefusal
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, ChannelKey, DocumentStatus, Platform
 from storage.sql.database import Database

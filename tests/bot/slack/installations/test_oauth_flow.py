@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fakes.oauth_slack import CLIENT_ID, ORGANISATION, OAuthSlack
+from harness.clocks import shift_wall_clock
 from harness.oauth_house import House, oauth_settings
 from harness.tables import for_each
 from pydantic import SecretStr
@@ -22,7 +23,6 @@ from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
 from bot.slack.installations.installation_store import SignedStates
 from bot.slack.installations.token_cipher import Tokens, open_token_cipher
-from storage.clock import shift_wall_clock
 from storage.errors import SettingsError
 from storage.models import ChannelKey, Platform
 from storage.settings import StorageSettings

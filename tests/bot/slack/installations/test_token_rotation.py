@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
+from harness.clocks import shift_wall_clock
 from harness.oauth_house import House
 from harness.waiting import until_true
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
@@ -19,7 +20,7 @@ from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations.token_cipher import TokenCipher
 from bot.slack.installations.workspaces import LEASE_SECONDS, InstalledWorkspaces
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
-from storage.clock import shift_wall_clock, utc_now
+from storage.clock import utc_now
 from storage.installations.slack_installations import SlackInstallations
 from storage.sql.database import Database
 
