@@ -383,7 +383,8 @@ def _existing_path(text: str) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    _prepare_process()
+    os.umask(0o077)  # the files that we write are private
+    escape_output()
     parser = build_parser()
     if not (sys.argv[1:] if arguments is None else arguments):
         parser.print_help(sys.stderr)
@@ -417,12 +418,6 @@ def _report_error(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename:
         return _print_error(f"{error.strerror}: {error.filename}", FAILED)
     return _print_error(f"failed unexpectedly ({type(error).__name__}); `footnote -v` shows where", FAILED)
-
-
-def _prepare_process() -> None:
-    """Make the files we write private (umask), and escape control characters in output."""
-    os.umask(0o077)
-    escape_output()
 
 
 def _is_readable(value: object) -> bool:

@@ -107,7 +107,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
             html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
         )
         async with contextlib.aclosing(renewal):
-            await renewal.prefetch(domains, lambda page: print(_progress(page), file=sys.stderr))
+            await renewal.prefetch(domains, _print_progress)
     approved = await _approved(settings, options.channel)
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
@@ -161,5 +161,5 @@ def _row(one: _Approved) -> str:
     return f"{row}\n{'':<7} {page.error}" if page.error else row
 
 
-def _progress(page: WebPage) -> str:
-    return f"{page.state.value} {page.url}: {page.error}" if page.error else f"{page.state.value} {page.url}"
+def _print_progress(page: WebPage) -> None:
+    print(f"{page.state.value} {page.url}{f': {page.error}' if page.error else ''}", file=sys.stderr)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from statistics import fmean, median
@@ -232,7 +232,7 @@ async def channel_quality(
     now = utc_now()
     since = now - timedelta(days=now.weekday(), weeks=weeks - 1)
     facts = await records.facts_since(channel_id, since.replace(hour=0, minute=0, second=0, microsecond=0))
-    searched = _searched(facts, CHAT)
+    searched = [one for one in facts if one.state not in CHAT]
     return ChannelQuality(
         channel_id,
         records.kept_since,
@@ -241,7 +241,3 @@ async def channel_quality(
         compute_metrics(searched),
         await records.baseline(channel_id),
     )
-
-
-def _searched(facts: Facts, unsearched: Collection[str]) -> list[AnswerFacts]:
-    return [one for one in facts if one.state not in unsearched]

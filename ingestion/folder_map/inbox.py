@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from ingestion.settings import REMEMBERED_SECONDS
@@ -91,7 +91,11 @@ class WatchedInbox:
             self._say(f"inbox cannot be listed{why}", is_well=False)
             return [], set()
         self._say("inbox can be listed again", is_well=True)
-        self._report_loose(loose)
+        if new := set(loose) - set(self._loose):
+            _log.warning(
+                "%d PDFs directly in the inbox are not read: move them into a channel's folder", len(new)
+            )
+        self._loose = list(loose)
         if unsupported_files != self._unsupported_files:
             await self._folders.record_unsupported_files(None, unsupported_files)
             self._unsupported_files = unsupported_files
@@ -127,14 +131,6 @@ class WatchedInbox:
         folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")
         self._known[name] = folder.id
         return folder
-
-    def _report_loose(self, loose: Iterable[str]) -> None:
-        if new := set(loose) - set(self._loose):
-            _log.warning(
-                "%d PDFs directly in the inbox are not read: move them into a channel's folder",
-                len(new),
-            )
-        self._loose = list(loose)
 
     def _say(self, sentence: str, *, is_well: bool) -> None:
         if is_well is not self._is_well:

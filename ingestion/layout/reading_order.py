@@ -266,7 +266,11 @@ class _Writer:
                 self._put(self._page.text[word.start : word.end])
                 self._words.append(word._replace(start=start, end=self._length, line=len(self.lines)))
                 before = word
-            self._close_line(self._old_lines[old_line], self._words[first:])
+            line = self._words[first:]
+            lefts, tops, rights, bottoms = zip(*(word.box for word in line), strict=True)
+            box = Box(min(lefts), min(tops), max(rights), max(bottoms))
+            old = self._old_lines[old_line]
+            self.lines.append(replace(old, start=line[0].start, end=line[-1].end, box=box))
 
     def _gap(self, before: WordBox, word: WordBox, between_lines: str) -> str:
         """Return the page's own space between neighbouring words; nothing inside a joined word."""
@@ -274,11 +278,6 @@ class _Writer:
         if before.line != word.line:
             return gap and between_lines
         return gap if gap.isspace() and between_lines == "\n" else gap and " "
-
-    def _close_line(self, old: Line, words: Sequence[WordBox]) -> None:
-        lefts, tops, rights, bottoms = zip(*(word.box for word in words), strict=True)
-        box = Box(min(lefts), min(tops), max(rights), max(bottoms))
-        self.lines.append(replace(old, start=words[0].start, end=words[-1].end, box=box))
 
     def _put(self, text: str) -> None:
         self._parts.append(text)

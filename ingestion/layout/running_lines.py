@@ -90,7 +90,8 @@ class RunningLines:
         has_page_numbers = any(_PAGE.fullmatch(pattern) for pattern in counting)
         for pattern, pages in often.items():
             is_heading = pattern in counting and self._is_numbered_heading(pattern, pages, has_page_numbers)
-            if not is_heading and (pattern in counting or not _changes(pages)):
+            is_constant = len({one.numbers for one in pages.values()}) <= 1
+            if not is_heading and (pattern in counting or is_constant):
                 yield pattern, min(pages)
 
     def _is_numbered_heading(
@@ -106,10 +107,6 @@ class RunningLines:
 def is_at_edge(line: Line) -> bool:
     """True if a line is in the header or footer area."""
     return line.box.y1 < EDGE or line.box.y0 > 1 - EDGE
-
-
-def _changes(pages: Mapping[int, _EdgeLine]) -> bool:
-    return len({one.numbers for one in pages.values()}) > 1
 
 
 def _counts_pages(pages: Mapping[int, _EdgeLine]) -> bool:

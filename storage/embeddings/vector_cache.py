@@ -78,11 +78,6 @@ class VectorCache:
         """Return the value of the ``space`` column."""
         return f"{embedder.space}/sentences" if self._of_sentences else embedder.space
 
-    def _encode(self, vector: Vector) -> bytes:
-        return (
-            quantize(vector[np.newaxis]).tobytes() if self._of_sentences else vector.astype("<f4").tobytes()
-        )
-
     def _decode(self, data: bytes) -> Vector:
         if not self._of_sentences:
             return np.frombuffer(data, "<f4")
@@ -116,7 +111,7 @@ class VectorCache:
         used_at = self._now()
         async with self._database.transaction() as session:
             await session.execute(older)
-            session.add_all(
-                CachedVectorRow(space=space_key, text_hash=key, vector=self._encode(vector), used_at=used_at)
-                for key, vector in vectors.items()
-            )
+            for key, vector in vectors.items():
+                kept = quantize(vector[np.newaxis]) if self._of_sentences else vector.astype("<f4")
+                row = CachedVectorRow(space=space_key, text_hash=key, vector=kept.tobytes(), used_at=used_at)
+                session.add(row)

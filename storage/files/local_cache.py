@@ -108,7 +108,9 @@ class LRUFileCache:
             if self._unseen < self._limit / SCANS_PER_LIMIT:
                 return
             self._unseen = 0
-            self._remove_drafts()
+            for path in self._paths(drafts=True):  # of processes that died while writing
+                if time.time() - _entry(path).used > DRAFT_SECONDS:
+                    remove_entry(path)
             entries = sorted((_entry(path) for path in self._paths()), key=lambda one: one.used)
             excess = sum(one.size for one in entries) - self._limit
             recent = time.time() - IN_USE_SECONDS
@@ -122,12 +124,6 @@ class LRUFileCache:
                         excess -= one.size
             except BlobsUnavailable as error:
                 _log.warning("cache eviction failed, cache is over its limit: %s", error)
-
-    def _remove_drafts(self) -> None:
-        """Remove drafts of processes that died while writing."""
-        for path in self._paths(drafts=True):
-            if time.time() - _entry(path).used > DRAFT_SECONDS:
-                remove_entry(path)
 
     def _paths(self, *, drafts: bool = False) -> Iterator[Path]:
         """Yield all entries, or all drafts, whose names begin with a dot."""

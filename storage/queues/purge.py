@@ -156,7 +156,11 @@ class PurgeQueue:
         """
         is_older = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).not_in(generations.pairs())
         is_free = LeasedQueue(self._database, ReadingRow, seconds=self._rows.seconds).is_free()
-        is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
+        # The index may hold something of this very reading.
+        is_published = exists().where(
+            col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
+        )
+        is_idle = (col(ReadingRow.state) != "done") & ~is_published
         is_needed = _is_indexed(generations) | _is_last(generations)
         query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~is_needed))
         async with self._database.transaction() as session:
@@ -174,13 +178,6 @@ def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
         col(VersionRow.sha256) == content.sha256,
         col(VersionRow.document_id) == DocumentRow.id,
         col(DocumentRow.purged_at).is_(None),
-    )
-
-
-def _is_published() -> ColumnElement[bool]:
-    """True if the index may hold anything of this very reading."""
-    return exists().where(
-        col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
     )
 
 

@@ -93,7 +93,8 @@ class KeyRing:
         """
         if self._is_ours and not self._path.exists():
             self._create()
-        stat = _stat_of(self._path)
+        status = self._path.stat()
+        stat = status.st_ino, status.st_mtime_ns, status.st_size
         if stat != self._stat:
             self._keys, self._stat = _parse_keys(self._path.read_bytes()), stat
         return self._keys
@@ -128,11 +129,6 @@ class KeyRing:
             file.flush()
             os.fsync(file.fileno())
         return path
-
-
-def _stat_of(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _format_keys(keys: tuple[LinkKey, ...]) -> bytes:

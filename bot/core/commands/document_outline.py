@@ -139,13 +139,12 @@ def _top(headings: Sequence[_Heading], title: str) -> list[_Heading]:
         if one.name and one.name != fold(title).casefold() and not _CONTENTS.fullmatch(one.name):
             distinct.setdefault(one.name, one)
     found = list(distinct.values())
-    ranks = [[one for one in found if one.level <= level] for level in range(1 + _deepest(found))]
+    ranks = [
+        [one for one in found if one.level <= level]
+        for level in range(1 + max((one.level for one in found), default=0))
+    ]
     ranks.insert(0, [one for one in found if one.is_numbered])
     return next((rank for rank in ranks if len(rank) >= SEVERAL), found)
-
-
-def _deepest(headings: Sequence[_Heading]) -> int:
-    return max((one.level for one in headings), default=0)
 
 
 def _purpose(evidence: Sequence[Evidence]) -> tuple[VerifiedClaim, ...]:

@@ -150,7 +150,11 @@ class Judge:
         nearest = sorted(ranked, key=lambda one: -((one.cosine or 0.0) + 0.5 * one.coverage))
         cosines = [one.cosine for one in ranked if one.cosine is not None]
         likeness = [one.vector for one in passages if one.vector is not None]
-        near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
+        near = [
+            one.unit.text
+            for one in nearest
+            if one.item is nearest[0].item and abs(one.unit.start - nearest[0].unit.start) < NEAR_CHARS
+        ]
         return Signals(
             sentence=max(cosines, default=None),
             passage=max(*cosines, self._scale.rescale(max(likeness))) if cosines and likeness else None,
@@ -176,10 +180,6 @@ def _is_hit(terms: frozenset[str], passages: Sequence[Passage]) -> bool:
     return bool(terms) and any(
         terms.issubset(terms_of((one.publication.title, *one.heading_path, one.text))) for one in passages
     )
-
-
-def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:
-    return one.item is nearest.item and abs(one.unit.start - nearest.unit.start) < NEAR_CHARS
 
 
 def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate]) -> float:

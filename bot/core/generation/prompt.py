@@ -139,11 +139,8 @@ def user_message(
     """Return the user message: passages, question, verified sentences, and the language of the reply."""
     parts = [format_passages(evidence, fence), format_question(question)]
     if verified_sentences:
-        parts.append(
-            _list(
-                "These sentences stand. Do not repeat them, write only what is missing:", verified_sentences
-            )
-        )
+        head = "These sentences stand. Do not repeat them, write only what is missing:"
+        parts.append("\n".join([head, *(f"- {line}" for line in verified_sentences)]))
     return "\n\n".join((*parts, _language(question)))
 
 
@@ -183,10 +180,6 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
     missing = _MISSING_LINE.search(reply)
     return Draft(tuple(claims), is_sufficient=bool(claims), missing=missing[1].strip() if missing else "")
-
-
-def _list(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([head, *(f"- {line}" for line in lines)])
 
 
 @cache

@@ -262,8 +262,7 @@ class Notifier:
         target = await self._channels.get(batch.told_in)
         place = await self._place(target, batch.upload)
         if place is None:
-            is_old = batch.began_at < utc_now() - NOTICE_EXPIRY
-            if is_old:
+            if batch.began_at < utc_now() - NOTICE_EXPIRY:
                 await self._notices.finish(batch.id, "kept")
             else:
                 await self._notices.retry_later(batch.id, self._pace.retry_delay)
@@ -275,16 +274,9 @@ class Notifier:
         except DeliveryError:
             await self._notices.retry_later(batch.id, self._pace.retry_delay)
         else:
-            await self._end(batch, target, place, was_found)
-
-    async def _end(
-        self, batch: NoticeBatch, target: Channel, place: dict[str, Any], was_found: bool | None
-    ) -> None:
-        """Finish a searched batch; post it if it is certainly missing (``was_found`` is False)."""
-        # Without search (None), rather no message than a duplicate: the console shows the notices.
-        announcement = await self._receipt_builder.prepare(batch.id, target) if was_found is False else None
-        if announcement is not None:
-            await self._post(target, place, announcement)
-        else:
+            # Without search (None), rather no message than a duplicate: the console shows the notices.
+            lost = await self._receipt_builder.prepare(batch.id, target) if was_found is False else None
+            if lost is not None:
+                return await self._post(target, place, lost)
             await self._notices.finish(batch.id, "posted" if was_found else "kept")
             _log.info("announcement=%s channel=%d found=%s", batch.id, target.id, was_found)

@@ -296,7 +296,8 @@ class Ranking:
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
-        days = {one.id: document_day(one.metadata, one.arrived_at) for one in _publications(passages)}
+        publications = {one.publication.id: one.publication for one in passages}
+        days = {id_: document_day(one.metadata, one.arrived_at) for id_, one in publications.items()}
         freshness = {id_: self.recency.freshness(day.day, today) for id_, day in days.items() if day}
         parts = {
             id_: (
@@ -323,11 +324,6 @@ class Ranking:
             return replace(passage, score=score, parts=(*mix, *parts[id_], ("relevance", relevance)))
 
         return sorted(map(weigh, passages), key=rank_order)
-
-
-def _publications(passages: Iterable[Passage]) -> Iterable[LivePublication]:
-    """Return the publications of the passages, each once."""
-    return {passage.publication.id: passage.publication for passage in passages}.values()
 
 
 def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -65,7 +64,9 @@ class FolderUploads:
             UploadRejected: not a PDF, empty or too large.
             OSError: the disk is full or failing.
         """
-        await self._discard_expired()
+        for token, one in list(self._pending.items()):
+            if monotonic_seconds() - one.since > DECISION_TIMEOUT_SECONDS:
+                await self.resolve_conflict(token, UploadDecision.CANCEL)
         words = reply_words(Language.ENGLISH)
         self._checks.check_declared(download, words)
         folder, name = _folder(place), safe_file_name(download.name)
@@ -73,7 +74,9 @@ class FolderUploads:
         try:
             await self._checks.write(download, partial_file, words)
             if not await run_on_disk(_rename_if_free, folder, partial_file, name):
-                return self._await_decision(place, name, partial_file)
+                upload = FolderUpload(place, name, partial_file.sha256, secrets.token_hex(16))
+                self._pending[upload.token or ""] = _PendingUpload(upload, partial_file, monotonic_seconds())
+                return upload
         except BaseException:
             await asyncio.shield(run_on_disk(folder.discard, partial_file))
             raise
@@ -107,20 +110,6 @@ class FolderUploads:
         """Discard all pending uploads."""
         for token in list(self._pending):
             await self.resolve_conflict(token, UploadDecision.CANCEL)
-
-    def _await_decision(self, place: UploadPlace, name: str, partial_file: PartialFile) -> FolderUpload:
-        upload = FolderUpload(place, name, partial_file.sha256, secrets.token_hex(16))
-        self._pending[upload.token or ""] = _PendingUpload(upload, partial_file, monotonic_seconds())
-        return upload
-
-    async def _discard_expired(self) -> None:
-        for token in list(self._expired()):
-            await self.resolve_conflict(token, UploadDecision.CANCEL)
-
-    def _expired(self) -> Iterator[str]:
-        for token, one in self._pending.items():
-            if monotonic_seconds() - one.since > DECISION_TIMEOUT_SECONDS:
-                yield token
 
 
 def _folder(place: UploadPlace) -> UploadFolder:

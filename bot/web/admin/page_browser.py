@@ -132,12 +132,9 @@ class PageBrowser:
     async def _source(self, request: web.Request) -> VersionSource:
         require_visitor(request)
         source = await self._stores.catalog.version_source(int(request.match_info["version"]))
-        if source is None or await self._is_direct(source.channel_id):
+        if source is None or (await self._stores.channels.get(source.channel_id)).is_direct:
             raise web.HTTPNotFound
         return source
-
-    async def _is_direct(self, channel_id: int) -> bool:
-        return (await self._stores.channels.get(channel_id)).is_direct
 
     async def _chunk(self, request: web.Request) -> MarkedChunk | None:
         """Return the chunk in the path, None if there is none or its reading is gone."""

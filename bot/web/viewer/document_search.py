@@ -154,7 +154,10 @@ def search_pages(texts: Sequence[str], query: str) -> SearchResult:
         counts = {page: count for page, text in enumerate(folded, 1) if (count := wording.count(text))}
         if counts:
             break
-    listed = [_page_hits(page, count, texts[page - 1], wording) for page, count in _first(counts)]
+    listed = []
+    for page, count in [*counts.items()][:MAX_LISTED_PAGES]:
+        spans = wording.spans(texts[page - 1])[:MAX_SNIPPETS]
+        listed.append(PageHits(page, count, tuple(_snippets(texts[page - 1], spans))))
     return SearchResult(query, wording is wordings[0], wording, counts, tuple(listed))
 
 
@@ -174,14 +177,6 @@ def _wordings(words: Sequence[str]) -> list[QueryPatterns]:
     escaped = [re.escape(word) for word in words] or [r"(?!)"]
     singly = [QueryPatterns(tuple(map(re.compile, dict.fromkeys(escaped))))] if len(escaped) > 1 else []
     return [QueryPatterns((re.compile(r"\s+".join(escaped)),)), *singly]
-
-
-def _first(counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    return list(counts.items())[:MAX_LISTED_PAGES]
-
-
-def _page_hits(page: int, count: int, text: str, wording: QueryPatterns) -> PageHits:
-    return PageHits(page, count, tuple(_snippets(text, wording.spans(text)[:MAX_SNIPPETS])))
 
 
 def _snippets(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Snippet]:

@@ -221,14 +221,10 @@ async def end(identity: ServerIdentity, timeout_seconds: float) -> None:
             return
         with suppress(ProcessLookupError):
             os.kill(identity.pid, sent)
-        await _wait_for_end(identity, timeout_seconds)
-
-
-async def _wait_for_end(identity: ServerIdentity, timeout_seconds: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(timeout_seconds):
-            while identity.is_alive():  # noqa: ASYNC110 - no event reports its end
-                await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                while identity.is_alive():  # noqa: ASYNC110 - no event reports its end
+                    await asyncio.sleep(0.05)
 
 
 async def is_ready(ports: ServerPorts) -> bool:

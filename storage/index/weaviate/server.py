@@ -174,7 +174,10 @@ class WeaviateServer:
         rest = 0.0
         while True:
             since = time.monotonic()
-            await self._wait_until_gone()
+            if self._process:
+                await self._process.wait()
+            while self.identity.is_alive():  # noqa: ASYNC110 - no event reports its end
+                await asyncio.sleep(CHECK_SECONDS)
             rest = (
                 0.0
                 if time.monotonic() - since > STEADY_SECONDS
@@ -184,12 +187,6 @@ class WeaviateServer:
             _log.error("%s; restarting in %g s", self.problem, rest)
             await asyncio.sleep(rest)
             await self._begin_again()
-
-    async def _wait_until_gone(self) -> None:
-        if self._process:
-            await self._process.wait()
-        while self.identity.is_alive():  # noqa: ASYNC110 - no event reports its end
-            await asyncio.sleep(CHECK_SECONDS)
 
     async def _begin_again(self) -> None:
         def pause(error: Exception, tries: int) -> float | None:
