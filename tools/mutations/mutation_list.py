@@ -473,8 +473,8 @@ MUTATIONS = (
     Mutation(
         "a token is renewed by all who need it",
         "storage/installations/slack_installations.py",
-        "taken = _unchanged(held).where(is_free)",
-        "taken = _unchanged(held).where(is_free | ~is_free)",
+        "self._rows.is_free(), *_unchanged(held)",
+        "*_unchanged(held)",
         "tests/bot/slack/installations/test_token_rotation.py::test_concurrent_callers_refresh_a_token_once",
     ),
     Mutation(
