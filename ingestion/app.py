@@ -153,19 +153,16 @@ class Ingestion:
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
-        lease = {"owner": process_name(), "seconds": settings.lease_seconds}
-        backoff = {"max_backoff_seconds": max_backoff_seconds}
-        self._readings = LeasedQueue(database, ReadingRow, **lease, **backoff)
-        publication_rows = LeasedQueue(database, PublicationRow, **lease, **backoff)
+        owner, seconds, longest = process_name(), settings.lease_seconds, max_backoff_seconds
+        self._readings = LeasedQueue(database, ReadingRow, owner, seconds, max_backoff_seconds=longest)
+        published = LeasedQueue(database, PublicationRow, owner, seconds, max_backoff_seconds=longest)
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
         self._folders, self._vectors = Folders(database), VectorCache(database)
         self._intake = Intake(Arrivals(database, self.generations, blobs), blobs, max_file_mb * 1024 * 1024)
-        self._watcher = Watcher(settings, database, channels, self._intake, self._readings.owner)
-        self._purge = PurgeQueue(
-            publication_rows, settings.retire_grace_seconds, settings.delete_grace_seconds
-        )
-        self._publications = publications = PublicationQueue(publication_rows)
+        self._watcher = Watcher(settings, database, channels, self._intake, owner)
+        self._purge = PurgeQueue(published, settings.retire_grace_seconds, settings.delete_grace_seconds)
+        self._publications = publications = PublicationQueue(published)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._web_pages = make_renewal(
             settings,
