@@ -158,7 +158,7 @@ class LeasedQueue(Generic[Row]):
         ``at_least``: seconds that an engine requested. Every claim raises the fence, so it counts the tries.
         """
         wait = min(max(self.backoff(row.fence), timedelta(seconds=at_least)), MAX_WAIT)
-        end_lease(row, reason, wait if reason else None)
+        end_lease(row, reason, None if reason is None else wait)
 
     @asynccontextmanager
     async def holding(
