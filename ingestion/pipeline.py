@@ -38,19 +38,21 @@ def lanes(
     """
 
     def publish(rung: Rung, slots: int, *, is_background: bool) -> Lane[Any]:
-        claim, fail, release = partial(publisher.claim, rung), publisher.fail, publisher.release
-        run = publisher.publish
+        claim, run, fail = partial(publisher.queue.claim, rung), publisher.publish, publisher.fail
+        # What the index holds of an unfinished one is unknown, so another worker starts it under a new id.
+        release = publisher.queue.retry_under_new_id
         return Lane(f"publish {rung}", claim, run, fail, release, slots, is_background=is_background)
 
     async def embed(claim: ReadingClaim) -> None:
         await full_reader.read(claim, idle.wait)
 
-    fail, release, retry = reader.fail, reader.release, publisher.release_removal
+    fail, release, retry = reader.fail, reader.queue.release, publisher.release_removal
+    claim = partial(reader.queue.claim, Rung.QUICK)
     full = Lane("read full", full_reader.claim, embed, fail, release, EMBED_CONCURRENCY, is_background=True)
     return [
         publish(Rung.QUICK, 2, is_background=False),
-        Lane("read quick", reader.claim, reader.read, fail, release, read_workers, is_background=False),
+        Lane("read quick", claim, reader.read, fail, release, read_workers, is_background=False),
         publish(Rung.FULL, 1, is_background=True),
         *([full] if rung is Rung.FULL else []),
-        Lane("remove", publisher.claim_retired, publisher.remove, retry, retry, 1, is_background=True),
+        Lane("remove", publisher.purge.claim, publisher.remove, retry, retry, 1, is_background=True),
     ]

@@ -38,20 +38,12 @@ class Publisher:
         compute_pool: ComputePool,
         locked_pdfs: LockedPdfs,
     ) -> None:
-        self._queue = queue
-        self._purge = purge
+        self.queue = queue
+        self.purge = purge
         self._files = files
         self._index = index
         self._compute_pool = compute_pool
         self._locked_pdfs = locked_pdfs
-
-    async def claim(self, rung: Rung) -> PublicationClaim | None:
-        """Claim the next publication of a reading of this rung, if one is pending."""
-        return await self._queue.claim(rung)
-
-    async def claim_retired(self) -> PublicationClaim | None:
-        """Claim the next publication to remove from the index, if any."""
-        return await self._purge.claim()
 
     async def publish(self, claim: PublicationClaim) -> None:
         """Write, verify and flip a publication; if the index does not answer at all, it is only postponed.
@@ -64,19 +56,19 @@ class Publisher:
             refusal = await self._locked_pdfs.refusal(claim)
             if refusal is not None:
                 _log.warning("document=%s publication=%s outcome=locked", claim.document_id, claim.id)
-                return await self._queue.refuse(claim, refusal)
+                return await self.queue.refuse(claim, refusal)
             await self._index.ping()
             await self._index.ensure_tenant(claim.tenant)
             first = await self._analysed(claim, 0)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
         except LostReading as error:
-            await self._queue.requeue_reading(claim, str(error))
+            await self.queue.requeue_reading(claim, str(error))
             return _log_postponed(claim, error)
         except InfrastructureError as error:
-            await self._queue.release(claim, _reason(error))
+            await self.queue.release(claim, _reason(error))
             return _log_postponed(claim, error)
         await self._write(claim, first, vectors)
-        is_live = await self._queue.go_live(claim)
+        is_live = await self.queue.go_live(claim)
         reach("after-flip")
         _log.info(
             "document=%s version=%d tenant=%s reading=%s publication=%s rung=%s pages=%d chunks=%d "
@@ -128,12 +120,8 @@ class Publisher:
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """Retry under a new id after an error: what the index holds under this one is unknown."""
-        await self._queue.retry_under_new_id(claim, _reason(error))
+        await self.queue.retry_under_new_id(claim, _reason(error))
         _log_postponed(claim, error)
-
-    async def release(self, claim: PublicationClaim) -> None:
-        """Release an unfinished publication at shutdown; another worker may start it under a new id."""
-        await self._queue.retry_under_new_id(claim)
 
     async def remove(self, claim: PublicationClaim) -> None:
         """Remove a retired publication from the index.
@@ -147,11 +135,11 @@ class Publisher:
         except UnknownTenant:
             _log.info("publication=%s outcome=tenant-gone", claim.id)
         reach("after-removal")
-        await self._purge.finish(claim)
+        await self.purge.finish(claim)
 
     async def release_removal(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """Release a removal that failed or was interrupted; the publication stays hidden."""
-        await self._queue.release(claim, _reason(error) if error else None)
+        await self.queue.release(claim, _reason(error) if error else None)
 
 
 def _indexed(

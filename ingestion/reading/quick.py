@@ -17,7 +17,6 @@ from storage.errors import (
 )
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
-from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 
@@ -36,15 +35,11 @@ class QuickReader:
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
-        self._queue = queue
+        self.queue = queue
         self._blobs = blobs
         self._files = files
         self._pdf = pdf
         self._chunking_client = chunking_client
-
-    async def claim(self) -> ReadingClaim | None:
-        """Claim the next quick reading, if one is pending."""
-        return await self._queue.claim(Rung.QUICK)
 
     async def read(self, claim: ReadingClaim) -> None:
         """Make a quick reading: pages, chunks and their map of offsets to boxes.
@@ -62,7 +57,7 @@ class QuickReader:
         await self._files.upload(claim.id)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
-        await self._queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
+        await self.queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """Record a failed step: errors of an engine are retried and never count against the file."""
@@ -72,14 +67,14 @@ class QuickReader:
             reason, at_least = "a stored file cannot be opened", 0.0
             if isinstance(error, InfrastructureError):
                 reason, at_least = str(error), error.retry_after
-            await self._queue.release(claim, reason, at_least)
+            await self.queue.release(claim, reason, at_least)
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(type(error).__name__)
             is_locked = isinstance(error, PasswordProtected)
-            is_over = await self._queue.fail(claim, reason, is_locked=is_locked)
+            is_over = await self.queue.fail(claim, reason, is_locked=is_locked)
             outcome = "quarantined" if is_over else "failed"
-        files = await self._queue.files(claim)
+        files = await self.queue.files(claim)
         named = f'"{files[0]}"' if files else "none"
         _log.log(
             logging.INFO if outcome == "failed" else logging.WARNING,
@@ -91,7 +86,3 @@ class QuickReader:
             cause,
             named if len(files) < 2 else f"{named} and {len(files) - 1} more",
         )
-
-    async def release(self, claim: ReadingClaim) -> None:
-        """Release an unfinished step at shutdown; another worker may start it at once."""
-        await self._queue.release(claim)
