@@ -24,6 +24,7 @@ from storage.sql.leased_queue import LeasedQueue
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue
+from storage.sql.tables import ReadingRow
 
 async def main():
     url, number = sys.argv[1:]
