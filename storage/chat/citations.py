@@ -46,7 +46,10 @@ class ShownIn(NamedTuple):
 
 
 class Citations:
-    """Stores citations."""
+    """Stores citations.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -97,11 +100,7 @@ class Citations:
                     session.add(row)
 
     async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
-        """Add a day's openings of sources, by citation; those of deleted citations are dropped.
-
-        Raises:
-            DatabaseUnavailable: nothing was added.
-        """
+        """Add a day's openings of sources, by citation; those of deleted citations are dropped."""
         async with self._database.transaction(exclusive=False) as session:
             for (citation_id, day), count in sorted(openings.items()):
                 await session.execute(_counting(), {"of": citation_id, "on": day, "more": count})
@@ -130,9 +129,6 @@ class Citations:
 
         Of several messages that showed the same quote, the last one is returned. A quote that was moved to a
         newer version of its document leads to the answer that showed it in an earlier one.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
         """
         citation = await self.get(citation_id)
         if citation is None:

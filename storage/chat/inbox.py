@@ -45,7 +45,11 @@ _INSERT = {
 
 
 class Inbox:
-    """Stores questions from arrival until their answers are delivered."""
+    """Stores questions from arrival until their answers are delivered.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed. Those with an item
+    raise LeaseLost if another worker has it.
+    """
 
     def __init__(self, database: Database, *, max_backoff_seconds: float = MAX_BACKOFF_SECONDS) -> None:
         self._database = database
@@ -79,11 +83,7 @@ class Inbox:
             return await session.scalar(_INSERT[is_late], values) is not None
 
     async def has_question(self, tenant: TenantName, thread: str) -> bool:
-        """True if a question of this thread was answered, or is being answered.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """True if a question of this thread was answered, or is being answered."""
         asked = (
             select(col(InboxRow.id))
             .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
@@ -94,11 +94,7 @@ class Inbox:
             return await session.scalar(asked.limit(1)) is not None
 
     async def question_of(self, tenant: TenantName, message_key: str) -> tuple[int, str] | None:
-        """Return (channel, question) of a message in this tenant's channel; None if it asked nothing.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return (channel, question) of a message in this tenant's channel; None if it asked nothing."""
         asked = (
             select(col(InboxRow.channel_id), col(InboxRow.id))
             .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
@@ -112,9 +108,6 @@ class Inbox:
         """Return (channel, question, language of the answer) of the bot's reply with this id in the channel.
 
         None if no stored answer has it.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(InboxRow.channel_id), col(InboxRow.id), col(OutboxRow.answer))
@@ -136,9 +129,6 @@ class Inbox:
             user: the value of ``user`` in addresses.
             tenants: of channels that this person may see.
             limit: maximum number.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(ChannelRow.tenant), col(InboxRow.text), func.max(col(InboxRow.id)).label("newest"))
@@ -160,9 +150,6 @@ class Inbox:
         """Requeue an edited question; return False if it is unknown, withdrawn or unchanged.
 
         The old answer stays visible until the new one is posted. A worker on the old text loses its lease.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
         """
         async with self._database.transaction(exclusive=False) as session:
             row = await _by_message(session, platform, message_key)
@@ -182,9 +169,6 @@ class Inbox:
 
         Idempotent: a repeated call returns the same, because the answer's message may still have to be
         deleted.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
         """
         async with self._database.transaction(exclusive=False) as session:
             row = await _by_message(session, platform, message_key)
@@ -202,11 +186,7 @@ class Inbox:
             return WithdrawnItem(row.address, message, is_posting=is_posting, others=others)
 
     async def take_message(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
-        """Record a stream as the message of the question that may have begun it; False if it is another's.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
-        """
+        """Record a stream as the message of the question that may have begun it; False if it is another's."""
         async with self._database.transaction(exclusive=False) as session:
             row = await _by_message(session, platform, message_key)
             if row is None or not await _is_free(session, row, message):
@@ -231,9 +211,6 @@ class Inbox:
             thread: within the channel.
             message_key: of another question to stop, in the channel's main conversation.
             answer: returns the answer to store for a question; None: do not stop it.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
         """
         is_meant = or_(col(InboxRow.thread) == thread, col(InboxRow.message_key) == message_key)
         asked = (
@@ -263,11 +240,7 @@ class Inbox:
             return (row.address, reply.answer) if row and reply and reply.answer else None
 
     async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
-        """Record whether a private answer was shared in its channel; return False if nothing changed.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
-        """
+        """Record whether a private answer was shared in its channel; return False if nothing changed."""
         query = select(InboxRow).where(
             col(InboxRow.platform) == platform, col(InboxRow.message_key) == message_key
         )
@@ -335,20 +308,12 @@ class Inbox:
             return [replace(_item(row, None), ahead=ahead.get(row.id, 0)) for row in rows]
 
     async def renew(self, item: InboxItem, lease_seconds: float) -> None:
-        """Extend the lease to ``lease_seconds`` from now.
-
-        Raises:
-            LeaseLost: another worker has it.
-        """
+        """Extend the lease to ``lease_seconds`` from now."""
         async with self._holding(item) as (_, row):
             row.lease_until = self._rows.ends_at(lease_seconds)
 
     async def mark_posting(self, item: InboxItem) -> None:
-        """Record that a placeholder is about to be posted.
-
-        Raises:
-            LeaseLost: another worker has the question.
-        """
+        """Record that a placeholder is about to be posted."""
         async with self._holding(item) as (session, _):
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
@@ -358,11 +323,7 @@ class Inbox:
             return await _others(session, item)
 
     async def mark_unposted(self, item: InboxItem) -> None:
-        """Record that no placeholder was posted after all, according to its platform.
-
-        Raises:
-            LeaseLost: another worker has the question.
-        """
+        """Record that no placeholder was posted after all, according to its platform."""
         unposted = delete(OutboxRow).where(
             col(OutboxRow.inbox_id) == item.id, col(OutboxRow.state) == "posting"
         )
@@ -375,7 +336,6 @@ class Inbox:
         """Record the placeholder's id; ``is_released``: also release the question for any worker to answer.
 
         Raises:
-            LeaseLost: another worker has the question.
             MessageTaken: it is a stream that belongs to another question.
         """
         async with self._holding(item) as (session, row):
@@ -395,9 +355,6 @@ class Inbox:
         """Store the answer, so that it is never generated again, and the turn for the thread's memory.
 
         ``versions``: those that it cites.
-
-        Raises:
-            LeaseLost: another worker has the question.
         """
         async with self._holding(item) as (session, _):
             await _set_reply(session, item, answer=answer)
@@ -406,11 +363,7 @@ class Inbox:
                 await keep_turn(session, turn)
 
     async def mark_delivered(self, item: InboxItem) -> None:
-        """Mark the question as done: its answer was delivered.
-
-        Raises:
-            LeaseLost: another worker has the question.
-        """
+        """Mark the question as done: its answer was delivered."""
         async with self._holding(item) as (session, row):
             end_lease(row)
             row.state = "done"
@@ -418,11 +371,7 @@ class Inbox:
             reply.state, reply.delivered_at = "delivered", utc_now()
 
     async def release(self, item: InboxItem) -> None:
-        """Release a question, to be claimed at once.
-
-        Raises:
-            LeaseLost: another worker has it.
-        """
+        """Release a question, to be claimed at once."""
         async with self._holding(item) as (_, row):
             end_lease(row, row.reason)
 
@@ -436,20 +385,13 @@ class Inbox:
             reason: why it waits, without any of its text.
             at_least: minimum backoff in seconds, as requested by an engine; capped at MAX_WAIT.
             is_own_fault: count an attempt, because no engine is to blame.
-
-        Raises:
-            LeaseLost: another worker has it.
         """
         async with self._holding(item) as (_, row):
             self._rows.release(row, reason, at_least)
             row.attempts += is_own_fault
 
     async def fail(self, item: InboxItem, reason: str) -> None:
-        """Fail a question whose answer cannot be delivered; ``reason`` is for an admin.
-
-        Raises:
-            LeaseLost: another worker has it.
-        """
+        """Fail a question whose answer cannot be delivered; ``reason`` is for an admin."""
         async with self._holding(item) as (_, row):
             end_lease(row, reason)
             row.state = "failed"

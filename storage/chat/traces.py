@@ -90,7 +90,10 @@ def _keeping() -> Insert:
 
 
 class QuestionRecords:
-    """Stores records of questions."""
+    """Stores records of questions.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(self, database: Database, days: float) -> None:
         """Keep records for ``days`` days, after which ``Retention`` erases them; 0: store none."""
@@ -108,11 +111,7 @@ class QuestionRecords:
             await session.execute(_keeping(), row)
 
     async def is_first(self, channel_id: int) -> bool:
-        """True if a channel has no recorded question; False if records are off, as it is unknown then.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """True if a channel has no recorded question; False if records are off, as it is unknown then."""
         if not self._kept_for:
             return False
         query = select(col(QuestionRecordRow.key)).where(col(QuestionRecordRow.channel_id) == channel_id)
@@ -134,9 +133,6 @@ class QuestionRecords:
         """Return a channel's latest records whose question or answer contains these words, newest first.
 
         ``before``: only questions asked earlier.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
         """
         record = col(QuestionRecordRow.record)
         holds = [
@@ -154,9 +150,6 @@ class QuestionRecords:
             channel_id: the channel.
             since: earlier questions are left out.
             public_only: leave out private questions, whose answer only the asker saw.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
         """
         row = QuestionRecordRow
         inbox_key = cast(col(InboxRow.id), String) == col(row.key)
@@ -195,11 +188,7 @@ class QuestionRecords:
         return utc_now() - self._kept_for
 
     async def facts_since(self, channel_id: int, since: datetime) -> list[AnswerFacts]:
-        """Return the figures of a channel's records, oldest first; those of private questions included.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the figures of a channel's records, oldest first; those of private questions included."""
         row = QuestionRecordRow
         parts = ("milliseconds", "tokens", "top_sources", "figures", "citations")
         query = (

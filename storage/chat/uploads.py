@@ -33,27 +33,22 @@ class UploadedDocument(NamedTuple):
 
 
 class Uploads:
-    """Stores uploads and their owners."""
+    """Stores uploads and their owners.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(self, channel_id: int, key: str) -> Upload | None:
-        """Return the upload of a message's file; None if there is none.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the upload of a message's file; None if there is none."""
         async with self._database.snapshot() as session:
             row = await session.scalar(select(UploadRow).filter_by(channel_id=channel_id, key=key))
         return _upload(row) if row else None
 
     async def of_channel(self, channel_id: int) -> list[Upload]:
-        """Return a channel's uploads, oldest first.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return a channel's uploads, oldest first."""
         async with self._database.snapshot() as session:
             return [_upload(row) for row in await _rows(session, channel_id)]
 
@@ -64,9 +59,6 @@ class Uploads:
 
         Returns:
             The upload with its name; or the reason of a refusal, with the file that already has its bytes.
-
-        Raises:
-            DatabaseUnavailable: nothing was recorded.
         """
         async with self._database.transaction() as session:
             rows = await _rows(session, new.channel_id)
@@ -94,11 +86,7 @@ class Uploads:
             return _upload(row)
 
     async def document(self, upload: Upload) -> UploadedDocument | None:
-        """Return the document made from an upload; None before a scan finds it, or if it is deleted.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the document made from an upload; None before a scan finds it, or if it is deleted."""
         file = f"{UPLOADS_FOLDER}/{upload.name}"
         query = (
             select(col(DocumentRow.folder_id), col(DocumentRow.id), col(DocumentRow.file))
@@ -111,21 +99,13 @@ class Uploads:
         return UploadedDocument(*row) if row else None
 
     async def address(self, upload: int) -> dict[str, Any] | None:
-        """Return where to post an upload's receipt; None if it was removed.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return where to post an upload's receipt; None if it was removed."""
         async with self._database.snapshot() as session:
             row = await session.get(UploadRow, upload)
         return row.address if row else None
 
     async def forget(self, upload: Upload, action: AuditedAction | None = None) -> None:
-        """Delete an upload whose file is gone; ``action`` is recorded with it.
-
-        Raises:
-            DatabaseUnavailable: nothing was changed.
-        """
+        """Delete an upload whose file is gone; ``action`` is recorded with it."""
         async with self._database.transaction() as session:
             await session.execute(delete(UploadRow).where(col(UploadRow.id) == upload.id))
             if action:

@@ -18,7 +18,10 @@ TRUSTED_SHARE = 2 / 3
 
 
 class FolderLeases:
-    """Acquires and renews the right to scan locations for one owner."""
+    """Acquires and renews the right to scan locations for one owner.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(
         self,
@@ -51,11 +54,7 @@ class FolderLeases:
         return self._trusted.get(location, 0.0) > self._clock()
 
     async def acquire(self, location: str) -> bool:
-        """Lease a location if no other process holds it.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Lease a location if no other process holds it."""
         query = select(FolderRow).where(col(FolderRow.location) == location)
         async with self._database.snapshot() as session:
             if any(self._is_anothers(row) for row in await session.scalars(query)):
@@ -63,11 +62,7 @@ class FolderLeases:
         return await self._lease([location]) == {location}
 
     async def renew(self) -> None:
-        """Extend all leases held; drop those that another process has taken over.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Extend all leases held; drop those that another process has taken over."""
         if self._trusted:
             ours = list(self._trusted)
             kept = await self._lease(ours)

@@ -61,7 +61,10 @@ def _first_line(path: Path) -> str:
 
 
 class FolderPasswords:
-    """Keyring of one home; remembers in memory which passwords failed for which contents."""
+    """Keyring of one home; remembers in memory which passwords failed for which contents.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(self, database: Database, everywhere: Sequence[str] = ()) -> None:
         """Add the references ``everywhere`` to those of every folder."""
@@ -74,19 +77,11 @@ class FolderPasswords:
         self._lost: set[str] = set()
 
     async def passwords_of(self, sha256: str) -> Passwords:
-        """Return the passwords of all folders that now contain a content.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the passwords of all folders that now contain a content."""
         return (await self._find(col(VersionRow.sha256) == sha256)).get(sha256, Passwords())
 
     async def passwords_in(self, folder_id: int) -> Passwords:
-        """Return the passwords of a folder, including those of all folders.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the passwords of a folder, including those of all folders."""
         query = select(col(FolderRow.passwords)).where(col(FolderRow.id) == folder_id)
         async with self._database.snapshot() as session:
             named = await session.scalar(query)
@@ -101,11 +96,7 @@ class FolderPasswords:
         self._wrong[sha256] |= self._digests(tried.found)
 
     async def openable(self, contents: Select[str]) -> list[str]:
-        """Return the sha256 of those contents that have a password which has not failed yet.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return the sha256 of those contents that have a password which has not failed yet."""
         found = await self._find(col(VersionRow.sha256).in_(contents))
         return await asyncio.to_thread(self._untried, found)
 

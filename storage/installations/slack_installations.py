@@ -37,18 +37,17 @@ class SlackInstallation:
 
 
 class SlackInstallations:
-    """Stores installations; reads are never cached, so that a removed one is used no more."""
+    """Stores installations; reads are never cached, so that a removed one is used no more.
+
+    Calls raise DatabaseUnavailable if the database does not work; then nothing is changed.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rows = LeasedQueue(database, SlackInstallationRow, until="renewing_until")
 
     async def save(self, installed: SlackInstallation) -> None:
-        """Upsert an installation.
-
-        Raises:
-            DatabaseUnavailable: nothing was stored.
-        """
+        """Upsert an installation."""
         row = SlackInstallationRow(
             installation=installed.installation,
             name=installed.name,
@@ -61,11 +60,7 @@ class SlackInstallations:
             await session.merge(row)
 
     async def get(self, installation: str) -> SlackInstallation | None:
-        """Return an installation; None if there is none.
-
-        Raises:
-            DatabaseUnavailable: the database does not work.
-        """
+        """Return an installation; None if there is none."""
         async with self._database.snapshot() as session:
             row = await session.get(SlackInstallationRow, installation)
         return _installation(row) if row else None
@@ -86,9 +81,6 @@ class SlackInstallations:
         Args:
             installation: its id.
             until: an installation made later than this stays.
-
-        Raises:
-            DatabaseUnavailable: nothing was deleted.
         """
         gone = (
             delete(SlackInstallationRow)
@@ -106,29 +98,17 @@ class SlackInstallations:
             return _installation(row)
 
     async def begin_renewal(self, held: SlackInstallation, seconds: float) -> bool:
-        """Lease an installation to renew its token; False if another process does, or has.
-
-        Raises:
-            DatabaseUnavailable: nothing was leased.
-        """
+        """Lease an installation to renew its token; False if another process does, or has."""
         until = self._rows.ends_at(seconds)
         return bool(await self._rows.change(self._rows.is_free(), *_unchanged(held), renewing_until=until))
 
     async def renew(self, held: SlackInstallation, sealed: bytes, expires_at: datetime | None) -> bool:
-        """Replace the tokens ``held`` (compare-and-set); return False if others are stored, or none.
-
-        Raises:
-            DatabaseUnavailable: nothing was stored.
-        """
+        """Replace the tokens ``held`` (compare-and-set); return False if others are stored, or none."""
         values = {"sealed": sealed, "expires_at": expires_at, "renewing_until": None, "problem": None}
         return bool(await self._rows.change(*_unchanged(held), **values))
 
     async def note_problem(self, held: SlackInstallation, problem: str) -> None:
-        """Record why the tokens ``held`` could not be renewed; a message for an admin.
-
-        Raises:
-            DatabaseUnavailable: nothing was stored.
-        """
+        """Record why the tokens ``held`` could not be renewed; a message for an admin."""
         await self._rows.change(*_unchanged(held), problem=problem)
 
 
