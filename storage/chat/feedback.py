@@ -57,7 +57,10 @@ def hash_person(installation: str, user: str) -> str:
 
 
 class FeedbackStore:
-    """Stores the latest feedback of each person on each answer."""
+    """Stores the latest feedback of each person on each answer.
+
+    Calls raise DatabaseUnavailable if the database does not work.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -83,9 +86,6 @@ class FeedbackStore:
             file: where the answer is, with ``page``; ignored unless found for the question.
             page: counted from 1.
             comment: free text.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
         """
         asked = select(QuestionRecordRow).where(
             col(QuestionRecordRow.channel_id) == channel_id, col(QuestionRecordRow.key) == question
@@ -109,11 +109,7 @@ class FeedbackStore:
         return True
 
     async def candidates(self, channel_id: int, question: str) -> Sequence[tuple[str, int]]:
-        """Return (file, page) of the pages found for a channel's question, best first, without duplicates.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
-        """
+        """Return (file, page) of the pages found for a channel's question, best first, without duplicates."""
         asked = select(col(QuestionRecordRow.record)).where(
             col(QuestionRecordRow.channel_id) == channel_id, col(QuestionRecordRow.key) == question
         )
@@ -122,11 +118,7 @@ class FeedbackStore:
         return candidate_pages(record or {})
 
     async def all(self, channel_id: int | None = None) -> list[Feedback]:
-        """Return all feedback, oldest first; ``channel_id``: only on this channel's answers.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
-        """
+        """Return all feedback, oldest first; ``channel_id``: only on this channel's answers."""
         said = (
             select(FeedbackRow, QuestionRecordRow)
             .join(QuestionRecordRow, col(QuestionRecordRow.id) == FeedbackRow.record_id)

@@ -38,7 +38,10 @@ _log = logging.getLogger(__name__)
 
 
 class Blobs:
-    """Blobs under ``root``; calls block on disk or network, so run them outside the event loop."""
+    """Blobs under ``root``; calls block on disk or network, so run them outside the event loop.
+
+    Calls raise BlobsUnavailable if disk or object storage does not work.
+    """
 
     def __init__(
         self,
@@ -99,20 +102,12 @@ class Blobs:
         return place
 
     def upload(self, file: Path, sha256: str) -> None:
-        """Copy a content to object storage, if there is one that lacks it.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
-        """
+        """Copy a content to object storage, if there is one that lacks it."""
         if self._store and self._store.size(_stored(sha256)) is None:
             self._store.put(file, _stored(sha256))
 
     def exists(self, sha256: str) -> bool:
-        """True if the content exists: in object storage if there is one, else on disk.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
-        """
+        """True if the content exists: in object storage if there is one, else on disk."""
         if self._store:
             return self._store.size(_stored(sha256)) is not None
         return self.path(sha256).exists()
@@ -166,11 +161,7 @@ class Blobs:
         self.upload(self.path(sha256), sha256)
 
     def reupload(self, sha256: str) -> bool:
-        """Upload a content that object storage lost; return False if there is no intact local copy.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable, or the disk does not work.
-        """
+        """Upload a content that object storage lost; return False if there is no intact local copy."""
         place = self.path(sha256)
         with _translated_errors():
             if self._store is None or not place.exists() or hash_file(place) != sha256:
@@ -262,11 +253,7 @@ class Blobs:
             reach("amid-purge")
 
     def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
-        """Return the blobs whose sha256 begin with these pairs of digits, from disk or object storage.
-
-        Raises:
-            BlobsUnavailable: it does not answer.
-        """
+        """Return the blobs whose sha256 begin with these pairs of digits, from disk or object storage."""
         if self._store:
             return list_store(self._store, _FOLDER, shards)
         with _translated_errors():
@@ -300,9 +287,6 @@ class Blobs:
 
         Args:
             name: as ``ImageFiles`` names it, without a suffix.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
         """
         if self._store is None or self.path(name[:64]).exists():
             return False
@@ -313,11 +297,7 @@ class Blobs:
             return self.images.copy_here(name)
 
     def upload_image(self, picture: Path) -> None:
-        """Upload a page image for the other machines, unless its content is removed in the meantime.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
-        """
+        """Upload a page image for the other machines, unless its content is removed in the meantime."""
         if self._store is None:
             return
         with _translated_errors():
@@ -326,19 +306,11 @@ class Blobs:
             self.images.remove([sha256])
 
     def drop_stray_images(self, shards: Iterable[str], held: Collection[str]) -> None:
-        """Remove images from these shards of object storage whose contents are not among ``held``.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
-        """
+        """Remove images from these shards of object storage whose contents are not among ``held``."""
         self.images.remove(self.images.stored_contents(shards) - set(held))
 
     def images_of(self, names: Collection[str]) -> int:
-        """Return the number of images of pages, and of regions of pages, of these contents.
-
-        Raises:
-            BlobsUnavailable: the store is unreachable.
-        """
+        """Return the number of images of pages, and of regions of pages, of these contents."""
         with _translated_errors():
             return self.images.count(names)
 

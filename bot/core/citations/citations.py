@@ -27,33 +27,31 @@ from storage.task_group import gather_or_cancel
 
 
 class DocumentNames:
-    """Resolves names of documents that are unique in their channel."""
+    """Resolves names of documents that are unique in their channel.
+
+    Calls raise storage.errors.InfrastructureError if SQL cannot be reached.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     async def names(self, channel_id: int, publications: Collection[LivePublication]) -> dict[int, str]:
-        """Return the display name in this channel of each publication, by version id.
-
-        Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
-        """
+        """Return the display name in this channel of each publication, by version id."""
         titles = {title for one in publications for title in _titles(one)}
         files = {PurePosixPath(one.file).name for one in publications}
         namesakes = await self._catalog.live_by_name(channel_id, titles, files) if publications else []
         return names_among([*publications, *namesakes], publications)
 
     async def names_of_versions(self, channel_id: int, versions: Collection[int]) -> dict[int, str]:
-        """Return the same for those of these versions that are live.
-
-        Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
-        """
+        """Return the same for those of these versions that are live."""
         return await self.names(channel_id, await self._catalog.live_versions(channel_id, versions))
 
 
 class CitationService:
-    """Stores citations and signs their links."""
+    """Stores citations and signs their links.
+
+    Calls raise storage.errors.InfrastructureError if citations cannot be stored or documents cannot be named.
+    """
 
     def __init__(self, store: Citations, links: Links, catalog: Catalog) -> None:
         self._store = store
@@ -65,9 +63,6 @@ class CitationService:
         """Return one citation per quote, numbered from 1 in this order.
 
         A PDF citation opens its page by a signed link; that of an approved web page is the page's own URL.
-
-        Raises:
-            storage.errors.InfrastructureError: citations cannot be stored, or documents cannot be named.
         """
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
@@ -104,9 +99,6 @@ class CitationService:
         """Return a figure with a link to its marked page, and one to its picture.
 
         ``number``: the [n] of the sentence that refers to it.
-
-        Raises:
-            storage.errors.InfrastructureError: citations cannot be stored.
         """
         shown = CitedPlace(publication.version_id, figure.page, figure.caption, (figure.box,))
         (record,) = await self._store.add(channel.id, [shown])
@@ -123,11 +115,7 @@ class CitationService:
         )
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
-        """Return the first page of a passage as the closest page; its link marks nothing.
-
-        Raises:
-            storage.errors.InfrastructureError: citations cannot be stored, or the document cannot be named.
-        """
+        """Return the first page of a passage as the closest page; its link marks nothing."""
         publication, page = passage.publication, passage.first_page
         url, names = await gather_or_cancel(
             self.open_page(channel, publication.version_id, page), self.names.names(channel.id, [publication])
@@ -135,11 +123,7 @@ class CitationService:
         return NearestPage(publication.file, page, url, names[publication.version_id])
 
     async def open_page(self, channel: Channel, version_id: int, page: int) -> str:
-        """Return a link to a page of a version of this channel; it marks nothing.
-
-        Raises:
-            storage.errors.InfrastructureError: citations cannot be stored.
-        """
+        """Return a link to a page of a version of this channel; it marks nothing."""
         return await self._open(channel, CitedPlace(version_id, page))
 
     async def renew_links(
@@ -151,9 +135,6 @@ class CitationService:
             channel: to which the documents belong.
             versions: that the answer cited.
             shown: the citations of the answer, as stored in the question's record.
-
-        Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
         """
         records = await self._store.of_versions(channel.id, versions)
         names = await self.names.names_of_versions(channel.id, versions)
@@ -175,11 +156,7 @@ class CitationService:
         return tuple(found)
 
     async def renew_by_id(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
-        """Return the same, with the versions looked up by the ids of the citations.
-
-        Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
-        """
+        """Return the same, with the versions looked up by the ids of the citations."""
         known = [await self._store.get(one["id"]) for one in shown if "id" in one]
         versions = {one.version_id for one in known if one and one.channel_id == channel.id}
         return await self.renew_links(channel, versions, shown)

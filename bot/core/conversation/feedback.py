@@ -53,7 +53,10 @@ class FeedbackReply:
 
 
 class AnswerFeedback:
-    """Stores the feedback of all platforms."""
+    """Stores the feedback of all platforms.
+
+    Calls raise storage.errors.DatabaseUnavailable if the database does not work.
+    """
 
     def __init__(self, inbox: Inbox, records: QuestionRecords, store: FeedbackStore) -> None:
         self._inbox = inbox
@@ -63,20 +66,12 @@ class AnswerFeedback:
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
     ) -> AnsweredQuestion | None:
-        """Return the question in a message of this channel; None if it is none, or not retained.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database is unavailable.
-        """
+        """Return the question in a message of this channel; None if it is none, or not retained."""
         found = await self._inbox.question_of(key.tenant, message_key)
         return AnsweredQuestion(*found, language) if found else None
 
     async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
-        """Return the question that our message with this id answered; None if it is not retained.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database is unavailable.
-        """
+        """Return the question that our message with this id answered; None if it is not retained."""
         found = await self._inbox.question_of_reply(key.tenant, message)
         if found is None:
             return None
@@ -102,9 +97,6 @@ class AnswerFeedback:
             page: index of the right page among those offered, from 0.
             comment: free text.
             language: of the reply if the question is gone.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         words = reply_words(asked.language if asked else language)
         pages = (await self._store.candidates(asked.channel_id, asked.id))[:MAX_PAGES] if asked else []
@@ -129,11 +121,7 @@ class AnswerFeedback:
         )
 
     async def why(self, asked: AnsweredQuestion | None, language: Language = Language.ENGLISH) -> str:
-        """Explain why the answer came out as it did.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: the database is unavailable.
-        """
+        """Explain why the answer came out as it did."""
         words = reply_words(asked.language if asked else language)
         kept = await self._records.get(asked.channel_id, asked.id) if asked else None
         return explain(kept.record, words) if kept else words.feedback_expired

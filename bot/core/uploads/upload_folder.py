@@ -34,7 +34,10 @@ T = TypeVar("T")
 
 
 class UploadFolder:
-    """Folder that receives uploads."""
+    """Folder that receives uploads.
+
+    Calls raise OSError if the folder or its disk does not work.
+    """
 
     def __init__(self, root: Path, inside: str | None = UPLOADS_FOLDER) -> None:
         """Write to the subfolder ``inside`` of ``root``; None: to ``root`` itself.
@@ -59,11 +62,7 @@ class UploadFolder:
             return PartialFile(os.open(name, _NEW_FILE, 0o644, dir_fd=folder), name)
 
     def names(self) -> list[str]:
-        """Return the file names, including hidden ones; empty if the folder does not exist.
-
-        Raises:
-            OSError: the folder cannot be listed.
-        """
+        """Return the file names, including hidden ones; empty if the folder does not exist."""
         try:
             with self._opened() as folder:
                 return os.listdir(folder)
@@ -71,20 +70,12 @@ class UploadFolder:
             return []
 
     def rename_or_discard(self, file: PartialFile, name: str) -> None:
-        """Give a complete file its name durably; discard it if a file of that name exists.
-
-        Raises:
-            OSError: the disk is failing.
-        """
+        """Give a complete file its name durably; discard it if a file of that name exists."""
         if not self.rename(file, name):
             self.discard(file)
 
     def rename(self, file: PartialFile, name: str, *, replaces: bool = False) -> bool:
-        """Give a complete file its name durably; False if the name is taken and not ``replaces``.
-
-        Raises:
-            OSError: the disk is failing.
-        """
+        """Give a complete file its name durably; False if the name is taken and not ``replaces``."""
         # fsync the content before the name, and the directory after it: the name survives a power loss only
         # with its content.
         file.sync()
@@ -103,11 +94,7 @@ class UploadFolder:
             os.unlink(file.name, dir_fd=folder)
 
     def remove(self, name: str) -> None:
-        """Delete a file durably; a missing file is no error.
-
-        Raises:
-            OSError: it cannot be deleted.
-        """
+        """Delete a file durably; a missing file is no error."""
         with suppress(FileNotFoundError), self._opened() as folder:
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
