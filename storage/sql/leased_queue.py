@@ -107,7 +107,7 @@ class LeasedQueue(Generic[Row]):
     ) -> None:
         """Lease rows to ``owner``, a name that no other process uses; ``until``: column of a lease's end."""
         self.database, self.table, self.owner, self.seconds = database, table, owner, seconds
-        self._until = col(getattr(table, until))
+        self._until_name, self._until = until, col(getattr(table, until))
         self._max_backoff_seconds = max_backoff_seconds
 
     def backoff(self, tries: int) -> timedelta:
@@ -181,7 +181,7 @@ class LeasedQueue(Generic[Row]):
 
         A compare-and-set, if the guard names what each claim changes.
         """
-        if isinstance(until := values.get(self._until.key), datetime):
+        if isinstance(until := values.get(self._until_name), datetime):
             self.database.changes.schedule(self.table, until)
         changed = update(self.table).where(*guard).values(**values).returning(self._until)
         async with self.database.transaction(exclusive=False) as session:
