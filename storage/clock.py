@@ -9,10 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass(slots=True)
 class ClockOffsets:
-    """What a process adds to the system's clocks: nothing, unless it simulates a later time."""
+    """Offsets from the system's clocks: none, unless a later time is simulated."""
 
     wall: timedelta = timedelta()
     monotonic: float = 0.0
+
+    def add(self, wall: timedelta, monotonic: float = 0.0) -> None:
+        """Run ahead by this much more."""
+        self.wall += wall
+        self.monotonic += monotonic
 
 
 OFFSETS = ClockOffsets()

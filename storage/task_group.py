@@ -1,13 +1,14 @@
-"""Structured concurrency helpers: gather with cancellation, grace periods, deadlines, retries."""
+"""Structured concurrency helpers: gather with cancellation, grace periods, deadlines, retries, renewals."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar, overload
 
-from storage.errors import raised_at
+from storage.errors import LeaseLost, raised_at
 
 _log = logging.getLogger(__name__)
 
@@ -123,3 +124,30 @@ async def retry(
 def doubled(tries: int, max_seconds: float) -> float:
     """Return an exponential backoff: 1 s after the first try, up to ``max_seconds``."""
     return min(2.0 ** min(tries - 1, 10), max_seconds)
+
+
+@asynccontextmanager
+async def keep_leased(seconds: float, renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Renew a lease three times per period while the block runs; cancel the block once the lease is lost.
+
+    On exit, no renewal is in flight.
+    """
+    block = asyncio.current_task()
+
+    async def keep() -> None:
+        while block is not None:
+            await asyncio.sleep(seconds / 3)
+            try:
+                await renew()
+            except LeaseLost:
+                block.cancel()
+                return
+            except Exception as error:  # the next renewal may succeed, and the lease is not lost yet
+                _log.warning("lease renewal failed: %s", raised_at(error))
+
+    renewing = asyncio.create_task(keep())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait((renewing,))

@@ -11,8 +11,8 @@ from typing import Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, LeaseLost, raised_at
-from storage.sql.leased_queue import Lease, keep_leased
-from storage.task_group import cancel_and_wait
+from storage.sql.leased_queue import Lease
+from storage.task_group import cancel_and_wait, keep_leased
 
 DRAIN_SECONDS = 5.0
 _log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from storage.index.base import Index
 from storage.models import TenantName
 from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
-from storage.sql.leased_queue import keep_leased
+from storage.task_group import keep_leased
 from storage.threads import run_in_thread
 
 # Number of latest publications that are verified.

@@ -8,12 +8,10 @@ comes from a wrong clock and counts as past.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import SQLModel, col
 
 from storage.clock import utc_now
-from storage.errors import LeaseLost, raised_at
+from storage.errors import LeaseLost
 from storage.sql.columns import LeaseColumns
 from storage.sql.database import Database
 from storage.task_group import doubled
@@ -34,7 +32,6 @@ MAX_BACKOFF_SECONDS = 30.0
 # No engine may request a longer wait: a later time was written by a wrong clock.
 MAX_WAIT = timedelta(minutes=15)
 _CHANCE = random.SystemRandom()
-_log = logging.getLogger(__name__)
 
 Row = TypeVar("Row", bound=SQLModel)
 
@@ -201,33 +198,6 @@ def revoke(row: LeaseColumns) -> bool:
     row.fence += 1
     row.lease_owner = row.lease_until = None
     return was_held
-
-
-@asynccontextmanager
-async def keep_leased(seconds: float, renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Renew a lease three times per period while the block runs; cancel the block once the lease is lost.
-
-    On exit, no renewal is in flight.
-    """
-    block = asyncio.current_task()
-
-    async def keep() -> None:
-        while block is not None:
-            await asyncio.sleep(seconds / 3)
-            try:
-                await renew()
-            except LeaseLost:
-                block.cancel()
-                return
-            except Exception as error:  # the next renewal may succeed, and the lease is not lost yet
-                _log.warning("lease renewal failed: %s", raised_at(error))
-
-    renewing = asyncio.create_task(keep())
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        await asyncio.wait((renewing,))
 
 
 def _is_past(at: Any, longest: timedelta) -> ColumnElement[bool]:

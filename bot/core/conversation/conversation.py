@@ -51,8 +51,7 @@ from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
-from storage.sql.leased_queue import keep_leased
-from storage.task_group import cancel_and_wait
+from storage.task_group import cancel_and_wait, keep_leased
 
 _log = logging.getLogger(__name__)
 
