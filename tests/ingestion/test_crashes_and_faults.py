@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from ingestion.app import Ingestion
 from ingestion.jobs.worker import Worker
-from storage.errors import EngineStartError, ReaderKilled
+from storage.errors import EngineStartError, LeaseLost, ReaderKilled
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import PublicationQueue
@@ -78,7 +78,8 @@ async def test_a_publication_of_a_dead_worker_gets_a_new_id(home: Home) -> None:
     await home.serve(stop_at="quick")
     live = await home.until_found("hr", "marzipan", "leave.pdf")
     assert live.id != claim.id
-    assert not await dead.go_live(claim)
+    with pytest.raises(LeaseLost):
+        await dead.go_live(claim)
     await home.until_row(PublicationRow, lambda row: (row.id, row.state) == (claim.id, "removed"))
 
 
