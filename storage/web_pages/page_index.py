@@ -1,13 +1,12 @@
 """In-memory search over approved pages, by keywords and vectors.
 
 A few domains have hundreds of chunks, not thousands, so all of them are compared. Terms come from the shared
-analyzer; the score is the engines' BM25, over the chunks of the opened domains.
+analyzer, scores from the embedded engine's BM25, over the chunks of the opened domains.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from yarl import URL
 
 from storage.embeddings.base import Vectors
 from storage.index.base import Hit
-from storage.index.embedded.bm25 import K1, B
+from storage.index.embedded.bm25 import score, spaced, term_counts, term_weights
 from storage.index.live_index import SearchHits
 from storage.models import LivePublication, MetadataField, Rung, WebOrigin
 from storage.text.analyzer import index_terms
@@ -36,7 +35,7 @@ class _Indexed:
     """A text, prepared for searching."""
 
     text: WebText
-    # Terms of each chunk, each between two blanks, so that they can be counted without splitting.
+    # Spaced terms of each chunk, which can be counted without splitting.
     terms: Sequence[str]
     # Number of terms per chunk.
     lengths: Sequence[int]
@@ -52,9 +51,9 @@ class _Indexed:
 
     @classmethod
     def of(cls, text: WebText, vectors: Vectors | None) -> _Indexed:
-        terms = [index_terms(text.title, one.heading_path, one.text).split() for one in text.chunks]
-        spaced = ["".join(f" {term} " for term in own) for own in terms]
-        return cls(text, spaced, [len(own) for own in terms], None).with_vectors(vectors)
+        terms = [index_terms(text.title, one.heading_path, one.text) for one in text.chunks]
+        lengths = [len(own.split()) for own in terms]
+        return cls(text, list(map(spaced, terms)), lengths, None).with_vectors(vectors)
 
     def with_vectors(self, vectors: Vectors | None) -> _Indexed:
         """Return a copy with vectors, which SQL stores concatenated."""
@@ -68,16 +67,13 @@ class _Chunk:
     def __init__(self, page: LivePublication, indexed: _Indexed, ordinal: int) -> None:
         self.page = page
         self._chunk = indexed.text.chunks[ordinal]
-        self._terms = indexed.terms[ordinal]
+        self.terms = indexed.terms[ordinal]
         self._ordinal = ordinal
         self.length = indexed.lengths[ordinal]
 
-    def count(self, term: str) -> int:
-        return self._terms.count(f" {term} ")
-
     def hit(self, score: float) -> Hit:
         chunk, page = self._chunk, self._chunk.page or 1
-        terms = " ".join(self._terms.split())
+        terms = " ".join(self.terms.split())
         return Hit(self.page.id, self._ordinal, chunk.text, page, page, chunk.heading_path, score, terms)
 
 
@@ -203,17 +199,13 @@ def _indexed(texts: Mapping[str, WebText], vectors: Mapping[str, Vectors]) -> di
 
 
 def _by_words(chunks: Sequence[_Chunk], terms: Sequence[str], limit: int) -> list[Hit]:
-    """Score by BM25, as in ``storage/index/embedded/bm25.py``."""
+    """Return the best chunks by the embedded engine's BM25."""
+    wanted = dict.fromkeys(terms)
+    counts = [term_counts(chunk.terms, wanted) for chunk in chunks]
+    holding = Counter(term for own in counts for term, count in zip(wanted, own, strict=True) if count)
+    weights = term_weights(terms, len(chunks), holding).values()
     average = sum(chunk.length for chunk in chunks) / len(chunks)
-    slopes = [K1 * (1 - B + B * chunk.length / average) for chunk in chunks]
-    scores = [0.0] * len(chunks)
-    for term, repeated in Counter(terms).items():
-        counts = [chunk.count(term) for chunk in chunks]
-        holding = sum(map(bool, counts))
-        weight = repeated * math.log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
-        for at, count in enumerate(counts):
-            if count:
-                scores[at] += weight * count / (count + slopes[at])
+    scores = [score(weights, own, one.length, average) for one, own in zip(chunks, counts, strict=True)]
     best = sorted(filter(scores.__getitem__, range(len(chunks))), key=lambda at: -scores[at])
     return [chunks[at].hit(scores[at]) for at in best[:limit]]
 

@@ -11,7 +11,6 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from storage.index.base import SearchFilter
 from storage.index.embedded.tenant_file import CorruptFile, only_row
@@ -40,24 +39,22 @@ def best(
     filters: SearchFilter,
     limit: int,
 ) -> list[tuple[int, float]]:
-    """Return (chunk id, BM25) of the best chunks, best first; repeated query terms count repeatedly.
+    """Return (chunk id, BM25) of the best chunks, best first.
 
     ``counted``: (chunks of the tenant, chunks per term).
-
-    score = sum of ln(1 + (N - n + .5) / (n + .5)) * tf / (tf + k1 * (1 - b + b * length / average)).
     """
     chunks, frequencies = counted
     ids = _propose(connection, _proposing(terms, chunks, frequencies), filters, max(CANDIDATES, 2 * limit))
-    weights = {
-        term: repeated * math.log(1 + (chunks - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
-        for term, repeated in Counter(terms).items()
-    }
+    weights = term_weights(terms, chunks, frequencies)
     counted_chunks, length = only_row(connection, "SELECT chunks, terms FROM state")
     average = length / counted_chunks if counted_chunks else 1.0
     rows = connection.execute(_LENGTHS, (json.dumps(ids),)).fetchall()
     if len(rows) != len(ids):
         raise CorruptFile("a row is missing")
-    scored = [_score(row, weights, average) for row in rows]
+    scored = [
+        (chunk, score(weights.values(), term_counts(spaced(words), weights), length, average))
+        for chunk, words, length in rows
+    ]
     return sorted(scored, key=lambda found: (-found[1], found[0]))[:limit]
 
 
@@ -78,9 +75,25 @@ def _propose(
     return [row[0] for row in connection.execute(_PROPOSED, values)]
 
 
-def _score(row: tuple[Any, ...], weights: Mapping[str, float], average: float) -> tuple[int, float]:
-    chunk, terms, length = row
-    spaced = f" {terms.replace(' ', '  ')} "  # two blanks between terms: adjacent matches must not share one
+def term_weights(terms: Iterable[str], chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
+    """Return term -> ln(1 + (N - n + .5) / (n + .5)), once per occurrence in the query."""
+    return {
+        term: repeated * math.log(1 + (chunks - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
+        for term, repeated in Counter(terms).items()
+    }
+
+
+def spaced(terms: str) -> str:
+    """Return a chunk's terms with two blanks between them: adjacent matches must not share one."""
+    return f" {terms.replace(' ', '  ')} "
+
+
+def term_counts(text: str, terms: Iterable[str]) -> list[int]:
+    """Return how often each term occurs in a ``spaced`` text."""
+    return [text.count(f" {term} ") for term in terms]
+
+
+def score(weights: Iterable[float], counts: Iterable[int], length: int, average: float) -> float:
+    """Return the sum of weight * tf / (tf + k1 * (1 - b + b * length / average))."""
     slope = K1 * (1 - B + B * length / average)
-    counts = ((weight, spaced.count(f" {term} ")) for term, weight in weights.items())
-    return chunk, sum(weight * tf / (tf + slope) for weight, tf in counts)
+    return sum(weight * tf / (tf + slope) for weight, tf in zip(weights, counts, strict=True) if tf)
