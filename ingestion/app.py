@@ -304,7 +304,7 @@ class Ingestion:
         Never deletes; a second run adds and replaces. Unreadable files are listed in the result.
 
         Raises:
-            SettingsError: the path is a file whose name is not a PDF's.
+            SettingsError: the path is a file with the name of an unsupported type.
             InfrastructureError: the path cannot be listed, or a disk or the database fails.
         """
         run = self._batch_ingest()

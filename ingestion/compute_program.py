@@ -41,7 +41,7 @@ SEARCHED_LABELS = 40
 _NO_MEMORY = "the file holds more text than fits into memory; split it"
 
 
-def chunk_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+def chunk(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """Build a reading from the output of the sandboxed children, and write its files.
 
     ``data`` ends with ``job["layout"]`` bytes from the layout child and ``job["ocr"]`` from the OCR child.
@@ -138,7 +138,7 @@ def chunk_web_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
-    """Return (page, box) of each figure that needs OCR; ``data`` as for ``chunk_pdf``.
+    """Return (page, box) of each figure that needs OCR; ``data`` as for ``chunk``.
 
     Raises:
         DocumentError: the file is at fault.
@@ -197,7 +197,7 @@ def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
 
 
 JOBS = {
-    "chunk pdf": chunk_pdf,
+    "chunk": chunk,
     "chunk web page": chunk_web_page,
     "chunk web pdf": chunk_web_pdf,
     "find crops": find_crops,

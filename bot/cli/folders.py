@@ -45,7 +45,7 @@ async def preview_ingest(options: argparse.Namespace) -> int:
 
     Raises:
         UnknownChannel: invalid channel name.
-        SettingsError: the file name is not a PDF's.
+        SettingsError: the file name is that of an unsupported type.
     """
     path, channel = options.path, options.channel
     async with _open_previewer(load_settings()) as previewer:

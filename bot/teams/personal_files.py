@@ -16,13 +16,13 @@ from bot.core.errors import FileUnavailable
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage
 from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
 from bot.file_download import open_download, read_chunks
 from bot.loopback import is_loopback_host
 from bot.teams.activities import part, place_of, read_activity
 from bot.teams.connector import ServiceUrlCheck
 from storage.chat_models import UPLOAD_KEY
+from storage.readers.registry import READERS
 
 Json = Mapping[str, Any]
 
@@ -52,14 +52,15 @@ def _files(activity: Json) -> list[MessageFile]:
     for number, one in enumerate(attachments if isinstance(attachments, list) else ()):
         if isinstance(one, Mapping) and one.get("contentType") == FILE:
             content = part(one, "content")
-            kind, name = str(content.get("fileType") or ""), replace_invalid_chars(str(one.get("name") or ""))
-            media_type = "application/pdf" if kind.lower() == "pdf" else ""
+            name = replace_invalid_chars(str(one.get("name") or ""))
+            kind = READERS.type_of(f".{content.get('fileType')}")
+            media_type = kind.name if kind else ""
             id = replace_invalid_chars(str(content.get("uniqueId") or number))[:MAX_ID_CHARS]
             address = {
                 "url": replace_invalid_chars(str(content.get("downloadUrl") or "")),
                 "media_type": media_type,
             }
-            found.append(MessageFile(id, name, is_named_pdf(name, media_type), address))
+            found.append(MessageFile(id, name, READERS.type_of(name, media_type) is not None, address))
     return found
 
 

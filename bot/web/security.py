@@ -18,6 +18,7 @@ from bot.core.conversation.queue_limits import QuestionOrigin, QuestionRateLimit
 from bot.core.models import LOCAL_ASKER
 from bot.loopback import is_loopback_host
 from bot.sign_in_settings import Role
+from storage.readers.registry import READERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,6 @@ CONSOLE_HEADERS = {
 ADMIN_HEADERS = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "form-action 'self'; connect-src 'self'; frame-ancestors 'none'",
-}
-# PDFs: sandboxed, so that their scripts do not run.
-PDF_HEADERS = {
-    "Content-Type": "application/pdf",
-    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
 # Pictures of figures: embedded in the pages of chat platforms.
 EMBEDDED_HEADERS = {"Cross-Origin-Resource-Policy": "cross-origin"}
@@ -231,9 +227,20 @@ def inline_style_headers(style_hash: str) -> dict[str, str]:
     return {**NO_STORE, "Content-Security-Policy": policy}
 
 
+def document_headers(file: str) -> dict[str, str]:
+    """Return the headers of a document's file, shown inline; sandboxed, so that its scripts do not run."""
+    kind = READERS.type_of(file)
+    return {
+        **NO_STORE,
+        "Content-Type": kind.name if kind else "application/octet-stream",
+        "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
+        "Content-Disposition": inline_disposition(file),
+    }
+
+
 def inline_disposition(file: str) -> str:
     """Return a Content-Disposition that shows a file inline under its name (RFC 6266, RFC 8187)."""
     name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')
-    name = name.encode()[:150].decode(errors="ignore").strip() or "document.pdf"
+    name = name.encode()[:150].decode(errors="ignore").strip() or "document"
     fallback = name.encode("ascii", "replace").decode().replace("?", "_").replace("%", "_")
     return f"inline; filename=\"{fallback}\"; filename*=UTF-8''{quote(name, safe='')}"

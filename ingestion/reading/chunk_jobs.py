@@ -51,7 +51,7 @@ class ChunkingClient:
         tokenizer = self._embedder.tokenizer
         pictures = "waiting" if self._reads_pictures else "left"
         job = {
-            "do": "chunk pdf",
+            "do": "chunk",
             "root": str(self._files.root),
             "reading": str(reading),
             "limit": self._chunk_tokens,

@@ -7,11 +7,10 @@ import hashlib
 from ingestion.settings import IngestionSettings
 from storage.embeddings.base import Embedder
 from storage.queues.planner import Generations
+from storage.readers.registry import READERS
 from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
-# Bump when ``storage/pdf`` yields other pages or words for a file, or their stored form changes.
-PARSER = "mupdf-6"
 # Bump when ``chunker.py`` makes other chunks, or ``metadata.py`` other fields, of a page.
 CHUNKER = "headings-5"
 
@@ -22,7 +21,7 @@ LAYOUT = "layout-5"
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
     """Return the reading versions for these settings."""
-    quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
+    quick = f"{READERS.version}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
     quick += "+ocr" if settings.reads_pictures else ""
     terms = f"+{ANALYZER}"
     if settings.stop_at == "quick":

@@ -1,4 +1,4 @@
-"""Quick rung: turns a PDF into pages and chunks."""
+"""Quick rung: turns a file into pages and chunks."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
+from storage.readers.registry import READERS
 
 _FAULT = "An internal error occurred while reading this file ({})."
 _log = logging.getLogger(__name__)
@@ -51,9 +52,10 @@ class QuickReader:
         if claim.is_spent:
             raise ReaderKilled("Reading this file crashed the program ten times; it is not tried again.")
         started = time.monotonic()
-        pages = await self._pdf.fetch(await self._blobs.fetch(claim.sha256))
+        reader = READERS.reader_of(await self._queue.files(claim))
+        pages = await reader.read(self._pdf, await self._blobs.fetch(claim.sha256))
         reach("after-parse")
-        made = await self._chunking_client.chunk(claim.id, pages)
+        made = await self._chunking_client.chunk(claim.id, pages, ocr=None if reader.draws_pages else b"")
         await self._files.upload(claim.id)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}

@@ -33,7 +33,7 @@ class FileStat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """A PDF found by a scan."""
+    """A readable file found by a scan."""
 
     # Path in the folder with ``/``, safe to store and show; unique in a scan.
     file: str
@@ -73,7 +73,7 @@ class Source(Protocol):
     is_remote: bool
 
     def scan(self) -> Scan:
-        """Find every PDF; never raises, as problems are part of the scan."""
+        """Find every readable file; never raises, as problems are part of the scan."""
 
     def scan_file(self, name: str) -> Scan:
         """Find one file directly in the folder, or none; like ``scan``."""

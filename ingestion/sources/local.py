@@ -39,7 +39,7 @@ _LINK = (
 
 
 def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
-    """Find every PDF below ``root``; symlinks, pipes, devices and temporary files are skipped.
+    """Find every readable file below ``root``; symlinks, pipes, devices and temporary files are skipped.
 
     Blocks: call it in a thread. Never raises for what it finds; a folder that cannot be listed makes the scan
     incomplete, and the others are still scanned.
@@ -85,7 +85,7 @@ def scan_file(root: Path, name: str) -> Scan:
 
 
 def first_level(root: Path) -> tuple[list[str], list[str]]:
-    """Return the names of (folders, loose PDFs) directly in ``root``, sorted.
+    """Return the names of (folders, loose documents) directly in ``root``, sorted.
 
     Raises:
         OSError: the root cannot be listed.
@@ -93,7 +93,7 @@ def first_level(root: Path) -> tuple[list[str], list[str]]:
     with os.scandir(root) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     folders = [entry.name for entry in listed if _is_folder(entry)]
-    return folders, [safe_name((entry.name,)) for entry in listed if _is_pdf(entry)]
+    return folders, [safe_name((entry.name,)) for entry in listed if _is_document(entry)]
 
 
 def loose_files(root: Path) -> dict[str, str]:
@@ -109,14 +109,14 @@ def loose_files(root: Path) -> dict[str, str]:
 
 
 def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
-    """Add a folder's PDFs to ``report``; return its subfolders."""
+    """Add a folder's documents to ``report``; return its subfolders."""
     deeper = []
     with os.scandir(root.joinpath(*parts)) as entries:
         for entry in entries:
             inside = (*parts, entry.name)
             if _is_folder(entry):
                 deeper.append(inside)
-            elif _is_pdf(entry):
+            elif _is_document(entry):
                 try:  # an error on one file must not hide the others
                     _see(entry.stat(follow_symlinks=False), inside, report)
                 except FileNotFoundError:
@@ -149,7 +149,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return not is_foreign_folder(entry.name) and entry.is_dir(follow_symlinks=False)
 
 
-def _is_pdf(entry: os.DirEntry[str]) -> bool:
+def _is_document(entry: os.DirEntry[str]) -> bool:
     return skip_reason(entry.name) is None and entry.is_file(follow_symlinks=False)
 
 
@@ -174,7 +174,7 @@ class LocalSource:
         self._devices: dict[tuple[str, ...], int] = {}
 
     def scan(self) -> Scan:
-        """Find every PDF; a share may have been mounted since the last scan."""
+        """Find every readable file; a share may have been mounted since the last scan."""
         self.is_remote = self._is_share()
         try:
             return self._remembered(self._call(self._scan))

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ingestion.sources.base import FileStat, Scan, ScannedFile
+from storage.readers.registry import READERS
 
 # Temporary or foreign names: hidden files (also ``._x``, ``.syncthing.x``, rsync's), Office's lock files.
 _TEMPORARY = re.compile(r"\.|~\$|~syncthing~|\$recycle\.bin$", re.IGNORECASE)
@@ -39,19 +40,24 @@ def is_foreign_folder(name: str) -> bool:
 
 def skip_reason(name: str) -> str | None:
     """Return why a scan skips a file of this name, as the end of a sentence; None if it does not."""
-    if not name.lower().endswith(".pdf"):
-        return "is not a PDF: its name does not end in .pdf"
+    if READERS.type_of(name) is None:
+        kinds = " or ".join(one.singular for one in READERS.media_types)
+        endings = " or ".join(suffix for one in READERS.media_types for suffix in one.suffixes)
+        return f"is not {kinds}: its name does not end in {endings}"
     return "is skipped: names like this are for unfinished files" if _TEMPORARY.match(name) else None
 
 
 def unsupported_reason(name: str, *, is_link: bool = False) -> str | None:
-    """Return why a dropped file is not read, as a sentence; None for PDFs and for programs' own files."""
+    """Return why a dropped file is not read, as a sentence; None for readable and programs' own files."""
     folded = name.lower()
     if _TEMPORARY.match(name) or folded.endswith(_UNFINISHED_FILES) or folded in _SYSTEM_FILES:
         return None
     if is_link:
         return "Links are not followed: put the file itself here."
-    return None if folded.endswith(".pdf") else "Only PDFs are read: save it as a PDF."
+    if READERS.type_of(name):
+        return None
+    kinds = " and ".join(one.plural for one in READERS.media_types)
+    return f"Only {kinds} are read: save it as {READERS.media_types[0].singular}."
 
 
 def safe_name(parts: tuple[str, ...]) -> str:
@@ -87,7 +93,7 @@ class ScanReport:
         self._unsupported_files: dict[str, str] = {}
 
     def add(self, parts: tuple[str, ...], file_stat: FileStat, links: int = 1) -> None:
-        """Add a PDF; ``links``: its number of hard links."""
+        """Add a readable file; ``links``: its number of hard links."""
         name = safe_name(parts)
         self._files[name] = ScannedFile(name, parts, file_stat)
         if links > 1:
@@ -98,7 +104,7 @@ class ScanReport:
         self._unusable.append(safe_name(parts))
 
     def add_unsupported(self, parts: tuple[str, ...], *, is_link: bool = False) -> None:
-        """Add a file that is not a PDF, or is a link."""
+        """Add a file of an unsupported type, or a link."""
         if (sentence := unsupported_reason(parts[-1], is_link=is_link)) is not None:
             self._unsupported_files[safe_name(parts)] = sentence
 

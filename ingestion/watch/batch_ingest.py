@@ -66,7 +66,7 @@ class BatchIngest:
         """Return the batch of a folder, or of a single file, for a channel.
 
         Raises:
-            SettingsError: the file's name is not a PDF's.
+            SettingsError: the file's name is not that of a readable file.
         """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)

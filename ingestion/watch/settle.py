@@ -1,4 +1,4 @@
-"""Stability check: a file is finished if it has rested for long enough and ends like a PDF."""
+"""Stability check: a file is finished if it has rested for long enough and ends like its type."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, ScannedFile, Source
 from storage.clock import monotonic_seconds
+from storage.readers.base import TAIL_BYTES
+from storage.readers.registry import READERS
 
-# PDF readers look for ``%%EOF`` in the last 1,024 bytes; some writers append a little more.
-TAIL_BYTES = 2048
 # Factor for the rest of a file on a share that looks truncated: an upload may stall.
 TRUNCATED_FACTOR = 6
 
 
 @dataclass(slots=True)
 class _StableSince:
-    """Stat of a file, the time since when it has had it, and whether it ends like a PDF."""
+    """Stat of a file, the time since when it has had it, and whether it ends like its type."""
 
     stat: FileStat
     since: float
@@ -41,7 +41,7 @@ class StabilityCheck:
 
         Args:
             source: opened only to read the ends of files.
-            settle_seconds: rest of a file that ends like a PDF.
+            settle_seconds: rest of a file that ends like its type.
             rest_seconds: rest of a file that looks truncated.
             trusts_age: count a file's age, by this machine's clock, as rest; for single runs, which should
                 not wait without need. Never for shares, whose timestamps come from another clock.
@@ -67,7 +67,8 @@ class StabilityCheck:
         if rested >= self._rest_seconds:
             return True
         if rest.ends_well is None:
-            rest.ends_well = b"%%EOF" in self.source.tail(seen, TAIL_BYTES)
+            kind = READERS.type_of(seen.file)
+            rest.ends_well = kind is not None and kind.ends(self.source.tail(seen, TAIL_BYTES))
         return rest.ends_well
 
     def restart(self, seen: ScannedFile) -> None:

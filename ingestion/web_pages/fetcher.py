@@ -27,6 +27,7 @@ from yarl import URL
 from ingestion.errors import WebPageError
 from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
 from ingestion.web_pages.robots import USER_AGENT, Robots
+from storage.readers.pdf import PDF
 from storage.web_pages.web_sources import PORTS, normal_url
 
 # Maximum concurrent requests.
@@ -35,7 +36,7 @@ MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
 CHUNK_BYTES = 64 * 1024
 
-PAGES = ("text/html", "text/plain", "application/pdf")
+PAGES = ("text/html", "text/plain", PDF.name)
 SITEMAPS = ("application/xml", "text/xml", "text/plain")
 
 _REDIRECTS = (301, 302, 303, 307, 308)

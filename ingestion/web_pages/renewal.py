@@ -27,6 +27,7 @@ from storage.chat.channels import Channels
 from storage.embeddings.base import Embedder
 from storage.errors import DocumentError, InfrastructureError, NoPages, NotAPdf, raised_at
 from storage.pdf.pdf_process import PdfProcess
+from storage.readers.pdf import PDF
 from storage.task_group import cancel_and_wait
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
@@ -34,7 +35,6 @@ from storage.web_pages.web_sources import MAX_URL_CHARS, WebDomain, WebSources, 
 
 # Time limit per host and tick: what a slow host, or one with a crawl delay, has left waits for the next tick.
 HOST_SECONDS = 30.0
-_PDF = "application/pdf"
 
 # Called with each page after it was tried.
 OnPage = Callable[[WebPage], None]
@@ -67,7 +67,7 @@ class PageReader:
             DocumentError: it has none, or cannot be read within limits.
             EngineStartError: a side process cannot be started.
         """
-        is_pdf = page.media_type == _PDF
+        is_pdf = page.media_type == PDF.name
         tokenizer = self._embedder.tokenizer
         job = {
             "do": "chunk web pdf" if is_pdf else "chunk web page",
@@ -84,7 +84,7 @@ class PageReader:
 
     async def _read_pdf(self, page: FetchedPage) -> bytes:
         """Return the text of a PDF, read by the sandboxed child for documents."""
-        with tempfile.NamedTemporaryFile(prefix="footnote-", suffix=".pdf") as file:
+        with tempfile.NamedTemporaryFile(prefix="footnote-") as file:
             await asyncio.to_thread(_write, file, page.data)
             return await self._pdf.fetch(Path(file.name))
 

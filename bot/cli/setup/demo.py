@@ -17,6 +17,7 @@ from shlex import quote
 
 from bot.server_socket import ServerSocket
 from storage.errors import SettingsError
+from storage.readers.registry import READERS
 
 SAMPLES = Path(__file__).with_name("samples")
 CHANNEL = "demo"
@@ -49,7 +50,7 @@ def pdfs_of(docs: Path) -> list[Path]:
     """
     if not docs.is_dir():
         raise SettingsError(f"{docs} is not a folder")
-    pdfs = sorted(path for path in docs.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
+    pdfs = sorted(path for path in docs.rglob("*") if READERS.type_of(path.name) and path.is_file())
     if not pdfs:
         raise SettingsError(f"{docs} holds no PDF")
     return pdfs

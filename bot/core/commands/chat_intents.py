@@ -19,6 +19,7 @@ from typing import Any
 
 from bot.core.models import Language
 from bot.core.understanding.document_filters import read_days
+from storage.readers.registry import READERS
 from storage.text.analyzer import fold
 
 # Longer messages are never commands.
@@ -30,7 +31,7 @@ MAX_NAME_CHARS = 100
 _WORD = re.compile(r"[^\s'\u2018\u2019\u02bc]+")
 _EMOJI_CODE = re.compile(r":(?:[a-z][\w+-]*|[+-]1):")
 _SMILEY = re.compile(r"[:;]-?\)")
-_CODE = re.compile(r"\S+\.pdf|[A-Z]{2,}\w*\d\w*|[A-Z]+(?:[-_][A-Z\d]+)*[-_]\d\S*", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]{2,}\w*\d\w*|[A-Z]+(?:[-_][A-Z\d]+)*[-_]\d\S*", re.IGNORECASE)
 _MACRO = re.compile("<(docs|here|when|more|models|name|number)>")
 
 
@@ -221,7 +222,7 @@ def _presence(message: _Message) -> ChatCommand | None:
             continue
         name = message.typed(start, end)
         place = match.groupdict().get("here") or ""
-        is_document = is_document or _CODE.fullmatch(name) is not None
+        is_document = is_document or _is_document_id(name)
         is_named = is_document or any(map(commands.kind.fullmatch, message.bare[start:end].split()))
         is_topic = any(map(commands.is_topic_word, name.split()))
         if len(name) <= MAX_NAME_CHARS and (
@@ -246,9 +247,15 @@ def _outline(message: _Message) -> ChatCommand | None:
         name = message.typed(start, end) if start < end else ""
         if len(name) <= MAX_NAME_CHARS:
             is_kind = any(map(commands.kind.fullmatch, message.bare[start:end].split()))
-            is_certain = not name or is_document or is_kind or _CODE.fullmatch(name) is not None
+            is_certain = not name or is_document or is_kind or _is_document_id(name)
             return ChatCommand(ChatIntent.DOCUMENT_OUTLINE, Language.ENGLISH, name, is_certain)
     return None
+
+
+def _is_document_id(name: str) -> bool:
+    """True for a code, and for one word that is the name of a file."""
+    is_file = len(name.split()) == 1 and READERS.type_of(name) is not None
+    return is_file or _CODE.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bot.core.wording import ReplyWords
 from storage.chat.uploads import Uploads
 from storage.chat_models import Upload
 from storage.folders.folders import Folders
+from storage.readers.registry import READERS
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.text.analyzer import fold
 
@@ -98,4 +99,4 @@ class UploadCommands:
 
 
 def _words(name: str) -> str:
-    return re.sub(r"[\W_]+", " ", fold(name).casefold().removesuffix(".pdf")).strip()
+    return re.sub(r"[\W_]+", " ", READERS.split_suffix(fold(name).casefold())[0]).strip()

@@ -33,6 +33,7 @@ from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus, LivePublication, MetadataField
+from storage.readers.registry import READERS
 from storage.text.analyzer import analyze, fold
 
 # Share of a name's weight that must occur in a question for the name to count as mentioned.
@@ -53,7 +54,6 @@ _NAMED = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _VERSION = re.compile(r"\bv?\d+(?:\.\d+)*\b", re.IGNORECASE)
 _GENERIC = re.compile(r"\b(?:sop|procedure|report|policy|v?\d+)\b")
-_FILE = re.compile(r"[\w().-]+\.pdf\b", re.IGNORECASE)
 _PLACE = re.compile(
     rf"\b(?P<how>{_FROM})\s+(?:the\s+|our\s+)?(?P<name>[\w-]+(?:\s+[\w-]+){{0,3}})",
     re.IGNORECASE | re.VERBOSE,
@@ -120,7 +120,7 @@ class ChannelView:
         text = question.text
         filters = read_filters(text) if MAY_FILTER.search(text) else []
         is_spanning = spans_documents(text)
-        if not (filters or is_spanning or _FILE.search(text) or _PLACE.search(text)):
+        if not (filters or is_spanning or READERS.names_in(text) or _PLACE.search(text)):
             return question
         live = [one for one in await self.documents() if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
@@ -185,7 +185,7 @@ def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozen
 
 
 def _by_file(text: str, documents: Sequence[DocumentStatus]) -> _Named:
-    files = {name.casefold() for name in _FILE.findall(text)}
+    files = {name.casefold() for name in READERS.names_in(text)}
     found = [one for one in documents if PurePosixPath(one.file).name.casefold() in files]
     return _Named(found, tuple(sorted({PurePosixPath(one.file).name for one in found})))
 

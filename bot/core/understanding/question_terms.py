@@ -25,6 +25,7 @@ from bot.core.understanding.language_lexicon import (
     VERB_FIRST,
 )
 from storage.chat_models import GlossaryEntry
+from storage.readers.registry import READERS
 from storage.text.analyzer import analyze, contains_phrase, fold, phrase_terms, umlaut_spellings
 from storage.text.token_counts import is_frequent_word
 
@@ -102,9 +103,7 @@ def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
 
 def code_words(question: str) -> list[str]:
     """Return the codes, part and account numbers in a question, as written; no dates or quantities."""
-    return [
-        word for word in exact_words(question) if _CODE.fullmatch(word) and not word.lower().endswith(".pdf")
-    ]
+    return [word for word in exact_words(question) if _CODE.fullmatch(word) and not READERS.type_of(word)]
 
 
 def lookup_terms(question: str) -> frozenset[str]:

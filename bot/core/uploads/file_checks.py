@@ -1,12 +1,13 @@
-"""Validation of uploaded files: a PDF by name and content, within the size limit."""
+"""Validation of uploaded files: readable by name and content, within the size limit."""
 
 from __future__ import annotations
 
 from bot.core.plaintext import escape_markers
 from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.file_names import MEDIA_TYPE, SUFFIX, is_named_pdf, safe_file_name
+from bot.core.uploads.file_names import safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, run_on_disk
 from bot.core.wording import ReplyWords
+from storage.readers.registry import READERS
 
 MEGABYTE = 1 << 20
 
@@ -25,10 +26,10 @@ class UploadValidator:
         """Check the declared name, media type and size before the download.
 
         Raises:
-            UploadRejected: not declared as a PDF, or too large.
+            UploadRejected: not declared as a readable type, or too large.
         """
         name = shown_name(download.name, download.media_type)
-        if not is_named_pdf(download.name, download.media_type):
+        if READERS.type_of(download.name, download.media_type) is None:
             raise UploadRejected(words.upload_no_pdf(file=name))
         self._check_size(download.size, name, words)
 
@@ -36,17 +37,17 @@ class UploadValidator:
         """Stream a download to disk, checking size and content.
 
         Raises:
-            UploadRejected: empty, not a PDF, or larger than allowed whatever size was declared.
+            UploadRejected: empty, not of its type, or larger than allowed whatever size was declared.
             bot.core.errors.DeliveryError: the download broke off.
             OSError: the disk is full or failing.
         """
-        name = shown_name(download.name)
+        name, kind = shown_name(download.name), READERS.type_of(download.name, download.media_type)
         async for chunk in download.chunks:
             self._check_size(partial_file.size + len(chunk), name, words)
             await run_on_disk(partial_file.write, chunk)
         if not partial_file.size:
             raise UploadRejected(words.upload_empty(file=name))
-        if not partial_file.is_pdf:
+        if kind is None or not kind.begins(partial_file.head):
             raise UploadRejected(words.upload_no_pdf(file=name))
 
     def _check_size(self, size: int, name: str, words: ReplyWords) -> None:
@@ -55,7 +56,7 @@ class UploadValidator:
             raise UploadRejected(words.upload_too_large(file=name, limit=limit))
 
 
-def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:
-    """Return a file's name for replies: sanitized, with the suffix .pdf for PDFs only."""
-    shown = escape_markers(safe_file_name(name))
-    return shown if is_named_pdf(name, media_type) else shown.removesuffix(SUFFIX)
+def shown_name(name: str, media_type: str = READERS.media_types[0].name) -> str:
+    """Return a file's name for replies: sanitized, with a suffix of ours for readable types only."""
+    shown = escape_markers(safe_file_name(name, media_type))
+    return shown if READERS.type_of(name, media_type) else READERS.split_suffix(shown)[0]

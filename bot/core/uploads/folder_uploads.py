@@ -61,7 +61,7 @@ class FolderUploads:
         On any error the partial file is deleted.
 
         Raises:
-            UploadRejected: not a PDF, empty or too large.
+            UploadRejected: unsupported, empty or too large.
             OSError: the disk is full or failing.
         """
         for token, one in list(self._pending.items()):
@@ -69,7 +69,7 @@ class FolderUploads:
                 await self.resolve_conflict(token, UploadDecision.CANCEL)
         words = reply_words(Language.ENGLISH)
         self._checks.check_declared(download, words)
-        folder, name = _folder(place), safe_file_name(download.name)
+        folder, name = _folder(place), safe_file_name(download.name, download.media_type)
         partial_file = await run_on_disk(folder.create_partial, secrets.token_hex(16))
         try:
             await self._checks.write(download, partial_file, words)

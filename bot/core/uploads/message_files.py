@@ -10,7 +10,7 @@ from bot.core.ports import IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from storage.chat_models import UPLOAD_KEY
 
-# True if PDFs of this message may become documents.
+# True if files of this message may become documents.
 TakesFiles = Callable[[IncomingMessage], bool]
 
 # Files processed per message: Slack allows ten.
@@ -25,7 +25,7 @@ class MessageFile:
     id: str
     name: str
     # By its metadata; also True if the platform hides the metadata.
-    is_pdf: bool
+    is_readable: bool
     # Further fields needed for the download.
     address: Mapping[str, Any] = field(default_factory=dict)
 
@@ -35,25 +35,25 @@ def split_message(
 ) -> list[IncomingMessage]:
     """Return the question of a message, and a message for each of its files that gets a reply.
 
-    Without a mention, only PDFs are handled, and only where uploads are on. Text sent with an accepted PDF
-    travels with it and is asked once the PDF is searchable.
+    Without a mention, only readable files are handled, and only where uploads are on. Text sent with an
+    accepted file travels with it and is asked once the file is searchable.
 
     Args:
         said: the message.
         asked: the same as a question, if it is one.
         files: the message's files.
-        is_taken: uploads are on, so PDFs become documents.
+        is_taken: uploads are on, so readable files become documents.
     """
     if not files:
         return [asked] if asked else []
-    pdfs: Sequence[MessageFile] = [one for one in files if one.is_pdf]
+    readable: Sequence[MessageFile] = [one for one in files if one.is_readable]
     if said.is_unaddressed:
-        chosen, words = pdfs if is_taken else (), ""
+        chosen, words = readable if is_taken else (), ""
     else:
-        chosen = files if is_taken or not said.text else pdfs
-        words = said.text if is_taken and pdfs else ""
-    uploads = [_upload(said, one, words if one in pdfs[:1] else "") for one in chosen[:MAX_FILES]]
-    is_asked = asked is not None and bool(asked.text) and not (is_taken and pdfs)
+        chosen = files if is_taken or not said.text else readable
+        words = said.text if is_taken and readable else ""
+    uploads = [_upload(said, one, words if one in readable[:1] else "") for one in chosen[:MAX_FILES]]
+    is_asked = asked is not None and bool(asked.text) and not (is_taken and readable)
     return [*([asked] if asked and is_asked else []), *uploads]
 
 

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from storage.chat.notification_events import UPLOADS_FOLDER
+from storage.readers.base import HEAD_BYTES
 
-# PDF readers search the first bytes of a file for the signature.
-HEAD_BYTES = 1024
-PDF_SIGNATURE = b"%PDF-"
 # Age at which a partial file counts as abandoned and is deleted.
 ABANDONED_SECONDS = 86_400.0
 # Timeout of one disk operation.
@@ -157,7 +155,8 @@ class PartialFile:
     def __init__(self, descriptor: int, name: str) -> None:
         self.name = name
         self.size = 0
-        self._head = b""
+        # First bytes, at most HEAD_BYTES.
+        self.head = b""
         self._digest = hashlib.sha256()
         self._file = os.fdopen(descriptor, "wb")
 
@@ -166,18 +165,13 @@ class PartialFile:
         """SHA-256 of the bytes written, as hex."""
         return self._digest.hexdigest()
 
-    @property
-    def is_pdf(self) -> bool:
-        """True if the first HEAD_BYTES contain the PDF signature."""
-        return PDF_SIGNATURE in self._head
-
     def write(self, data: bytes) -> None:
         """Append bytes.
 
         Raises:
             OSError: the disk is full or failing.
         """
-        self._head += data[: HEAD_BYTES - len(self._head)]
+        self.head += data[: HEAD_BYTES - len(self.head)]
         self._digest.update(data)
         self._file.write(data)
         self.size += len(data)

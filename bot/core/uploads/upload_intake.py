@@ -217,7 +217,7 @@ class UploadIntake:
             partial_file.size,
             {name: value for name, value in item.address.items() if name not in PERSONAL_KEYS} | where,
         )
-        safe, quota = safe_file_name(download.name), self._rules.quota
+        safe, quota = safe_file_name(download.name, download.media_type), self._rules.quota
         kept = await self._uploads.keep(new, lambda taken: free_file_name(safe, [*there, *taken]), quota)
         if isinstance(kept, Upload):
             return kept

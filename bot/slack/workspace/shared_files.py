@@ -16,12 +16,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import DeliveryError, FileUnavailable
 from bot.core.ports import IncomingMessage
 from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
 from bot.file_download import open_download, read_chunks
 from bot.slack.events import SLACK_ID, read_event, read_message
 from bot.slack.web_api import WebClients, call, delivery_client
 from storage.chat_models import UPLOAD_KEY
+from storage.readers.registry import READERS
 
 Json = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def read_messages(
     asked, said = read_event(envelope, follow_ups=follow_ups), read_message(envelope)
     event: Json = envelope.get("event") or {}
     files = [
-        MessageFile(str(one["id"]), str(one.get("name") or ""), _may_be_pdf(one))
+        MessageFile(str(one["id"]), str(one.get("name") or ""), _may_be_readable(one))
         for one in event.get("files") or ()
         if SLACK_ID.fullmatch(str(one.get("id") or ""))
     ]
@@ -44,10 +44,10 @@ def read_messages(
     return split_message(said, asked, files, is_taken=takes_files(said))
 
 
-def _may_be_pdf(file: Json) -> bool:
-    """True if Slack's metadata says PDF; also for files of other organisations, whose metadata is hidden."""
+def _may_be_readable(file: Json) -> bool:
+    """True if Slack's metadata says a readable type, or hides it, as for files of other organisations."""
     name, media_type = str(file.get("name") or ""), str(file.get("mimetype") or "")
-    return is_named_pdf(name, media_type) or file.get("file_access") == "check_file_info"
+    return bool(READERS.type_of(name, media_type)) or file.get("file_access") == "check_file_info"
 
 
 class SharedFiles:

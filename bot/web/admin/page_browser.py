@@ -121,13 +121,12 @@ class PageBrowser:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """Return the PDF."""
+        """Return the file."""
         source = await self._source(request)
         blob = await self._stores.blobs.fetch(source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise web.HTTPNotFound
-        disposition = {"Content-Disposition": security.inline_disposition(source.file)}
-        return web.FileResponse(blob, headers={**security.PDF_HEADERS, **security.NO_STORE, **disposition})
+        return web.FileResponse(blob, headers=security.document_headers(source.file))
 
     async def _source(self, request: web.Request) -> VersionSource:
         require_visitor(request)

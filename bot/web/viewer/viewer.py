@@ -134,14 +134,13 @@ class Viewer:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """Return the PDF inline, whole or in ranges."""
+        """Return the file inline, whole or in ranges."""
         link = await self._open(request)
         blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
         self.audit.enqueue(request, link)
-        disposition = {"Content-Disposition": security.inline_disposition(link.source.file)}
-        file_headers = {**security.PDF_HEADERS, **security.NO_STORE, **disposition}
+        file_headers = security.document_headers(link.source.file)
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def renew(self, request: web.Request) -> web.Response:

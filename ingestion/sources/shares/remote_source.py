@@ -135,7 +135,7 @@ class RemoteSource:
         self._unreadable = UnreadableFiles()
 
     def scan(self) -> Scan:
-        """Find every PDF."""
+        """Find every readable file."""
         return self._ask(self._scan)
 
     def scan_file(self, name: str) -> Scan:
@@ -194,7 +194,7 @@ class RemoteSource:
         return report.scan()
 
     def _list(self, folder: Parts, report: ScanReport, heartbeat: Heartbeat) -> list[Parts]:
-        """Add a folder's PDFs to ``report``; return its subfolders."""
+        """Add a folder's documents to ``report``; return its subfolders."""
         deeper = []
         with self._connected() as share:
             for entry in share.list(folder):

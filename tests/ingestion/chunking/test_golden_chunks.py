@@ -1,6 +1,6 @@
 """Golden chunks of the samples, byte for byte: optimizations must not change them.
 
-A digest may change only together with ``CHUNKER`` or ``PARSER`` in ``generations.py``.
+A digest may change only together with ``CHUNKER`` in ``generations.py`` or the version of ``PDF_READER``.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def cut(root: Path) -> dict[str, Any]:
     tokenizer = str(bundled(TOKENIZER))
     reading = str(uuid4())
     return {
-        "do": "chunk pdf",
+        "do": "chunk",
         "root": str(root),
         "reading": reading,
         "limit": 400,
@@ -168,7 +168,7 @@ async def test_a_document_over_the_memory_limit_fails_alone(
 async def test_a_process_that_cannot_start_fails_no_file() -> None:
     """Shows that it counts as an engine outage, which is retried without limit."""
     with pytest.raises(EngineStartError):
-        await ComputePool(1, program="ingestion.no_such_program").run({"do": "chunk pdf"})
+        await ComputePool(1, program="ingestion.no_such_program").run({"do": "chunk"})
 
 
 async def test_a_compute_process_has_low_priority_and_no_secrets(

@@ -49,7 +49,7 @@ async def _bench(work: Path) -> list[Figure]:
 async def _read(pdf: PdfProcess, side: ComputePool, files: Sequence[Path], work: Path) -> float:
     async def read(file: Path) -> None:
         job = {
-            "do": "chunk pdf", "root": str(work / "read"), "reading": str(uuid4()), "limit": 400,
+            "do": "chunk", "root": str(work / "read"), "reading": str(uuid4()), "limit": 400,
             "tokenizer": str(bundled(TOKENIZER)), "window": 256, "layout": 0, "ocr": 0, "pictures": "left",
         }  # fmt: skip
         await side.run(job, await pdf.fetch(file))

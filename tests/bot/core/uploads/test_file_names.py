@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.models import Language
-from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_name
+from bot.core.uploads.file_names import free_file_name, safe_file_name
 from ingestion.sources.scan_report import safe_name, skip_reason
 
 
@@ -74,18 +74,3 @@ def test_a_name_in_use_gets_a_number() -> None:
     assert free_file_name("a.pdf", []) == "a.pdf"
     assert free_file_name("a.pdf", ["A.PDF", "b.pdf"]) == "a (2).pdf"
     assert free_file_name("é.pdf", [unicodedata.normalize("NFD", "É.pdf"), "é (2).pdf"]) == "é (3).pdf"
-
-
-@for_each(
-    ("name", "media_type", "is_pdf"),
-    [
-        ("a.PDF", "", True),
-        ("a", "application/pdf", True),
-        ("a", "application/pdf; charset=binary", True),
-        ("a.pdf.exe", "application/octet-stream", False),
-        ("a.png", "image/png", False),
-    ],
-)
-def test_a_pdf_is_recognized_by_name_or_media_type(name: str, media_type: str, is_pdf: bool) -> None:
-    """Shows both; the content is checked after the download."""
-    assert is_named_pdf(name, media_type) is is_pdf
