@@ -21,7 +21,7 @@
       const mark = target();
       if (mark && isHidden(mark)) showMark();
     };
-    if (picture.complete || !picture.getClientRects().length) open();
+    if (!picture?.getClientRects().length || picture.complete) open();
     else picture.addEventListener("load", open, { once: true });
   }
   for (const one of document.getElementsByName("view")) one.addEventListener("change", () => showMark());

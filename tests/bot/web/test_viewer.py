@@ -92,6 +92,18 @@ async def test_the_text_of_a_page_has_the_same_highlights(
     assert "&lt;b&gt;bold&lt;/b&gt;" in await (await client.get(f"{cited.path}/3")).text()
 
 
+async def test_a_page_that_cannot_be_drawn_is_shown_as_text(client: TestClient, house: House) -> None:
+    """Shows the marked text in place of a picture, for a type whose reader draws no pages."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "notes.txt", make_pdf(PAGES), "Notes")
+    citation = await house.cite(channel, shelved, 2, QUOTE)
+    html = await (await client.get(path_of(house, channel, citation))).text()
+    assert '<input type="radio" name="view" id="as-text" checked>' in html
+    assert '<fieldset class="zoom view" hidden>' in html
+    assert "/p/2@1x" not in html
+    assert '<mark class="hit">' in html
+
+
 def test_full_lines_are_joined_and_short_ones_kept() -> None:
     """Lines of full length are joined, as phones need it; a list keeps its lines."""
     text = (
