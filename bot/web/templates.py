@@ -69,7 +69,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"static": assets.path, "source_url": source_url, "days": _days}
-        self._templates.globals["draws_pages"] = READERS.draws_pages
+        self._templates.globals["readers"] = READERS
         style = assets.read("plain.css").decode()
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         self._style, self._plain_headers = style, security.inline_style_headers(digest)

@@ -71,6 +71,11 @@ class Readers:
         return [one for reader in self._readers for one in reader.media_types]
 
     @property
+    def accepted(self) -> str:
+        """Suffixes and media types of all formats, as a browser's choice of files takes them."""
+        return ",".join(part for one in self.media_types for part in (*one.suffixes, one.name))
+
+    @property
     def version(self) -> str:
         """Versions of all readers: when one changes, all contents are read again."""
         return "+".join(reader.version for reader in self._readers)

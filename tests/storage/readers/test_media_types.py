@@ -44,6 +44,11 @@ def test_a_file_is_complete_at_its_type_s_trailer() -> None:
     assert not PDF.ends(b"startxref\n9\n")
 
 
+def test_a_browser_offers_the_readable_types() -> None:
+    """Shows suffixes and media types, as an input's ``accept`` takes them."""
+    assert READERS.accepted == ".pdf,application/pdf"
+
+
 def test_a_name_in_a_text_ends_like_a_readable_file() -> None:
     """Shows that a sentence's full stop is no part of the name, and other files are no documents."""
     assert READERS.names_in("Is Memo-3.PDF newer than draft.docx, old.pdf.?") == ["Memo-3.PDF", "old.pdf"]
