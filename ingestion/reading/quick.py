@@ -52,7 +52,7 @@ class QuickReader:
         if claim.is_spent:
             raise ReaderKilled("Reading this file crashed the program ten times; it is not tried again.")
         started = time.monotonic()
-        reader = READERS.reader_of(await self._queue.files(claim))
+        reader = READERS.reader_of(await self.queue.files(claim))
         pages = await reader.read(self._pdf, await self._blobs.fetch(claim.sha256))
         reach("after-parse")
         made = await self._chunking_client.chunk(claim.id, pages, ocr=None if reader.draws_pages else b"")
