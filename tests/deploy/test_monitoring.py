@@ -23,6 +23,7 @@ ALERTS = MONITORING / "alerts.yaml"
 DASHBOARD = MONITORING / "dashboard.json"
 PAGE = re.compile(r"(docs/[\w-]+\.md)#([\w-]+)")
 DOCS_URL = re.compile(r"""docs_url\(["']([^"']+)["']\)""")
+DOCS_URL_IN_TEXT = re.compile(rf"{{{DOCS_URL.pattern}}}")
 CONSTANT = re.compile(r'^(\w+) = "(docs/[\w.-]+)"$', re.MULTILINE)
 METRIC = re.compile(r"\b(footnote_\w+|process_\w+|python_gc_\w+)")
 BUCKETS = re.compile(r"_(bucket|sum|count)$")
@@ -41,7 +42,7 @@ def slugs_of(text: str) -> set[str]:
 
 def pages_of(text: str) -> set[tuple[str, str]]:
     """Return (page, heading) of every link in a source, with its calls and constants resolved."""
-    text = DOCS_URL.sub(r'"docs/\1"', text)
+    text = DOCS_URL.sub(r'"docs/\1"', DOCS_URL_IN_TEXT.sub(r"docs/\1", text))
     for name, value in CONSTANT.findall(text):
         text = text.replace(f"{{{name}}}", value)
     return set(PAGE.findall(text))
@@ -87,8 +88,13 @@ async def test_every_metric_is_described(tmp_path: Path) -> None:
 
 def test_every_alert_and_doctor_check_links_to_a_heading() -> None:
     """Shows that every alert and failed check leads to instructions."""
-    sources = [*(ROOT / "bot" / "diagnostics").glob("*.py"), ALERTS]
+    rooms = (ROOT / "bot" / name for name in ("diagnostics", "slack", "teams"))
+    sources = [*(source for room in rooms for source in room.rglob("*.py")), ALERTS]
     links = {link for source in sources for link in pages_of(source.read_text(encoding="utf-8"))}
+    table = (ROOT / "bot" / "diagnostics" / "checks.py").read_text()
+    links |= {
+        ("docs/troubleshooting.md", section) for section in re.findall(r'"([a-z0-9-]+)", \w+_SECONDS', table)
+    }
     assert len(links) > 25
     assert sorted(f"{page}#{heading}" for page, heading in links if heading not in slugs(ROOT / page)) == []
     headings = slugs(ROOT / "docs" / "troubleshooting.md") - {"troubleshooting-by-symptom"}

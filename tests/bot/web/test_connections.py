@@ -50,7 +50,7 @@ async def server() -> AsyncIterator[TestClient]:
         await free.wait()
         return web.Response(text="done")
 
-    app = web.Application(middlewares=[render_errors(Templates(Assets(), None, 7))])
+    app = web.Application(middlewares=[render_errors(Templates(Assets(), None, 7), lambda *_: {})])
     app.add_routes([web.get("/ok", ok), web.post("/read", read), web.route("*", "/work", work)])
     async with TestClient(Limited(app)) as client:
         yield client
