@@ -19,12 +19,12 @@ from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
     VerifiedDraft,
+    find_spans,
     locate_all,
     plain_sentence,
-    reduce_text,
     unique_quotes,
 )
-from bot.core.verification.contradiction import ASSERTS, find_contradiction, split_answer
+from bot.core.verification.contradiction import ASSERTS, denies, find_contradiction, split_answer
 from bot.core.verification.facts import makes_unsupported_request, unsupported
 from bot.core.verification.marks import Mark, quoted_marks
 
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 # Maximum quotes marked for one sentence.
 MAX_QUOTES = 8
+
+# Minimum words of a quote that needs no judge: "30 days" is in many rows.
+MIN_QUOTE_WORDS = 4
 
 # Minimum share of the question's words in the marks of a bare yes or no.
 MIN_ASKED_SHARE = 0.5
@@ -121,9 +124,10 @@ class SentenceVerifier:
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
         if fault := find_form_fault(text, located) or self._find_false_fact(text, marks):
             return fault
-        if not split_answer(text)[1].strip(" .,!") and not self._is_answered_by(marks):
+        if _is_bare_answer(text) and not self._is_answered_by(marks):
             return UNRELATED
-        is_quote = any(reduce_text(text).text in reduce_text(one.part.text).text for one in marks)
+        is_long = len(text.split()) >= MIN_QUOTE_WORDS
+        is_quote = is_long and any(find_spans(text, one.part.text) for one in marks)
         return _Checked(text, marks, located, is_quote)
 
     def _is_answered_by(self, marks: Sequence[Mark]) -> bool:
@@ -148,6 +152,14 @@ class SentenceVerifier:
             return f"not in the quotes: {', '.join(missing)}"
         if makes_unsupported_request(text, "\n".join(sources), asked):
             return REQUESTS
+        is_yes = _is_bare_answer(text) and split_answer(text)[0] == "yes"
+        if is_yes and not denies(asked) and all(denies(one.part.text) for one in marks):
+            return ASSERTS
         turned = find_contradiction(text, [quote for one in marks for quote in one.located()])
         # A "no" may omit the negation of its quotes.
         return None if turned == ASSERTS and split_answer(text)[0] == "no" else turned
+
+
+def _is_bare_answer(text: str) -> bool:
+    """True for a yes or no that adds nothing."""
+    return not split_answer(text)[1].strip(" .,!")

@@ -210,6 +210,31 @@ async def test_a_judge_cannot_support_an_unrelated_sentence(question: str, text:
     assert [one.text for one in verified.claims] == [text] * is_shown
 
 
+@for_each(
+    ("question", "text", "is_shown"),
+    [
+        ("Are horses carried on the ferry?", "Yes.", False),
+        ("Are horses not admitted on the ferry?", "Yes.", True),
+        ("Are horses carried on the ferry?", "No.", True),
+    ],
+)
+async def test_a_bare_yes_needs_a_mark_that_asserts(question: str, text: str, is_shown: bool) -> None:
+    """Also where the denial is about other words than the question, so that no clause contradicts it."""
+    stated = "Horses are not admitted: only small animals are carried on the ferry."
+    read = make_evidence(make_passage(stated, title="Timetable"))
+    draft = Draft((claim(text, stated),))
+    verified = await SentenceVerifier(ask(question, stated), read, LabelledJudge(text)).verify(draft)
+    assert [one.text for one in verified.claims] == [text] * is_shown
+
+
+@for_each("text", ["90 minutes", "0 minutes", "crossing takes 90"])
+async def test_a_value_alone_is_judged(text: str) -> None:
+    """A few words, or a part of a number, are in rows and sentences about something else."""
+    judge = LabelledJudge()
+    verified = await verify(judge, claim(text, "A crossing takes 90 minutes"))
+    assert (verified.claims, len(judge.asked)) == ((), 1)
+
+
 async def test_a_sentence_in_another_language_is_judged() -> None:
     """Shows that a translation, which shares no word with its quote, is not rejected as unrelated."""
     asked = replace(ask("Wie lange dauert die Überfahrt?", TEXT), language=Language.GERMAN)
