@@ -24,6 +24,8 @@ from storage.models import DocumentStatus
 # Minimum cosine, on the scale of ``CosineCalibration``, for the closest page to be linked: on the tuning half
 # .76 of the answerable questions that end in a not-found reply reach it, and .28 of the off-topic ones.
 MIN_CLOSEST = 0.3
+# Minimum score of the first passage for the same where no vectors were compared: .71 and .16 reach it.
+MIN_CLOSEST_RANK = 0.65
 
 
 class Abstention:
@@ -45,8 +47,7 @@ class Abstention:
             return Answer(AnswerState.NOT_FOUND, words.no_such_document)
         statuses = [one for one in await view.documents() if scope is None or one.document in scope]
         best = next((one for one in retrieval.passages if not one.publication.web), None)
-        is_close = verdict is not None and (verdict.signals.passage or 0.0) >= MIN_CLOSEST
-        nearest = await self._citations.nearest(channel, best) if best and is_close else None
+        nearest = await self._citations.nearest(channel, best) if best and _is_close(verdict) else None
         asked = retrieval.question
         unknown = (verdict.missing_codes if verdict else ()) or subject_words(
             asked.text, asked.unknown, question.language
@@ -65,6 +66,14 @@ class Abstention:
             nearest=nearest,
             unread=unread,
         )
+
+
+def _is_close(verdict: Verdict | None) -> bool:
+    """True if the first passage is near enough to the question to be linked."""
+    if verdict is None:
+        return False
+    cosine = verdict.signals.passage
+    return verdict.signals.rank >= MIN_CLOSEST_RANK if cosine is None else cosine >= MIN_CLOSEST
 
 
 def _sentences(

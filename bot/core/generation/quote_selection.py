@@ -50,6 +50,7 @@ _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # rule below a table's header r
 # Words; in scripts without spaces (Thai, Khmer, Chinese, Japanese) each character counts as one.
 _NAMED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+")
 _ENDS = tuple(".!?;:。؟؛।۔")
+_ASKS = ("?", "؟", "？")  # a question, such as a heading of an FAQ, answers none
 _ITEM = re.compile(LIST_MARKER)
 # A numbered line such as "4.  Required Materials": not a row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
@@ -102,7 +103,7 @@ class QuoteCandidate:
         """True for a heading, caption, table header or unrequested field, which is no answer by itself."""
         words = " ".join(self.unit.text.split())
         is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
-        if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words):
+        if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words) or words.endswith(_ASKS):
             return True
         if _gives_value(words):
             return False

@@ -76,9 +76,15 @@ def test_a_fragment_is_no_passage() -> None:
     assert [one.unit.text for one in ranked.chosen(ask("How large may it be?"))] == [NEAR]
 
 
+def test_a_question_answers_none() -> None:
+    """Shows that a heading of an FAQ is not quoted, nor one in another script."""
+    for heading in ("1.7 How does one pronounce it?", "休暇は何日ですか？"):
+        assert chosen(part(heading, 9.0), part(NEAR, 8.0)) == [NEAR]
+
+
 def test_sentences_in_other_scripts_are_recognized() -> None:
     """Covers sentence marks of other scripts, and words without spaces between them."""
-    for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون؟", "अवकाश बीस दिन है।"):
+    for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون۔", "अवकाश बीस दिन है।"):
         assert chosen(part(text, 9.0), part("Mats", 8.0)) == [text]
 
 
