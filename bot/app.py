@@ -11,6 +11,11 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from bot.answers.citations.shared_keys import REFRESH_SECONDS
+from bot.answers.citations.signed_links import Links
+from bot.answers.pipeline import Answering
+from bot.answers.trace import QuestionRecord
+from bot.answers.trace_writer import CountQuestion
 from bot.bootstrap import (
     build_answering,
     build_chat_service,
@@ -25,26 +30,21 @@ from bot.bootstrap import (
     open_models,
 )
 from bot.chat.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
-from bot.chat.platforms import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
+from bot.chat.commands.chat_intents import load_phrases
+from bot.chat.conversation.direct_chats import MembershipLookup
+from bot.chat.conversation.memory import running_retention
+from bot.chat.notifications.answer_revisions import AnswerReviser
+from bot.chat.notifications.notifier import Notifier
+from bot.chat.notifications.suggested_questions import SuggestedQuestions
 from bot.console_secret import console_address, read_console_secret
-from bot.core.answering import Answering
-from bot.core.citations.shared_keys import REFRESH_SECONDS
-from bot.core.citations.signed_links import Links
-from bot.core.commands.chat_intents import load_phrases
-from bot.core.conversation.direct_chats import MembershipLookup
-from bot.core.conversation.memory import running_retention
-from bot.core.notifications.answer_revisions import AnswerReviser
-from bot.core.notifications.notifier import Notifier
-from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.ports import DrawFigure
-from bot.core.trace import QuestionRecord
-from bot.core.trace_writer import CountQuestion
-from bot.core.uploads.file_host import FileHost
-from bot.metrics.service_metrics import ServiceMetrics
-from bot.metrics.state_collector import CountSources, StateCollector
+from bot.operations.metrics.service_metrics import ServiceMetrics
+from bot.operations.metrics.state_collector import CountSources, StateCollector
+from bot.platforms.registry import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
 from bot.public_links import open_links
 from bot.server_socket import BACKLOG, ServerSocket
 from bot.settings import Settings
+from bot.uploads.file_host import FileHost
 from bot.web.app import build_web, make_runner
 from bot.web.connections import ConnectionLimits, cap_to_file_descriptors
 from bot.web.figure_images import FigureImages
@@ -143,7 +143,7 @@ async def _enable_tracing(count: CountQuestion, ingestion: Ingestion, stack: Asy
     if not any(os.environ.get(name) for name in OTLP_ENDPOINT_VARIABLES):
         return count
     try:
-        from bot.metrics.otel_spans import open_spans
+        from bot.operations.metrics.otel_spans import open_spans
     except ImportError:
         _log.warning("OpenTelemetry packages are missing, traces are off: pip install 'footnote-bot[otel]'")
         return count

@@ -14,34 +14,48 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.answers.citations.citations import CitationService
+from bot.answers.citations.relocation import PassageLocator
+from bot.answers.citations.signed_links import Links
+from bot.answers.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
+from bot.answers.document_outline import DocumentOutlines
+from bot.answers.generation.answer_writer import AnswerWriter
+from bot.answers.generation.extractive import ExtractiveAnswerer
+from bot.answers.generation.judge import Judge
+from bot.answers.pipeline import Answering
+from bot.answers.retrieval.hybrid_retriever import (
+    HybridRetriever,
+    MultiQuery,
+    MultiQueryMode,
+    QueryExpansionRetriever,
+)
+from bot.answers.retrieval.ranking import Ranking, Recency
+from bot.answers.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
+from bot.answers.retrieval.web_search import FetchPages, WebPolicy, WebSearch
+from bot.answers.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
+from bot.answers.rewriting.question_translation import QuestionTranslator
+from bot.answers.search_notes import SearchNotes
+from bot.answers.trace_writer import CountQuestion, writing_traces
+from bot.answers.understanding.channel_folders import ChannelFolders
+from bot.answers.understanding.direct_libraries import DirectLibraries
+from bot.answers.understanding.spelling_correction import SpellingCorrector
 from bot.chat.chat_service import ChatService
-from bot.chat.platforms import loopback_links_warning, shared_platforms
-from bot.core.answering import Answering
-from bot.core.citations.citations import CitationService
-from bot.core.citations.relocation import PassageLocator
-from bot.core.citations.signed_links import Links
-from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
-from bot.core.commands.admin_commands import AdminCommands
-from bot.core.commands.chat_commands import ChatCommands
-from bot.core.commands.document_outline import DocumentOutlines
-from bot.core.commands.link_renewal import LinkRenewal
-from bot.core.commands.thread_commands import ThreadCommands
-from bot.core.commands.upload_commands import UploadCommands
-from bot.core.conversation.conversation import Conversation
-from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
-from bot.core.conversation.feedback import AnswerFeedback
-from bot.core.conversation.queue_limits import QuestionLimits
-from bot.core.generation.answer_writer import AnswerWriter
-from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.generation.judge import Judge
-from bot.core.notifications.answer_revisions import AnswerReviser
-from bot.core.notifications.gap_digest import GapDigest
-from bot.core.notifications.notifier import Notifier, Routes
-from bot.core.notifications.page_notes import PageNotes
-from bot.core.notifications.receipts import ReceiptBuilder
-from bot.core.notifications.search_notes import SearchNotes
-from bot.core.notifications.suggested_questions import SuggestedQuestions
-from bot.core.notifications.welcome import ChannelOverviews
+from bot.chat.commands.admin_commands import AdminCommands
+from bot.chat.commands.chat_commands import ChatCommands
+from bot.chat.commands.link_renewal import LinkRenewal
+from bot.chat.commands.thread_commands import ThreadCommands
+from bot.chat.commands.upload_commands import UploadCommands
+from bot.chat.conversation.conversation import Conversation
+from bot.chat.conversation.direct_chats import DirectChats, MembershipLookup
+from bot.chat.conversation.feedback import AnswerFeedback
+from bot.chat.conversation.queue_limits import QuestionLimits
+from bot.chat.notifications.answer_revisions import AnswerReviser
+from bot.chat.notifications.gap_digest import GapDigest
+from bot.chat.notifications.notifier import Notifier, Routes
+from bot.chat.notifications.page_notes import PageNotes
+from bot.chat.notifications.receipts import ReceiptBuilder
+from bot.chat.notifications.suggested_questions import SuggestedQuestions
+from bot.chat.notifications.welcome import ChannelOverviews
 from bot.core.ports import (
     Announcer,
     DrawFigure,
@@ -49,26 +63,12 @@ from bot.core.ports import (
     Messenger,
     Retriever,
 )
-from bot.core.retrieval.hybrid_retriever import (
-    HybridRetriever,
-    MultiQuery,
-    MultiQueryMode,
-    QueryExpansionRetriever,
-)
-from bot.core.retrieval.ranking import Ranking, Recency
-from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
-from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
-from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
-from bot.core.rewriting.question_translation import QuestionTranslator
-from bot.core.trace_writer import CountQuestion, writing_traces
-from bot.core.understanding.channel_folders import ChannelFolders
-from bot.core.understanding.direct_libraries import DirectLibraries
-from bot.core.understanding.spelling_correction import SpellingCorrector
-from bot.core.uploads.file_checks import MEGABYTE
-from bot.core.uploads.file_host import FileHost
-from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
+from bot.platforms.registry import loopback_links_warning, shared_platforms
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
+from bot.uploads.file_checks import MEGABYTE
+from bot.uploads.file_host import FileHost
+from bot.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.web.readiness import OutageWatch, Readiness
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox

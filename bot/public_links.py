@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.core.citations.shared_keys import SharedKeyRing
-from bot.core.citations.signed_links import KeyRing, KeySource, Links
+from bot.answers.citations.shared_keys import SharedKeyRing
+from bot.answers.citations.signed_links import KeyRing, KeySource, Links
 from bot.server_socket import base_url, read_server_url
 from bot.settings import Settings
 from storage.clock import utc_now

@@ -173,7 +173,7 @@ class ReaderKilled(DocumentError):
 
 
 def raised_at(error: BaseException) -> str:
-    """Return type and place of an error, for logs: ``ValueError at bot/core/answering.py:12``.
+    """Return type and place of an error, for logs: ``ValueError at bot/answers/pipeline.py:12``.
 
     The message is left out because it may quote a question or a document. The place is the innermost frame of
     the product, else the innermost of all. An exception group is represented by its first error.

@@ -13,27 +13,27 @@ import pytest
 from harness.tables import for_each
 from sources import Module, modules
 
-from bot.chat.platforms import PLATFORMS
+from bot.platforms.registry import PLATFORMS
 
 PROGRAMS = ("bot", "ingestion", "storage")
 # The composition root and the command line: they know every concrete class.
 ROOTS = ("bot.app", "bot.bootstrap", "bot.cli")
 
 HOMES = {
-    "slack_bolt": ("bot.slack",),
-    "slack_sdk": ("bot.slack",),
-    "botbuilder": ("bot.teams",),
-    "botframework": ("bot.teams",),
-    "jwt": ("bot.teams",),
+    "slack_bolt": ("bot.platforms.slack",),
+    "slack_sdk": ("bot.platforms.slack",),
+    "botbuilder": ("bot.platforms.teams",),
+    "botframework": ("bot.platforms.teams",),
+    "jwt": ("bot.platforms.teams",),
     "authlib": ("bot.web.sign_in.openid_provider",),
     "joserfc": ("bot.web.sign_in.openid_provider",),
     "aiohttp": (
         "bot.chat.chat_platform",
-        "bot.diagnostics",
+        "bot.operations.doctor",
         "bot.file_download",
         "bot.rerankers.rerank_api",
-        "bot.slack",
-        "bot.teams",
+        "bot.platforms.slack",
+        "bot.platforms.teams",
         "bot.web",
         "ingestion.web_pages",
         *ROOTS,
@@ -69,7 +69,7 @@ HOMES = {
     "pymupdf4llm": ("storage.pdf.child.layout_job",),
     "onnxruntime": ("bot.rerankers.cross_encoder", "storage.embeddings.onnx_embedder", "storage.pdf"),
     "cv2": ("storage.pdf.child.ocr_engine",),
-    "rapidfuzz": ("bot.core.understanding.spelling_correction",),
+    "rapidfuzz": ("bot.answers.understanding.spelling_correction",),
     "rapidocr": ("storage.pdf.child.ocr_engine",),
     "py3langid": ("ingestion.extraction.metadata",),
     "tokenizers": (
@@ -81,10 +81,10 @@ HOMES = {
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
     "alembic": ("storage.sql.migrations",),
-    "cryptography": ("bot.slack.installations.token_cipher",),
+    "cryptography": ("bot.platforms.slack.installations.token_cipher",),
     "aiosqlite": ("storage.sql.group_commit",),
-    "opentelemetry": ("bot.metrics.otel_spans",),
-    "prometheus_client": ("bot.metrics",),
+    "opentelemetry": ("bot.operations.metrics.otel_spans",),
+    "prometheus_client": ("bot.operations.metrics",),
     "psycopg": ("storage.sql.postgres",),
     "pydantic_settings": ("storage.settings",),
     "dotenv": ("storage.settings",),
@@ -92,18 +92,39 @@ HOMES = {
 
 # The rooms of each package, bottom up: a room sees itself and lower layers.
 LAYERS = {
+    "bot": (
+        ("loopback", "server_socket", "terminal"),
+        ("sign_in_settings", "console_secret", "core"),
+        ("file_download", "quality", "settings"),
+        ("answers", "health"),
+        ("llm", "public_links", "uploads"),
+        ("chat", "rerankers"),
+        ("platforms", "web"),
+        ("operations",),
+        ("bootstrap",),
+        ("app",),
+        ("cli",),
+    ),
     "bot.core": (
-        ("models", "targets"),
+        ("models",),
         ("errors", "ports", "wording", "plaintext"),
-        ("verification",),
+    ),
+    "bot.answers": (
+        ("prompts", "verification"),
         ("understanding",),
-        ("rewriting", "retrieval", "conversation", "uploads"),
-        ("citations",),
-        ("generation", "commands"),
-        ("notifications",),
+        ("rewriting", "retrieval"),
+        ("citations", "search_notes"),
+        ("document_outline", "generation"),
         ("trace",),
-        ("trace_writer", "compound_questions"),
-        ("answering", "quality"),
+        ("compound_questions", "trace_writer"),
+        ("pipeline",),
+    ),
+    "bot.chat": (
+        ("conversation",),
+        ("commands",),
+        ("notifications",),
+        ("chat_service",),
+        ("chat_platform",),
     ),
     "ingestion": (
         ("errors", "settings"),
@@ -143,15 +164,46 @@ LAYERS = {
 
 # What the folder of a chat platform may import besides itself.
 SEEN_BY_PLATFORMS = (
-    "bot.chat.chat_platform",
-    "bot.chat.chat_service",
+    "bot.answers.citations.signed_links",
+    "bot.answers.citations.source_buttons",
+    "bot.answers.generation.figures",
+    "bot.answers.understanding.question_terms",
+    "bot.chat",
     "bot.core",
-    "bot.diagnostics.installation",
-    "bot.diagnostics.models",
     "bot.file_download",
+    "bot.health",
     "bot.loopback",
     "bot.settings",
+    "bot.uploads",
     "storage",
+)
+
+# What questions, chats and uploads know of storage: no engine and no SDK.
+SEEN_BY_CORE = (
+    "bot.core",
+    "storage.chat",
+    "storage.chat_models",
+    "storage.clock",
+    "storage.crash_points",
+    "storage.documents.catalog",
+    "storage.documents.vocabulary",
+    "storage.embeddings.base",
+    "storage.embeddings.cosine_scale",
+    "storage.errors",
+    "storage.folders.folder_status",
+    "storage.folders.folders",
+    "storage.index.base",
+    "storage.index.live_index",
+    "storage.installations.link_keys",
+    "storage.lru_cache",
+    "storage.models",
+    "storage.mounts",
+    "storage.queues.reading_repair",
+    "storage.readers",
+    "storage.sql.audit",
+    "storage.task_group",
+    "storage.text",
+    "storage.web_pages",
 )
 
 # Packages that a room may import; the narrowest matching row counts.
@@ -159,70 +211,73 @@ MAY_IMPORT = {
     "storage": ("storage",),
     "ingestion": ("ingestion", "storage"),
     "bot": ("bot", "ingestion", "storage"),
-    "bot.core": (
-        "bot.core",
-        "storage.chat",
-        "storage.chat_models",
-        "storage.clock",
-        "storage.crash_points",
-        "storage.documents.catalog",
-        "storage.documents.vocabulary",
-        "storage.embeddings.base",
-        "storage.embeddings.cosine_scale",
-        "storage.errors",
-        "storage.folders.folder_status",
-        "storage.folders.folders",
-        "storage.index.base",
-        "storage.index.live_index",
-        "storage.installations.link_keys",
-        "storage.models",
-        "storage.mounts",
-        "storage.queues.reading_repair",
-        "storage.readers",
-        "storage.lru_cache",
-        "storage.sql.audit",
-        "storage.task_group",
-        "storage.text",
-        "storage.web_pages",
+    "bot.core": SEEN_BY_CORE,
+    "bot.answers": (*SEEN_BY_CORE, "bot.answers"),
+    "bot.uploads": (*SEEN_BY_CORE, "bot.answers.understanding", "bot.uploads"),
+    "bot.chat": (*SEEN_BY_CORE, "bot.answers", "bot.chat", "bot.uploads"),
+    "bot.chat.chat_service": (*SEEN_BY_CORE, "bot.chat", "storage.stores"),
+    "bot.chat.chat_platform": (
+        *SEEN_BY_CORE,
+        "bot.chat",
+        "bot.health",
+        "bot.settings",
+        "bot.uploads",
+        "storage",
     ),
-    "bot.diagnostics": (
+    "bot.quality": (*SEEN_BY_CORE, "bot.quality"),
+    "bot.health": ("bot.health", "bot.server_socket", "bot.settings", "storage"),
+    "bot.operations.doctor": (
+        "bot.answers.citations",
         "bot.core",
-        "bot.diagnostics",
+        "bot.health",
         "bot.llm.chat_model",
-        "bot.chat.platforms",
+        "bot.operations.doctor",
+        "bot.platforms.registry",
         "bot.server_socket",
         "bot.settings",
         "bot.web.sign_in.openid_provider",
         "storage",
     ),
-    "bot.metrics": ("bot.core", "bot.metrics", "storage"),
-    "bot.llm": ("bot.core", "bot.llm", "bot.settings", "storage"),
-    "bot.rerankers": ("bot.core", "bot.rerankers", "bot.settings", "storage"),
-    "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
-    "bot.chat.chat_service": ("bot.core", "storage"),
-    "bot.chat.chat_platform": (
-        "bot.chat.chat_service",
+    "bot.operations.metrics": ("bot.answers.trace", "bot.core", "bot.operations.metrics", "storage"),
+    "bot.llm": (
+        "bot.answers.generation.prompt",
+        "bot.answers.prompts",
+        "bot.answers.verification.facts",
         "bot.core",
-        "bot.diagnostics",
+        "bot.llm",
         "bot.settings",
         "storage",
     ),
-    "bot.chat.platforms": (
+    "bot.rerankers": ("bot.answers", "bot.core", "bot.rerankers", "bot.settings", "storage"),
+    "bot.rerankers.llm_reranker": (
+        "bot.answers",
+        "bot.core",
+        "bot.llm.chat_model",
+        "bot.settings",
+        "storage",
+    ),
+    "bot.platforms.registry": (
         "bot.chat.chat_platform",
         "bot.loopback",
         "bot.settings",
-        "bot.slack.platform",
-        "bot.teams.platform",
+        "bot.platforms.slack.platform",
+        "bot.platforms.teams.platform",
         "storage",
     ),
-    "bot.slack": (*SEEN_BY_PLATFORMS, "bot.slack"),
-    "bot.teams": (*SEEN_BY_PLATFORMS, "bot.teams"),
+    "bot.platforms.slack": (*SEEN_BY_PLATFORMS, "bot.platforms.slack"),
+    "bot.platforms.teams": (*SEEN_BY_PLATFORMS, "bot.platforms.teams"),
     "bot.web": (
+        "bot.answers.citations",
+        "bot.answers.trace",
+        "bot.chat.conversation",
+        "bot.chat.notifications",
         "bot.console_secret",
         "bot.core",
         "bot.loopback",
+        "bot.quality",
         "bot.settings",
         "bot.sign_in_settings",
+        "bot.uploads",
         "bot.web",
         "storage",
     ),
@@ -362,8 +417,8 @@ def test_a_room_imports_only_its_allowed_packages(room: str) -> None:
 @for_each("platform", [one.name for one in PLATFORMS])
 def test_only_the_list_of_platforms_names_one(platform: str) -> None:
     """Shows that nothing outside its folder imports a platform, or compares or looks up its name."""
-    folder = f"bot.{platform}"
-    others = [one for one in modules() if not is_within(one.name, (folder, "bot.chat.platforms"))]
+    folder = f"bot.platforms.{platform}"
+    others = [one for one in modules() if not is_within(one.name, (folder, "bot.platforms.registry"))]
     found = [f"{one} imports {name}" for one in others for name in of_ours(one) if is_within(name, (folder,))]
     found += [
         f"{module}:{node.lineno} depends on the name"

@@ -26,9 +26,9 @@ TEST_NAME_CHARS = 60
 # Modules over 400 lines, with the reason for each.
 LONG_MODULES = {
     "bot/bootstrap.py": "the one place that knows every concrete class",
-    "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
+    "bot/chat/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
-    "bot/core/understanding/answer_types.py": "one table of what questions ask for",
+    "bot/answers/understanding/answer_types.py": "one table of what questions ask for",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/cli/main.py": "the whole command line in one picture",
     "ingestion/app.py": "the one place that puts the parts of ingestion together",
@@ -41,12 +41,12 @@ LONG_MODULES = {
 
 # Modules under 60 lines with fewer than two importers, with the reason for each.
 SHORT_MODULES = {
-    "bot/core/conversation/event_deduplication.py": "a defence with a test of its own",
+    "bot/chat/conversation/event_deduplication.py": "a defence with a test of its own",
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
     "bot/cli/security/audit.py": "the audit's commands, which the parser names",
     "bot/llm/metadata_filler.py": "imported only where a model reads metadata",
     **{
-        f"bot/slack/listeners/{name}.py": "a listener a file"
+        f"bot/platforms/slack/listeners/{name}.py": "a listener a file"
         for name in ("channels", "messages", "questions", "shared_answers", "surfaces")
     },
     "bot/llm/multi_query.py": "imported only where a model rewords",
@@ -102,16 +102,16 @@ UNPICKLERS = {"pickle", "marshal", "shelve", "jsonpickle", "dill", "joblib", "cl
 # Files that may use ``except Exception``, with the work it keeps going.
 BROAD_EXCEPTS = {
     "bot/app.py": "one round of many",
-    "bot/diagnostics/report.py": "one check of many",
-    "bot/slack": "a platform's boundary",
-    "bot/teams": "a platform's boundary",
+    "bot/operations/doctor/report.py": "one check of many",
+    "bot/platforms/slack": "a platform's boundary",
+    "bot/platforms/teams": "a platform's boundary",
     "bot/web": "a platform's boundary",
     "bot/cli/ask.py": "one line of a batch",
     "bot/cli/main.py": "the last edge before a person",
-    "bot/core/notifications/answer_revisions.py": "one message of many",
-    "bot/core/notifications/notifier.py": "one round of many",
-    "bot/core/conversation/conversation.py": "one question of many",
-    "bot/core/conversation/live_updates.py": "a decoration, which gives way to everything else",
+    "bot/chat/notifications/answer_revisions.py": "one message of many",
+    "bot/chat/notifications/notifier.py": "one round of many",
+    "bot/chat/conversation/conversation.py": "one question of many",
+    "bot/chat/conversation/live_updates.py": "a decoration, which gives way to everything else",
     "storage/threads.py": "a thread's boundary: whoever waits gets the error",
     "ingestion/jobs/scheduler.py": "a tick",
     "ingestion/compute_program.py": "one job of many",

@@ -1,1 +1,1 @@
-"""The seam between chat platforms and the core: what each side offers the other."""
+"""Conversations on any chat platform, and the seam between platforms and answers."""

@@ -1,4 +1,4 @@
-"""Interface of a chat platform; ``bot/chat/platforms.py`` lists the platforms that there are."""
+"""Interface of a chat platform; ``bot/platforms/registry.py`` lists the platforms that there are."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.chat.chat_service import ChatService
-from bot.core.conversation.direct_chats import MembershipLookup
+from bot.chat.conversation.direct_chats import MembershipLookup
 from bot.core.ports import Announcer, Messenger
-from bot.core.uploads.file_host import FileHost
 from bot.settings import BotSettings
+from bot.uploads.file_host import FileHost
 from storage.models import Platform, TenantName
 from storage.stores import Stores
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from bot.diagnostics.installation import Installation
-    from bot.diagnostics.models import HealthCheck
+    from bot.health.findings import HealthCheck
+    from bot.health.installation import Installation
 
 Json = Mapping[str, Any]
 

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.core.commands.link_renewal import LinkRenewal
-from bot.core.conversation.answer_json import answer_from_json
-from bot.core.conversation.conversation import Conversation
-from bot.core.conversation.feedback import AnswerFeedback
+from bot.chat.commands.link_renewal import LinkRenewal
+from bot.chat.conversation.answer_json import answer_from_json
+from bot.chat.conversation.conversation import Conversation
+from bot.chat.conversation.feedback import AnswerFeedback
+from bot.chat.notifications.welcome import ChannelOverviews
 from bot.core.models import Answer, Language
-from bot.core.notifications.welcome import ChannelOverviews
 from bot.core.ports import (
     ChannelOverview,
     DrawFigure,

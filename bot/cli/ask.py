@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
 
+from bot.answers.citations.source_buttons import cited_pages, figure_pages, numbered
+from bot.answers.pipeline import Answering
 from bot.bootstrap import open_answering
+from bot.chat.conversation.memory import answer_in_thread
 from bot.cli.documents import checked_where, documents_where, read_where
 from bot.cli.home import EmptyHome, channel_option, chosen_channel, require_home
 from bot.cli.json_output import answer_line, dump
-from bot.core.answering import Answering
-from bot.core.citations.source_buttons import cited_pages, figure_pages, numbered
-from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import LOCAL_ASKER, Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener
 from bot.core.wording import reply_words

@@ -16,11 +16,11 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 from uuid import UUID, uuid4
 
+from bot.answers.understanding.channel_documents import document_day
+from bot.answers.understanding.where_filters import where_filter
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
 from bot.core.models import LOCAL_ASKER
-from bot.core.understanding.channel_documents import document_day
-from bot.core.understanding.where_filters import where_filter
 from bot.settings import load_settings
 from bot.terminal import one_line
 from storage.documents.corrections import Corrections

@@ -17,10 +17,10 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import open_home, open_ingestion
-from bot.chat.platforms import loopback_links_warning
 from bot.cli.home import channel_option, is_confirmed, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.core.models import LOCAL_ASKER
+from bot.platforms.registry import loopback_links_warning
 from bot.public_links import links_url
 from bot.settings import Settings, load_settings
 from bot.terminal import one_line

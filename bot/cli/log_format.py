@@ -69,7 +69,7 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
 def _without_secrets(record: logging.LogRecord) -> logging.LogRecord:
     """Return a redacted copy of a record: libraries may quote the URL or key that they were given."""
     # Lazy import: it loads all settings.
-    clean = importlib.import_module("bot.diagnostics.redaction").known_redactor().clean
+    clean = importlib.import_module("bot.operations.doctor.redaction").known_redactor().clean
     said = copy(record)
     said.msg, said.args = clean(record.getMessage()), None
     if record.exc_info:

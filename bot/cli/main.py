@@ -426,7 +426,7 @@ def _is_readable(value: object) -> bool:
 
 
 def _print_error(error: Exception | str, status: int) -> int:
-    redactor = importlib.import_module("bot.diagnostics.redaction").known_redactor()
+    redactor = importlib.import_module("bot.operations.doctor.redaction").known_redactor()
     print(f"footnote: {redactor.clean(str(error))}", file=sys.stderr)
     return status
 

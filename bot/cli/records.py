@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
+from bot.chat.notifications.question_gaps import QuestionGap, find_gaps
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.models import AnswerState
-from bot.core.notifications.question_gaps import QuestionGap, find_gaps
 from bot.core.plaintext import shorten
-from bot.core.quality import METRICS, ChannelQuality, channel_quality
+from bot.quality.quality_metrics import METRICS, ChannelQuality, channel_quality
 from bot.settings import load_settings
 from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord

@@ -1,4 +1,1 @@
-"""The platform-independent core: turns a question into an answer with citations.
-
-It depends on storage's models, errors and ports, never on Slack, Teams or the web.
-"""
+"""Shared by every room of the bot: models of questions and answers, ports, errors and wording."""

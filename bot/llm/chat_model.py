@@ -22,8 +22,8 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from bot.answers.generation.prompt import PARSE_ERRORS, ReplyMisformatted, json_of
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.prompt import PARSE_ERRORS, ReplyMisformatted, json_of
 from bot.core.models import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
 from bot.llm.capabilities import Capabilities, Feature, named_feature
 from storage.task_group import retry
@@ -311,7 +311,7 @@ def _error_name(error: Exception) -> str:
 @cache
 def prompt(name: str) -> str:
     """Return a prompt template, with its ``{fields}``."""
-    return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    return files("bot.answers").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:

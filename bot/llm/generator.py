@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bot.core.errors import ModelError
-from bot.core.generation.prompt import (
+from bot.answers.generation.prompt import (
     REPLY_SCHEMA,
     ReplyFormat,
     StreamedReply,
@@ -20,6 +19,7 @@ from bot.core.generation.prompt import (
     read_reply,
     user_message,
 )
+from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Judgement, Prompt, QuotedSentence, Reply
 from bot.core.ports import OnClaim
 from bot.llm.chat_model import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core.verification.facts import unsupported
+from bot.answers.verification.facts import unsupported
 from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
 
 MAX_WORDINGS = 2

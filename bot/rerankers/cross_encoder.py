@@ -22,9 +22,9 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # disables telemetry; read 
 import onnxruntime
 from tokenizers import Encoding, Tokenizer
 
+from bot.answers.retrieval.reranking import reranker_text
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.retrieval.reranking import reranker_text
 from storage.embeddings.onnx_embedder import session_options
 from storage.errors import EngineStartError
 from storage.task_group import gather_or_cancel

@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bot.answers.generation.prompt import format_passages
+from bot.answers.retrieval.reranking import gather_evidence
 from bot.core.errors import ModelError, RerankerError
-from bot.core.generation.prompt import format_passages
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.retrieval.reranking import gather_evidence
 from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SelfHealingReadings

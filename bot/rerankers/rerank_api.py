@@ -10,9 +10,9 @@ from typing import Any
 
 import aiohttp
 
+from bot.answers.retrieval.reranking import reranker_text
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.retrieval.reranking import reranker_text
 from storage.text.token_counts import truncate_tokens
 
 # Statuses with which an endpoint may refuse an unknown format.

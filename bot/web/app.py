@@ -7,13 +7,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.core.citations.signed_links import Links
-from bot.core.conversation.queue_limits import QuestionLimits, QuestionRateLimiter
+from bot.answers.citations.signed_links import Links
+from bot.chat.conversation.queue_limits import QuestionLimits, QuestionRateLimiter
 from bot.core.ports import QuestionAnswering
-from bot.core.uploads.folder_uploads import FolderUploads
-from bot.core.uploads.upload_places import UploadPlaces
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
+from bot.uploads.folder_uploads import FolderUploads
+from bot.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
 from bot.web.admin.documents_page import DocumentsPage

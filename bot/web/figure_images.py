@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.core.citations.signed_links import Links, Purpose
+from bot.answers.citations.signed_links import Links, Purpose
 from bot.core.errors import LinkEnded
 from bot.core.models import AnswerFigure
 from bot.web import security

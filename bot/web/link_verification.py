@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.citations.citations import DocumentNames
-from bot.core.citations.signed_links import LinkClaims, Links, Purpose, is_token
+from bot.answers.citations.citations import DocumentNames
+from bot.answers.citations.signed_links import LinkClaims, Links, Purpose, is_token
 from bot.core.errors import LinkEnded, LinkError, LinkForged
 from bot.core.models import Language
 from bot.core.ports import LinkPreview

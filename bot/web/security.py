@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
+from bot.chat.conversation.queue_limits import QuestionOrigin, QuestionRateLimiter
 from bot.console_secret import QUERY_NAME
-from bot.core.conversation.queue_limits import QuestionOrigin, QuestionRateLimiter
 from bot.core.models import LOCAL_ASKER
 from bot.loopback import is_loopback_host
 from bot.sign_in_settings import Role

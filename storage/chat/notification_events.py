@@ -1,7 +1,7 @@
 """Records notification events in the transaction that makes them true.
 
 Each event is announced once, however often it is recorded: its key is unique.
-``storage/chat/notifications.py`` hands events out in batches, ``bot/core/notifications`` posts them.
+``storage/chat/notifications.py`` hands events out in batches, ``bot/chat/notifications`` posts them.
 """
 
 from __future__ import annotations

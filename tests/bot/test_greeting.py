@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.app import startup_banner
-from bot.chat.platforms import loopback_links_warning
+from bot.platforms.registry import loopback_links_warning
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings

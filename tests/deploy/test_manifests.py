@@ -13,9 +13,9 @@ from engines.support.slack_judges import schema_faults
 from slack_sdk.web.async_client import AsyncWebClient
 from sources import ROOT
 
-from bot.slack.private_questions import SHORTCUT
-from bot.slack.surfaces.agent_view import prompts
-from bot.slack.workspace.app_manifest import METHODS, PATH, manifest, render_manifest
+from bot.platforms.slack.private_questions import SHORTCUT
+from bot.platforms.slack.surfaces.agent_view import prompts
+from bot.platforms.slack.workspace.app_manifest import METHODS, PATH, manifest, render_manifest
 from storage.errors import SettingsError
 
 
@@ -63,7 +63,7 @@ def test_the_slack_manifest_is_generated_by_the_code(slack: Any) -> None:
 def test_slack_scopes_match_the_api_methods_in_use() -> None:
     """Shows that each API method in the code has its scopes listed, and that none is unused."""
     called = set()
-    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+    for path in (ROOT / "bot" / "platforms" / "slack").rglob("*.py"):
         names = re.findall(r"\b_?client\.(\w+)", path.read_text(encoding="utf-8"))
         called |= {name for name in names if callable(getattr(AsyncWebClient, name, None))}
     assert "chat_postMessage" in called

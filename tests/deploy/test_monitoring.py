@@ -13,9 +13,9 @@ from engines.promtool import BINARY
 from harness.empty_homes import make_sqlite
 from sources import ROOT
 
-from bot.chat.platforms import SIGNED_ROUTES
-from bot.metrics.service_metrics import ServiceMetrics
-from bot.metrics.state_collector import CountSources, StateCollector
+from bot.operations.metrics.service_metrics import ServiceMetrics
+from bot.operations.metrics.state_collector import CountSources, StateCollector
+from bot.platforms.registry import SIGNED_ROUTES
 from storage.sql.database import Database
 
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -88,10 +88,10 @@ async def test_every_metric_is_described(tmp_path: Path) -> None:
 
 def test_every_alert_and_doctor_check_links_to_a_heading() -> None:
     """Shows that every alert and failed check leads to instructions."""
-    rooms = (ROOT / "bot" / name for name in ("diagnostics", "slack", "teams"))
+    rooms = (ROOT / "bot" / name for name in ("operations/doctor", "platforms"))
     sources = [*(source for room in rooms for source in room.rglob("*.py")), ALERTS]
     links = {link for source in sources for link in pages_of(source.read_text(encoding="utf-8"))}
-    table = (ROOT / "bot" / "diagnostics" / "checks.py").read_text()
+    table = (ROOT / "bot" / "operations" / "doctor" / "checks.py").read_text()
     links |= {
         ("docs/troubleshooting.md", section) for section in re.findall(r'"([a-z0-9-]+)", \w+_SECONDS', table)
     }

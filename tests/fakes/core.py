@@ -11,15 +11,32 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
 
-from bot.core.answering import Answering
-from bot.core.citations.citations import CitationService
-from bot.core.commands.chat_commands import ChatCommands
-from bot.core.commands.document_outline import DocumentOutlines
+from bot.answers.citations.citations import CitationService
+from bot.answers.document_outline import DocumentOutlines
+from bot.answers.generation.answer_writer import AnswerWriter
+from bot.answers.generation.entailment import Entailment
+from bot.answers.generation.extractive import ExtractiveAnswerer
+from bot.answers.generation.judge import Judge
+from bot.answers.pipeline import Answering
+from bot.answers.retrieval.hybrid_retriever import (
+    HybridRetriever,
+    QueryExpansionRetriever,
+    inverse_frequency,
+)
+from bot.answers.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
+from bot.answers.understanding.question_terms import weighted_terms
+from bot.answers.understanding.spelling_correction import SpellingCorrector
+from bot.answers.verification.claims import (
+    JudgedClaim,
+    VerifiedDraft,
+    join_sentences,
+    locate_all,
+    number_quotes,
+    unique_quotes,
+    verify,
+)
+from bot.chat.commands.chat_commands import ChatCommands
 from bot.core.errors import ModelReplyUnusable
-from bot.core.generation.answer_writer import AnswerWriter
-from bot.core.generation.entailment import Entailment
-from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.generation.judge import Judge
 from bot.core.models import (
     AnalyzedQuestion,
     Claim,
@@ -31,23 +48,6 @@ from bot.core.models import (
     Question,
 )
 from bot.core.ports import Generator, OnClaim
-from bot.core.retrieval.hybrid_retriever import (
-    HybridRetriever,
-    QueryExpansionRetriever,
-    inverse_frequency,
-)
-from bot.core.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
-from bot.core.understanding.question_terms import weighted_terms
-from bot.core.understanding.spelling_correction import SpellingCorrector
-from bot.core.verification.claims import (
-    JudgedClaim,
-    VerifiedDraft,
-    join_sentences,
-    locate_all,
-    number_quotes,
-    unique_quotes,
-    verify,
-)
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry, ShownWeb
 from storage.index.base import Hit, PendingVector

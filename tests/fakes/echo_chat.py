@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.core.conversation.conversation import Conversation
+from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, RenewLease, SaveMessage
 

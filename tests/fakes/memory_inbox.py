@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from bot.chat.chat_service import ChatService
-from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
+from bot.chat.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language
 from bot.core.ports import (
     ChannelOverview,
@@ -19,8 +19,8 @@ from bot.core.ports import (
     StopRequest,
     StoredAnswer,
 )
-from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
+from bot.uploads.upload_intake import UploadPolicy
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.errors import DocumentError

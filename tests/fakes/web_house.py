@@ -16,11 +16,11 @@ from aiohttp.test_utils import TestClient
 from sqlalchemy import func, select, update
 from sqlmodel import col
 
+from bot.answers.citations.signed_links import KeyRing, Links
+from bot.answers.trace import QuestionRecord, Trace
 from bot.console_secret import console_address
-from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.ports import AnswerListener
-from bot.core.trace import QuestionRecord, Trace
 from bot.web.page_images import PageImages
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations

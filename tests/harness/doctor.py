@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from bot.cli.diagnosis.doctor import examine_installation
-from bot.diagnostics.models import CheckResult, CheckState
+from bot.health.findings import CheckResult, CheckState
 from storage.errors import docs_url
 
 # Part of every secret that a test sets: must not appear in any result.

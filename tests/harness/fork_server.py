@@ -22,8 +22,8 @@ from functools import partial
 from typing import Any, TextIO
 
 import bot.cli
+from bot.chat.commands.chat_intents import load_phrases
 from bot.cli.main import main as run_command
-from bot.core.commands.chat_intents import load_phrases
 from harness import clock_jumps, crash_points
 from storage.text.token_counts import count_tokens
 

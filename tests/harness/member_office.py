@@ -20,8 +20,8 @@ from sqlalchemy import select
 from sqlmodel import col
 
 from bot import bootstrap
+from bot.answers.citations.signed_links import Links
 from bot.app import ChatPlatforms
-from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings

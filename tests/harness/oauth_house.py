@@ -23,16 +23,16 @@ from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
 from fakes.slack_events import deliver
 from sqlalchemy import select
 
+from bot.answers.citations.signed_links import KeyRing, Links
 from bot.bootstrap import build_chat_service
-from bot.core.citations.signed_links import KeyRing, Links
-from bot.core.conversation.conversation import Conversation
+from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerFigure, AnswerState, Question
 from bot.core.ports import AnswerListener, Messenger
+from bot.platforms.slack.adapter import PATH, SlackAdapter
+from bot.platforms.slack.events import SLACK
+from bot.platforms.slack.installations.oauth import INSTALL, REDIRECT
+from bot.platforms.slack.platform import open_slack
 from bot.settings import BotSettings
-from bot.slack.adapter import PATH, SlackAdapter
-from bot.slack.events import SLACK
-from bot.slack.installations.oauth import INSTALL, REDIRECT
-from bot.slack.platform import open_slack
 from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from storage.chat.inbox import Inbox

@@ -17,11 +17,11 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from sources import ROOT
 
+from bot.answers.pipeline import Answering
 from bot.app import ChatPlatforms
 from bot.bootstrap import open_home
-from bot.chat.platforms import PLATFORMS
-from bot.core.answering import Answering
 from bot.core.models import AnswerFigure
+from bot.platforms.registry import PLATFORMS
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings

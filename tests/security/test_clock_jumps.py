@@ -21,8 +21,8 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from sqlalchemy import select, update
 
-from bot.core.conversation.answer_json import answer_to_json
-from bot.core.conversation.conversation import Conversation
+from bot.chat.conversation.answer_json import answer_to_json
+from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerState
 from bot.core.ports import IncomingMessage
 from storage.chat.answer_sources import AnswerSources

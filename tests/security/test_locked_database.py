@@ -27,14 +27,14 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import until
 from sqlalchemy import select
 
-from bot.core.conversation.conversation import Conversation
+from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerState
 from bot.core.ports import ACK_SECONDS, IncomingMessage
+from bot.platforms.slack.adapter import SlackAdapter
+from bot.platforms.slack.workspace.app_manifest import PATH as SLACK_PATH
+from bot.platforms.teams.adapter import PATH as TEAMS_PATH
+from bot.platforms.teams.adapter import TeamsAdapter
 from bot.settings import BotSettings
-from bot.slack.adapter import SlackAdapter
-from bot.slack.workspace.app_manifest import PATH as SLACK_PATH
-from bot.teams.adapter import PATH as TEAMS_PATH
-from bot.teams.adapter import TeamsAdapter
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory

@@ -21,18 +21,18 @@ from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select
 
-from bot.core.commands.admin_commands import AdminCommands
-from bot.core.commands.chat_intents import recognize
-from bot.core.conversation.direct_chats import DirectChats
+from bot.answers.retrieval.web_search import WebSearch
+from bot.answers.understanding.channel_folders import ChannelFolders
+from bot.answers.understanding.direct_libraries import DirectLibraries
+from bot.chat.commands.admin_commands import AdminCommands
+from bot.chat.commands.chat_intents import recognize
+from bot.chat.conversation.direct_chats import DirectChats
+from bot.chat.notifications.question_gaps import find_gaps
+from bot.chat.notifications.welcome import ChannelOverviews, WelcomeBuilder
 from bot.core.models import Language, Question
-from bot.core.notifications.question_gaps import find_gaps
-from bot.core.notifications.welcome import ChannelOverviews, WelcomeBuilder
-from bot.core.quality import channel_quality
-from bot.core.retrieval.web_search import WebSearch
-from bot.core.understanding.channel_folders import ChannelFolders
-from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
-from bot.teams.activities import place_of as place_in_teams
+from bot.platforms.teams.activities import place_of as place_in_teams
+from bot.quality.quality_metrics import channel_quality
 from ingestion.folder_map.watch_list import FolderMap
 from storage.chat.channels import Channels
 from storage.chat.feedback import FeedbackStore, FeedbackVerdict

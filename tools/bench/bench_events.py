@@ -40,7 +40,7 @@ from harness.program import SAMPLES, Program
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
+from bot.chat.conversation.conversation import MAX_PLACED_AT_ONCE
 from tools.bench.event_endpoints import SECRET, Counting, EventEndpoint, slack_endpoint, teams_endpoint
 from tools.bench.figures import Figure, table
 

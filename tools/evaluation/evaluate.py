@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.core.targets import MODEL_TARGETS, QUOTE_TARGETS, Limit
+from bot.quality.targets import MODEL_TARGETS, QUOTE_TARGETS, Limit
 from tools.bench.figures import VERDICTS, markdown
 from tools.evaluation.asking import Asked, Home, in_collections, in_documents
 from tools.evaluation.baselines import Baselines

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core.quality import METRICS, compute_metrics
-from bot.core.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
+from bot.quality.quality_metrics import METRICS, compute_metrics
+from bot.quality.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
 from storage.chat.traces import AnswerFacts
 from storage.clock import utc_now
 from tools.evaluation.baselines import NAMES as BASELINES

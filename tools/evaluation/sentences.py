@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from bot.core.generation.sentence_verifier import SentenceVerifier
+from bot.answers.generation.sentence_verifier import SentenceVerifier
 from bot.core.models import (
     AnalyzedQuestion,
     Claim,

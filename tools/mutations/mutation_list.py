@@ -19,14 +19,14 @@ class Mutation(NamedTuple):
 
 
 LINKS_OPENED, LEASES = "bot/web/link_verification.py", "storage/sql/leased_queue.py"
-JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publication_queue.py"
+JUDGE, PUBLICATIONS = "bot/answers/generation/judge.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
-JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"
+JUDGE_TESTS = "tests/bot/answers/generation/test_judge.py"
 PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
-VERIFIER = "bot/core/generation/sentence_verifier.py"
-VERIFIER_TESTS = "tests/bot/core/generation/test_sentence_verifier.py"
-CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
-SPELLING_TESTS = "tests/bot/core/understanding/test_spelling_correction.py"
+VERIFIER = "bot/answers/generation/sentence_verifier.py"
+VERIFIER_TESTS = "tests/bot/answers/generation/test_sentence_verifier.py"
+CLAIMS, CLAIMS_TESTS = "bot/answers/verification/claims.py", "tests/bot/answers/verification/test_claims.py"
+SPELLING_TESTS = "tests/bot/answers/understanding/test_spelling_correction.py"
 SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
 
 MUTATIONS = (
@@ -39,7 +39,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an admin of one workspace pauses the folders of another",
-        "bot/core/commands/admin_commands.py",
+        "bot/chat/commands/admin_commands.py",
         "chat.platform not in self._shared or folder.installation == chat.installation",
         "True",
         "tests/security/test_two_installations.py::test_an_admin_pauses_no_folder_of_another_installation",
@@ -60,63 +60,63 @@ MUTATIONS = (
     ),
     Mutation(
         "a question's button of one Teams channel asks in another",
-        "bot/teams/question_actions.py",
+        "bot/platforms/teams/question_actions.py",
         'not isinstance(value, Mapping) or value.get("tenant") != tenant',
         "not isinstance(value, Mapping)",
-        "tests/bot/teams/test_teams_activities.py::test_a_click_asks_only_where_its_button_was_posted",
+        "tests/bot/platforms/teams/test_teams_activities.py::test_a_click_asks_only_where_its_button_was_posted",
     ),
     Mutation(
         "the message extension gives an answer to somebody else than its asker",
-        "bot/teams/compose_extension.py",
+        "bot/platforms/teams/compose_extension.py",
         'is_private(stored.address) and stored.address.get("asker") == asker',
         "is_private(stored.address)",
-        "tests/bot/teams/test_compose_extension.py::test_an_answer_is_only_for_its_asker_in_its_channel",
+        "tests/bot/platforms/teams/test_compose_extension.py::test_an_answer_is_only_for_its_asker_in_its_channel",
     ),
     Mutation(
         "a card in Teams that may be there is posted again after a crash",
-        "bot/teams/messenger.py",
+        "bot/platforms/teams/messenger.py",
         "        if card == CARD_MAYBE_POSTED:\n            return",
         "        if card == CARD_MAYBE_POSTED:\n            card = None",
-        "tests/bot/teams/test_teams_crashes.py::test_a_crash_leaves_one_answer_and_never_a_second_card",
+        "tests/bot/platforms/teams/test_teams_crashes.py::test_a_crash_leaves_one_answer_and_never_a_second_card",
     ),
     Mutation(
         "every chat asks the library of direct chats",
-        "bot/core/conversation/inbox_replies.py",
+        "bot/chat/conversation/inbox_replies.py",
         "if chat.is_direct:",
         "if chat.tenant:",
-        "tests/bot/core/conversation/test_conversation.py::test_other_chats_search_only_their_own_documents",
+        "tests/bot/chat/conversation/test_conversation.py::test_other_chats_search_only_their_own_documents",
     ),
     Mutation(
         "a direct chat asks every channel that it ever heard of",
-        "bot/core/conversation/direct_chats.py",
+        "bot/chat/conversation/direct_chats.py",
         "names = await memberships.channels_of_asker(item.address)",
         "names = {one.tenant: one.name for one in await self._channels.all()}",
         "tests/journeys/chats/test_member_channels.py::test_each_canary_is_found_by_members_only",
     ),
     Mutation(
         "the sources of an answer are shown again to who has left its channel",
-        "bot/core/commands/thread_commands.py",
+        "bot/chat/commands/thread_commands.py",
         "channel = next((one for one in question.asked_channels if one.id == origin), None)",
         "channel = replace(question.channel, id=origin)",
         "tests/journeys/chats/test_member_channels.py::test_former_members_are_shown_no_channel_content",
     ),
     Mutation(
         "why? below an answer in a direct chat is told to who has left its channel",
-        "bot/slack/listeners/answer_buttons.py",
+        "bot/platforms/slack/listeners/answer_buttons.py",
         "if asked and not await _may_see(slack, click):",
         "if asked is False:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
     Mutation(
         "who has left a channel may share an answer from it",
-        "bot/slack/listeners/shared_answers.py",
+        "bot/platforms/slack/listeners/shared_answers.py",
         "if not is_member or not await slack.memberships.may_see(stored):",
         "if not is_member:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
     Mutation(
         "an old answer is revised for who has left its channel",
-        "bot/slack/messenger.py",
+        "bot/platforms/slack/messenger.py",
         "if not await self._memberships.may_read(address, shown):",
         "if not shown and not address:",
         "tests/journeys/chats/test_member_channels.py"
@@ -124,7 +124,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a note on a page comes to who has left its channel",
-        "bot/core/conversation/inbox_replies.py",
+        "bot/chat/conversation/inbox_replies.py",
         "return tenant is not None and await self._direct.may_read(item, [tenant])",
         "return tenant is not None",
         "tests/journeys/chats/test_member_channels.py"
@@ -132,10 +132,10 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer that waited is shown to who has left its channel",
-        "bot/core/conversation/inbox_replies.py",
+        "bot/chat/conversation/inbox_replies.py",
         "if refusal := await self._direct.refusal(item, shown):",
         "if refusal := await self._direct.refusal(item, ()):",
-        "tests/bot/core/conversation/test_conversation.py"
+        "tests/bot/chat/conversation/test_conversation.py"
         "::test_a_delayed_answer_is_shown_only_to_current_members",
     ),
     Mutation(
@@ -147,31 +147,31 @@ MUTATIONS = (
     ),
     Mutation(
         "a word is corrected towards the documents of another channel",
-        "bot/core/understanding/spelling_correction.py",
+        "bot/answers/understanding/spelling_correction.py",
         "self._vocabularies.words(channel.id)",
         "self._vocabularies.words(2)",
         f"{SPELLING_TESTS}::test_a_word_of_another_channel_is_no_correction",
     ),
     Mutation(
         "a correctly spelt word is replaced by one like it",
-        "bot/core/understanding/spelling_correction.py",
+        "bot/answers/understanding/spelling_correction.py",
         "not (is_known or _is_abbreviation(word) or self._is_word(word))",
         "not (is_known or _is_abbreviation(word))",
         f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected",
     ),
     Mutation(
         "a document's typing error is searched for",
-        "bot/core/understanding/spelling_correction.py",
+        "bot/answers/understanding/spelling_correction.py",
         "if not _is_document_typo(one[-1], counts, has_word_list)",
         "if one",
         f"{SPELLING_TESTS}::test_no_word_is_corrected_to_another_meaning",
     ),
     Mutation(
         "a model is asked a corrected question",
-        "bot/core/generation/prompt.py",
+        "bot/answers/generation/prompt.py",
         "typed, searched = question.typed or question.text, question.text",
         "typed, searched = question.text, question.text",
-        "tests/bot/core/generation/test_prompt.py"
+        "tests/bot/answers/generation/test_prompt.py"
         "::test_the_searched_wording_is_a_hint_after_the_typed_question",
     ),
     Mutation(
@@ -305,14 +305,14 @@ MUTATIONS = (
         CLAIMS,
         "is_there = text[slice(*span)] == quote.text and _is_whole(text, *span)",
         "is_there = _is_whole(text, *span)",
-        "tests/bot/core/verification/test_quotes.py::test_whole_words_at_an_offset_are_compared",
+        "tests/bot/answers/verification/test_quotes.py::test_whole_words_at_an_offset_are_compared",
     ),
     Mutation(
         "a sentence may name numbers that no source states",
-        "bot/core/generation/entailment.py",
+        "bot/answers/generation/entailment.py",
         "missing += unsupported(sentence.text, [text for one in marks for text in one.sources()])",
         "missing += []",
-        "tests/bot/core/generation/test_entailment.py::test_numbers_elsewhere_do_not_support_a_claim",
+        "tests/bot/answers/generation/test_entailment.py::test_numbers_elsewhere_do_not_support_a_claim",
     ),
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
@@ -344,24 +344,24 @@ MUTATIONS = (
     ),
     Mutation(
         "a link opens for ever",
-        "bot/core/citations/signed_links.py",
+        "bot/answers/citations/signed_links.py",
         "claims.expires <= self.clock().timestamp()",
         "claims.expires <= 0",
-        "tests/bot/core/citations/test_signed_links.py::test_a_link_expires",
+        "tests/bot/answers/citations/test_signed_links.py::test_a_link_expires",
     ),
     Mutation(
         "a link to a figure's picture opens its document",
-        "bot/core/citations/signed_links.py",
+        "bot/answers/citations/signed_links.py",
         "head != [_FORMAT, key.id, purpose, Audience.BEARER]:",
         "(*head[:2], head[3]) != (_FORMAT, key.id, Audience.BEARER):",
         "tests/bot/web/test_figure_images.py::test_page_and_image_links_are_not_interchangeable",
     ),
     Mutation(
         "an old answer is written over a new one with its pictures",
-        "bot/slack/messenger.py",
+        "bot/platforms/slack/messenger.py",
         "        await renew()\n",
         "",
-        "tests/bot/slack/test_slack_messenger.py::test_figures_are_attached_only_while_the_lease_is_held",
+        "tests/bot/platforms/slack/test_slack_messenger.py::test_figures_are_attached_only_while_the_lease_is_held",
     ),
     Mutation(
         "a link opens though its channel's links were revoked",
@@ -379,39 +379,39 @@ MUTATIONS = (
     ),
     Mutation(
         "an old recording of a request by Slack is taken",
-        "bot/slack/listeners/signature.py",
+        "bot/platforms/slack/listeners/signature.py",
         "if abs(now - int(stamps[0])) > WINDOW:",
         "if int(stamps[0]) < 0:",
-        "tests/bot/slack/test_slack_signature.py::test_an_old_recording_is_not_even_parsed",
+        "tests/bot/platforms/slack/test_slack_signature.py::test_an_old_recording_is_not_even_parsed",
     ),
     Mutation(
         "what somebody says to somebody else in a thread is answered",
-        "bot/slack/events.py",
+        "bot/platforms/slack/events.py",
         'return is_reply and not _OTHERS.search(str(event.get("text") or ""))',
         "return is_reply",
-        "tests/bot/slack/test_slack_events.py::test_messages_to_others_and_by_bots_are_no_follow_ups",
+        "tests/bot/platforms/slack/test_slack_events.py::test_messages_to_others_and_by_bots_are_no_follow_ups",
     ),
     Mutation(
         "a reply in any thread is answered",
-        "bot/core/conversation/conversation.py",
+        "bot/chat/conversation/conversation.py",
         "if message.is_unaddressed and not await",
         "if not message.is_unaddressed and not await",
-        "tests/bot/core/conversation/test_conversation.py"
+        "tests/bot/chat/conversation/test_conversation.py"
         "::test_an_unaddressed_message_asks_only_in_our_threads",
     ),
     Mutation(
         "a question's button asks in whatever channel it is clicked",
-        "bot/slack/question_buttons.py",
+        "bot/platforms/slack/question_buttons.py",
         'if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):',
         "if not text:",
-        "tests/bot/slack/test_question_buttons.py::test_a_click_from_another_place_asks_nothing",
+        "tests/bot/platforms/slack/test_question_buttons.py::test_a_click_from_another_place_asks_nothing",
     ),
     Mutation(
         "a link is previewed in any channel",
-        "bot/slack/surfaces/link_previews.py",
+        "bot/platforms/slack/surfaces/link_previews.py",
         "if one is not None and one.tenant == shared.key.tenant",
         "if one is not None",
-        "tests/bot/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
+        "tests/bot/platforms/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
     ),
     Mutation(
         "a channel takes the place of another one that has documents",
@@ -422,52 +422,52 @@ MUTATIONS = (
     ),
     Mutation(
         "an outsider of a shared channel is told why",
-        "bot/slack/feedback_buttons.py",
+        "bot/platforms/slack/feedback_buttons.py",
         "if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
         "if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
-        "tests/bot/slack/test_feedback_buttons.py::test_a_click_from_another_place_is_ignored",
+        "tests/bot/platforms/slack/test_feedback_buttons.py::test_a_click_from_another_place_is_ignored",
     ),
     Mutation(
         "a private answer may be shared again and again",
-        "bot/slack/listeners/shared_answers.py",
+        "bot/platforms/slack/listeners/shared_answers.py",
         "if not await slack.service.set_shared(message_key, is_shared=True):",
         "if await slack.service.set_shared(message_key, is_shared=True) is None:",
-        "tests/bot/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",
+        "tests/bot/platforms/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",
     ),
     Mutation(
         "any message of ours in a thread is taken for a stream that was lost",
-        "bot/slack/answer_streams.py",
+        "bot/platforms/slack/answer_streams.py",
         'is_free = not message.get("metadata") and message["ts"] not in taken',
         'is_free = message["ts"] not in taken',
-        "tests/bot/slack/test_answer_streams.py::test_other_messages_of_the_thread_are_no_lost_stream",
+        "tests/bot/platforms/slack/test_answer_streams.py::test_other_messages_of_the_thread_are_no_lost_stream",
     ),
     Mutation(
         "two questions of a thread take the same stream",
         "storage/chat/inbox.py",
         "if STREAM_KEY in message and not await _is_free(session, item, message):",
         "if STREAM_KEY in message and False:",
-        "tests/bot/slack/test_stream_recovery.py::test_a_stream_of_a_live_process_may_be_claimed_by_another",
+        "tests/bot/platforms/slack/test_stream_recovery.py::test_a_stream_of_a_live_process_may_be_claimed_by_another",
     ),
     Mutation(
         "whoever answers a stopped question goes on with it",
         "storage/chat/inbox.py",
         "revoke(row)\n                row.attempts",
         "row.lease_owner = row.lease_until = None\n                row.attempts",
-        "tests/bot/core/conversation/test_conversation.py::test_a_question_in_another_process_is_stopped_too",
+        "tests/bot/chat/conversation/test_conversation.py::test_a_question_in_another_process_is_stopped_too",
     ),
     Mutation(
         "an installation that nobody began here is finished",
-        "bot/slack/installations/installation_store.py",
+        "bot/platforms/slack/installations/installation_store.py",
         'is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))',
         "is_ours = bool(mac)",
-        "tests/bot/slack/installations/test_oauth_flow.py::test_forged_missing_and_foreign_states_are_refused",
+        "tests/bot/platforms/slack/installations/test_oauth_flow.py::test_forged_missing_and_foreign_states_are_refused",
     ),
     Mutation(
         "a workspace's token serves whichever row it was moved to",
-        "bot/slack/installations/token_cipher.py",
+        "bot/platforms/slack/installations/token_cipher.py",
         'if held["installation"] != installation:',
         'if held["installation"] == "":',
-        "tests/bot/slack/installations/test_token_rotation.py"
+        "tests/bot/platforms/slack/installations/test_token_rotation.py"
         "::test_an_encrypted_token_opens_for_its_own_installation_only",
     ),
     Mutation(
@@ -475,49 +475,49 @@ MUTATIONS = (
         "storage/installations/slack_installations.py",
         "self._rows.is_free(), *_unchanged(held)",
         "*_unchanged(held)",
-        "tests/bot/slack/installations/test_token_rotation.py::test_concurrent_callers_refresh_a_token_once",
+        "tests/bot/platforms/slack/installations/test_token_rotation.py::test_concurrent_callers_refresh_a_token_once",
     ),
     Mutation(
         "the bot token goes to any host that a file is said to lie on",
-        "bot/slack/workspace/shared_files.py",
+        "bot/platforms/slack/workspace/shared_files.py",
         "if not is_slacks(url, self._api_url):",
         "if not url:",
-        "tests/bot/slack/test_shared_files.py::test_no_redirect_and_no_foreign_address_gets_the_token",
+        "tests/bot/platforms/slack/test_shared_files.py::test_no_redirect_and_no_foreign_address_gets_the_token",
     ),
     Mutation(
         "anybody may remove an upload",
-        "bot/core/commands/upload_commands.py",
+        "bot/chat/commands/upload_commands.py",
         "if not self._may_remove(question.asker, upload):",
         "if upload.id < 0:",
-        "tests/bot/core/commands/test_upload_commands.py::test_other_people_cannot_remove_an_upload",
+        "tests/bot/chat/commands/test_upload_commands.py::test_other_people_cannot_remove_an_upload",
     ),
     Mutation(
         "a home's button asks a channel that its person has left",
-        "bot/slack/surfaces/app_home.py",
+        "bot/platforms/slack/surfaces/app_home.py",
         "if await self._memberships.is_member(message.key, visit.user):",
         "if visit.user:",
-        "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
+        "tests/bot/platforms/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
     ),
     Mutation(
         "anybody may share what somebody else asked privately",
-        "bot/slack/private_questions.py",
+        "bot/platforms/slack/private_questions.py",
         'return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])',
         "return is_private(address)",
-        "tests/bot/slack/test_private_questions.py::test_only_the_asker_may_share_and_only_where_it_was_asked",
+        "tests/bot/platforms/slack/test_private_questions.py::test_only_the_asker_may_share_and_only_where_it_was_asked",
     ),
     Mutation(
         "doctor prints the password of a URL",
-        "bot/diagnostics/report.py",
+        "bot/operations/doctor/report.py",
         "redactor.clean(one.text)",
         "one.text",
-        "tests/bot/diagnostics/test_doctor.py::test_the_report_contains_no_secret",
+        "tests/bot/operations/doctor/test_doctor.py::test_the_report_contains_no_secret",
     ),
     Mutation(
         "whoever comes through a proxy reads the metrics",
         "bot/web/metrics_page.py",
         "require_loopback(request)",
         "assert request.host",
-        "tests/bot/metrics/test_metrics.py::test_on_the_console_port_only_localhost_reads_metrics",
+        "tests/bot/operations/metrics/test_metrics.py::test_on_the_console_port_only_localhost_reads_metrics",
     ),
     Mutation(
         "whoever is on this machine uses the console",
@@ -573,7 +573,7 @@ MUTATIONS = (
         "bot/web/readiness.py",
         "part: outage if moment - begun >= self._seconds else None",
         "part: None",
-        "tests/bot/core/notifications/test_outage_notices.py"
+        "tests/bot/chat/notifications/test_outage_notices.py"
         "::test_an_outage_of_a_minute_is_announced_with_its_end",
     ),
     Mutation(

@@ -10,11 +10,11 @@ from functools import partial
 
 from bot.bootstrap import embedding_key
 from bot.cli.json_output import dump
-from bot.diagnostics.checks import SettingsReport, all_checks, broken_checks
-from bot.diagnostics.installation import open_installation
-from bot.diagnostics.models import CheckResult, HealthCheck
-from bot.diagnostics.redaction import Redactor, secrets_of
-from bot.diagnostics.report import as_text, has_failed, run_checks
+from bot.health.findings import CheckResult, HealthCheck
+from bot.health.installation import open_installation
+from bot.operations.doctor.checks import SettingsReport, all_checks, broken_checks
+from bot.operations.doctor.redaction import Redactor, secrets_of
+from bot.operations.doctor.report import as_text, has_failed, run_checks
 from bot.settings import SETTINGS_CLASSES, Settings, examine_settings
 from ingestion.folder_map.folder_map import check_map, map_locations
 from ingestion.sources.shares.settings import ShareSettings

@@ -7,9 +7,9 @@ import json
 import re
 import sys
 
+from bot.answers.citations.shared_keys import SharedKeyRing
+from bot.answers.citations.signed_links import KeyRing, Links
 from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
-from bot.core.citations.shared_keys import SharedKeyRing
-from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.errors import LinkForged
 from bot.core.models import LOCAL_ASKER
 from bot.public_links import open_link_keys, open_links

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from bot.chat.platforms import PLATFORMS
+from bot.platforms.registry import PLATFORMS
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
 from ingestion.settings import IngestionSettings

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.notifications.question_gaps import find_gaps, most_asked
+from bot.chat.notifications.question_gaps import find_gaps, most_asked
 from bot.core.plaintext import replace_invalid_chars
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
 from bot.web.security import require_visitor

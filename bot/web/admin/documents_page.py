@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.uploads.upload_places import UploadPlaces
+from bot.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_own_form, require_visitor
 from storage.documents.corrections import MAX_VALUE_CHARS, Corrections

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.quality import METRICS, ChannelQuality, channel_quality, is_missed
-from bot.core.targets import FIGURE_TARGETS
+from bot.quality.quality_metrics import METRICS, ChannelQuality, channel_quality, is_missed
+from bot.quality.targets import FIGURE_TARGETS
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords

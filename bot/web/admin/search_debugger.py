@@ -14,10 +14,10 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from bot.core.conversation.queue_limits import QuestionRateLimiter
+from bot.answers.trace import STAGES, QuestionRecord
+from bot.chat.conversation.queue_limits import QuestionRateLimiter
 from bot.core.models import Question
 from bot.core.plaintext import replace_invalid_chars
-from bot.core.trace import STAGES, QuestionRecord
 from bot.sign_in_settings import Role
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
 from bot.web.security import enforce_rate_limit, require_own_form, require_visitor

@@ -14,10 +14,10 @@ from typing import Any
 from aiohttp import BodyPartReader, MultipartReader, web
 
 from bot.core.plaintext import replace_invalid_chars
-from bot.core.uploads.file_checks import UploadRejected, shown_name
-from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
-from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
+from bot.uploads.file_checks import UploadRejected, shown_name
+from bot.uploads.file_host import FileDownload
+from bot.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
+from bot.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.web.admin.admin_pages import AdminPages, json_page, wants_json
 from bot.web.security import Visitor, require_own_form, require_visitor
 from storage.documents.document_overview import DocumentOverview

@@ -12,17 +12,17 @@ from uuid import UUID, uuid4
 
 from aiohttp import web
 
-from bot.core.citations.signed_links import Links
-from bot.core.citations.source_buttons import cited_pages, picture_words
-from bot.core.conversation.live_updates import live_updates
-from bot.core.conversation.memory import answer_in_thread
-from bot.core.conversation.queue_limits import QuestionRateLimiter
+from bot.answers.citations.signed_links import Links
+from bot.answers.citations.source_buttons import cited_pages, picture_words
+from bot.chat.conversation.live_updates import live_updates
+from bot.chat.conversation.memory import answer_in_thread
+from bot.chat.conversation.queue_limits import QuestionRateLimiter
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import replace_invalid_chars, without_markers
 from bot.core.ports import AnswerListener, QuestionAnswering
-from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.core.wording import reply_words
 from bot.sign_in_settings import Role
+from bot.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.web import security
 from bot.web.middleware import log_failure
 from bot.web.security import enforce_rate_limit, require_own_page, require_visitor

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from bot.core.conversation.feedback import AnsweredQuestion, AnswerFeedback
+from bot.chat.conversation.feedback import AnsweredQuestion, AnswerFeedback
 from bot.core.models import Language
 from bot.web import security
 from bot.web.console.console import MAX_ID

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.core.citations.signed_links import KeySource
+from bot.answers.citations.signed_links import KeySource
 from bot.sign_in_settings import Role, SignInSettings, plain_address
 from storage.installations.console_sign_outs import EndedSessions
 from storage.sql.audit import AuditedAction

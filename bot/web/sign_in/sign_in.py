@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from bot.answers.citations.signed_links import Links
 from bot.console_secret import QUERY_NAME
-from bot.core.citations.signed_links import Links
 from bot.settings import revealed
 from bot.sign_in_settings import Role, SignInSettings
 from bot.web import security

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, relocate
-from bot.core.citations.signed_links import LinkClaims, Links
+from bot.answers.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, relocate
+from bot.answers.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.link_verification import LinkAudit, VerifiedLink, quotes_of, verify_link

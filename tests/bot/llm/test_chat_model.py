@@ -29,8 +29,8 @@ from fakes.model_server import (
 from harness.clocks import advance_clocks
 from harness.tables import for_each
 
+from bot.answers.generation.prompt import ReplyMisformatted
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.prompt import ReplyMisformatted
 from bot.core.models import Usage
 from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, model_timeout
 

@@ -18,8 +18,8 @@ from harness.tables import for_each
 from llmock.pytest_plugin import LLMock
 from openai import AsyncOpenAI
 
+from bot.answers.generation.prompt import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.prompt import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.core.models import Draft, Evidence, Usage
 from bot.llm import chat_model
 from bot.llm.generator import ModelGenerator

@@ -8,8 +8,8 @@ from contextlib import aclosing
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from bot.answers.trace import Trace
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.trace import Trace
 from bot.llm.chat_model import JsonCalls
 from bot.llm.multi_query import MultiQueryModel
 

@@ -9,8 +9,8 @@ import pytest
 from fakes.core import ask
 from llmock.pytest_plugin import LLMock
 
+from bot.answers.generation.prompt import format_sources
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.prompt import format_sources
 from bot.core.models import Judgement, QuotedPart, QuotedSentence
 from bot.llm.generator import ModelGenerator
 

@@ -13,8 +13,8 @@ from engines.llm import LanguageModel
 from fakes.core import Shelf, ask, make_passage
 from llmock.pytest_plugin import LLMock
 
+from bot.answers.trace import Trace
 from bot.core.errors import ModelError, RerankerError
-from bot.core.trace import Trace
 from bot.llm.chat_model import JsonCalls, JsonRequest
 from bot.rerankers.llm_reranker import LlmReranker
 

@@ -14,10 +14,10 @@ from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
-from bot.chat.platforms import renewal_urls
+from bot.platforms.registry import renewal_urls
+from bot.platforms.slack.platform import SLACK_PLATFORM
 from bot.settings import BotSettings
 from bot.sign_in_settings import SignInSettings
-from bot.slack.platform import SLACK_PLATFORM
 from bot.web.app import build_web, make_runner
 from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness

@@ -21,8 +21,8 @@ from fakes.web_house import House
 from harness.tables import for_each
 from platforms.stub.platform import EVENTS, SECRET, StubPlatform
 
+from bot.answers.citations.source_buttons import numbered, opened_pages, picture_words
 from bot.cli.ask import render_text
-from bot.core.citations.source_buttons import numbered, opened_pages, picture_words
 from bot.core.models import (
     Answer,
     AnsweredFrom,
@@ -34,9 +34,9 @@ from bot.core.models import (
     NearestPage,
 )
 from bot.core.wording import reply_words
-from bot.slack.blocks import render as render_slack
-from bot.teams.cards import render as render_teams
-from bot.teams.connector import card_activity, text_activity
+from bot.platforms.slack.blocks import render as render_slack
+from bot.platforms.teams.cards import render as render_teams
+from bot.platforms.teams.connector import card_activity, text_activity
 from storage.models import Box, TenantName
 
 SIGNED = f"https://footnote.example.org/v/{'x' * 108}"

@@ -10,9 +10,9 @@ import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
 
-from bot.core.citations.citations import CitationService
-from bot.core.commands.link_renewal import LinkRenewal
-from bot.core.conversation.answer_json import answer_to_json
+from bot.answers.citations.citations import CitationService
+from bot.chat.commands.link_renewal import LinkRenewal
+from bot.chat.conversation.answer_json import answer_to_json
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.wording import reply_words
 from storage.chat.traces import QuestionRecords

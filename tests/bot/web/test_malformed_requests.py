@@ -13,8 +13,8 @@ from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Visit
 from harness.tables import for_each
 
-from bot.chat.platforms import SIGNED_ROUTES
-from bot.metrics.service_metrics import ServiceMetrics
+from bot.operations.metrics.service_metrics import ServiceMetrics
+from bot.platforms.registry import SIGNED_ROUTES
 from bot.web.security import BASE_HEADERS
 
 # As long as a link's token.

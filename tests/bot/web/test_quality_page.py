@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, make_pdf
 
-from bot.core.quality import channel_quality
+from bot.quality.quality_metrics import channel_quality
 from bot.web.admin.quality_page import HEIGHT, MARGIN, WIDTH, curve
 from storage.chat.feedback import FeedbackVerdict
 from storage.clock import utc_now

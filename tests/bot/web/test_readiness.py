@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from fakes.web_house import House, make_pdf
 
+from bot.answers.citations.signed_links import KeyRing, Links
 from bot.app import ChatPlatforms
-from bot.core.citations.signed_links import KeyRing, Links
 from bot.settings import BotSettings, Settings
 from bot.web.figure_images import FigureImages
 from bot.web.readiness import DEFAULT_REASONS, Readiness

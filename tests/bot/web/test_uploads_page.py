@@ -18,8 +18,8 @@ from harness.clocks import advance_clocks
 from harness.full_disk import full_disk
 from harness.waiting import PATIENCE
 
-from bot.core.uploads.file_checks import MEGABYTE
-from bot.core.uploads.folder_uploads import DECISION_TIMEOUT_SECONDS
+from bot.uploads.file_checks import MEGABYTE
+from bot.uploads.folder_uploads import DECISION_TIMEOUT_SECONDS
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
 

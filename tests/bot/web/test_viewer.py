@@ -16,7 +16,7 @@ from harness.tables import for_each
 from sqlalchemy import delete, select, update
 from sqlmodel import col
 
-from bot.core.citations.signed_links import KeyRing
+from bot.answers.citations.signed_links import KeyRing
 from bot.core.ports import LinkPreview
 from bot.web.link_verification import preview_link
 from bot.web.viewer.page_view import make_chunk_view

@@ -9,7 +9,7 @@ import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 
-from bot.core.verification.page_markers import SPACING, with_page_markers
+from bot.answers.verification.page_markers import SPACING, with_page_markers
 from storage.models import Chunk, Rung
 from storage.sql.tables import ReadingRow
 from storage.text.token_counts import count_tokens

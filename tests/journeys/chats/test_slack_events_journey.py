@@ -14,7 +14,7 @@ from fakes.slack_events import Signed, envelope, joined
 from harness.program import Program
 from harness.waiting import until
 
-from bot.core.notifications.notification_wording import ASK_HELP
+from bot.chat.notifications.notification_wording import ASK_HELP
 
 CHANNEL = f"sl_{TEAM}_{IT}"
 

@@ -24,7 +24,7 @@ from harness.waiting import until
 from playwright.async_api import Browser
 from samples.paper import faq_pdf, pdf
 
-from bot.core.notifications.notification_wording import HOME_LEAD, HOME_RECENT
+from bot.chat.notifications.notification_wording import HOME_LEAD, HOME_RECENT
 
 CANARY = "Zanzibarium"
 BOARD = "C0BOARD01"

@@ -14,7 +14,7 @@ from harness.waiting import until
 from playwright.async_api import Browser
 from samples.paper import faq_pdf
 
-from bot.core.notifications.notification_wording import ASK, WELCOME_LEAD
+from bot.chat.notifications.notification_wording import ASK, WELCOME_LEAD
 
 CHANNEL = f"sl_{TEAM}_{IT}"
 

@@ -16,7 +16,7 @@ from harness.waiting import until
 from playwright.async_api import Browser
 from samples.paper import faq_pdf
 
-from bot.core.notifications.notification_wording import TRY_ASKING
+from bot.chat.notifications.notification_wording import TRY_ASKING
 from storage.models import ChannelKey, Platform
 
 LIBRARY = "library/policies"

@@ -12,11 +12,11 @@ from markdown_registration import markdown_registered
 
 from bot.bootstrap import open_answering, open_ingestion
 from bot.core.models import AnswerState, Language, Question
-from bot.core.uploads.file_checks import UploadRejected, UploadValidator
-from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.file_names import free_file_name, safe_file_name
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, Settings
+from bot.uploads.file_checks import UploadRejected, UploadValidator
+from bot.uploads.file_host import FileDownload
+from bot.uploads.file_names import free_file_name, safe_file_name
 from bot.web.security import document_headers
 from ingestion.settings import IngestionSettings
 from ingestion.sources.scan_report import skip_reason, unsupported_reason

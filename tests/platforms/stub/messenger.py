@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from bot.core.citations.source_buttons import figure_pages, numbered, opened_pages, picture_words
+from bot.answers.citations.source_buttons import figure_pages, numbered, opened_pages, picture_words
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, RenewLease, SaveMessage
 from bot.core.wording import reply_words

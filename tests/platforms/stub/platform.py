@@ -12,7 +12,7 @@ from aiohttp import web
 from bot.chat.chat_platform import PlatformSpec
 from bot.chat.chat_service import ChatService
 from bot.core.ports import ACK_SECONDS, IncomingMessage, StopRequest
-from bot.diagnostics.models import Finding, HealthCheck, ok
+from bot.health.findings import Finding, HealthCheck, ok
 from bot.settings import BotSettings
 from platforms.stub.messenger import StubMessenger
 from storage.errors import StorageError
@@ -21,7 +21,7 @@ from storage.stores import Stores
 from storage.task_group import DeadlineCalls
 
 if TYPE_CHECKING:
-    from bot.diagnostics.installation import Installation
+    from bot.health.installation import Installation
 
 STUB = Platform("stub")
 SECRET = "secret-of-the-stub"

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bot.core.models import Language
-from bot.core.targets import MODEL_TARGETS, QUOTE_TARGETS, at_least, at_most
 from bot.core.wording import reply_words
+from bot.quality.targets import MODEL_TARGETS, QUOTE_TARGETS, at_least, at_most
 from tools.evaluation.asking import Asked
 from tools.evaluation.golden import Golden, Kind
 from tools.evaluation.highlights import count_highlights

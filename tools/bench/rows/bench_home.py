@@ -20,8 +20,8 @@ from sqlalchemy import select, update
 from sqlmodel import col
 
 from bot import bootstrap
+from bot.answers.pipeline import Answering
 from bot.bootstrap import build_answering, build_ingestion
-from bot.core.answering import Answering
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings

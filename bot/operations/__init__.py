@@ -1,0 +1,1 @@
+"""Tools of an admin: the doctor and metrics."""

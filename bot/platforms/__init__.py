@@ -1,0 +1,1 @@
+"""The chat platforms, a folder each, and the list of them."""

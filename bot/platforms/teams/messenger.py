@@ -1,0 +1,287 @@
+"""Teams messenger: posts a placeholder, updates it with the answer, posts a card of sources below."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bot.chat.conversation.feedback import FeedbackReply
+from bot.chat.notifications.notification_wording import TRY_ASKING
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, Language, SourceChange
+from bot.core.plaintext import strip_hidden_chars
+from bot.core.ports import Announcement, RenewLease, SaveMessage
+from bot.core.wording import reply_words
+from bot.platforms.teams.activities import PersonalChat
+from bot.platforms.teams.cards import (
+    TeamsMessage,
+    escape,
+    render,
+    render_announcement,
+    render_beginning,
+    render_card,
+    with_row,
+)
+from bot.platforms.teams.compose_extension import is_private
+from bot.platforms.teams.connector import (
+    Connector,
+    card_activity,
+    final_activity,
+    plain_activity,
+    stream_activity,
+    suggested_actions_activity,
+    text_activity,
+    typing_activity,
+)
+from bot.platforms.teams.feedback_actions import links_row, reply_card, takes_feedback, why_row
+from bot.platforms.teams.question_actions import question_rows, shown_questions
+from storage.chat_models import UPLOAD_KEY
+from storage.crash_points import reach
+from storage.models import Channel
+
+Json = dict[str, Any]
+
+# Streams whose sequence number is remembered; the oldest is evicted.
+MAX_STREAMS = 1000
+# Message of a question from the message extension: it has no placeholder.
+PRIVATE: Json = {"is_private": True}
+# Stored in place of a card's id while it is unknown whether the card was posted.
+CARD_MAYBE_POSTED = ""
+
+log = logging.getLogger(__name__)
+
+
+class TeamsMessenger:
+    """``Messenger`` and ``Announcer`` for Teams; addresses are made by ``activities.read_activity``.
+
+    The text updates the placeholder, so it never appears twice. The card is a message of its own whose id is
+    known only from Teams' response, and a bot cannot read messages. So a marker (CARD_MAYBE_POSTED) is
+    stored before the post and the id after it; later deliveries update the card by id. A card left at the
+    marker after a crash is never posted again (at-most-once): the text lists the sources instead.
+
+    In a personal chat the placeholder is a stream, which the answer ends. Teams closes streams after two
+    minutes; then the answer updates the message like any placeholder.
+    """
+
+    def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
+        self.connector = connector
+        self._sources_shown = sources_shown
+        # Stream id -> sequence number of the next update, for streams that this process began.
+        self._sequences: dict[str, int] = {}
+
+    async def post_placeholder(
+        self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+    ) -> Json:
+        """Post the placeholder: a stream in a personal chat, else a typing indicator and a message."""
+        if is_private(address):
+            return dict(PRIVATE)
+        said = reply_words(language)
+        working = said.fetching if UPLOAD_KEY in address else said.searching
+        text = queued or working
+        # A queued question, or one about a file, may wait longer than a stream lives.
+        if (
+            address.get("is_personal")
+            and not queued
+            and UPLOAD_KEY not in address
+            and (stream := await self._begin_stream(address, text))
+        ):
+            return {"id": stream, "is_stream": True}
+        with suppress(DeliveryError):
+            await self.connector.post(address, typing_activity())
+        return {"id": await self.connector.post(address, plain_activity(text))}
+
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
+        """Return None: bots cannot read messages in Teams."""
+        return dict(PRIVATE) if is_private(address) else None
+
+    async def show_partial(self, address: Json, message: Json, text: str) -> None:
+        """Show the first sentences: update the stream or the placeholder."""
+        if is_private(address):
+            return
+        if message.get("is_stream"):
+            await self._update_stream(address, message["id"], text)
+            return
+        beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
+        await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
+
+    async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
+        """Update the placeholder with the answer and post or update its card of sources.
+
+        Nothing is posted for a private question: the message extension fetches its answer.
+        """
+        if is_private(address):
+            return
+        rendered = self._render(address, message, answer)
+        is_asked = takes_feedback(answer)
+        activity = text_activity(rendered, takes_feedback=is_asked)
+        if message.get("is_stream"):
+            await self._end_stream(address, message["id"], activity)
+        else:
+            await self.connector.put(address, message["id"], activity)
+        card = rendered.card
+        if is_asked and card and any(not one.host for one in answer.citations):
+            card = with_row(card, links_row(answer, message["id"]))
+        if is_asked and address.get("is_personal"):
+            card = with_row(card, why_row(answer, message["id"]))
+        if card:
+            await self._show_card(address, message, card_activity(card, rendered.card_summary), save)
+
+    async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
+        """Post the reply to feedback in a personal chat; failures are only logged.
+
+        ``message``: id of the answer's message.
+        """
+        card = reply_card(reply, message)
+        try:
+            await self.connector.post(address, card_activity(card, strip_hidden_chars(reply.text)))
+        except DeliveryError as error:
+            log.warning("follow-up message failed: %s", type(error).__name__)
+
+    async def show_renewed(self, address: Json, answer: Answer, own_chat: PersonalChat) -> None:
+        """Post sources with renewed links; failures are only logged.
+
+        They go to the person's personal chat with the bot, or below the answer if Teams refuses that. A
+        reply without sources also goes below the answer.
+        """
+        activity = card_activity(render_card(answer, self._sources_shown), strip_hidden_chars(answer.text))
+        is_for_one = answer.citations and not address.get("is_personal")
+        try:
+            if not is_for_one or not await self._post_to_one(address, own_chat, activity):
+                await self.connector.post(address, activity)
+        except DeliveryError as error:
+            log.warning("posting renewed links failed: %s", type(error).__name__)
+
+    async def _post_to_one(self, address: Json, own_chat: PersonalChat, activity: Json) -> bool:
+        """Post in the bot's personal chat with a person; False if Teams refuses."""
+        try:
+            chat = await self.connector.open_chat(address, own_chat)
+        except DeliveryError:  # even if unclear: an opened chat shows nothing yet
+            return False
+        try:
+            await self.connector.post(address | {"conversation": chat}, activity)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:
+            return False
+        return True
+
+    async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
+        """Do nothing: Teams fetches the images that the card links to."""
+
+    async def revise(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
+    ) -> None:
+        """Update the text with notes on changed sources; the card is left unchanged.
+
+        Raises:
+            ChannelClosed: the answer is private.
+            DeliveryError: Teams refused, or could not be reached.
+        """
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        rendered = self._render(address, message, answer, changes)
+        activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
+        await self.connector.put(address, message["id"], activity, tries=1)
+
+    async def replace_erased(self, address: Json, message: Json, answer: Answer) -> None:
+        """Replace an erased answer's text, and its card if its id is known; raises as ``revise``."""
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        activity = text_activity(self._render(address, message, answer), takes_feedback=False)
+        await self.connector.put(address, message["id"], activity, tries=1)
+        if card := message.get("card"):
+            await self.connector.put(address, card, activity, tries=1)
+
+    def _render(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange] = ()
+    ) -> TeamsMessage:
+        is_unsure = message.get("card") == CARD_MAYBE_POSTED
+        rendered = render(answer, self._sources_shown, changes, lists_sources=is_unsure)
+        asked = _asked(address)
+        return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
+
+    def announcement_address(self, channel: Channel, address: Json | None) -> Json | None:
+        """Return the channel without a thread; its service URL comes from the newest question's address."""
+        if address is None:
+            return None
+        conversation = address["conversation"].split(";messageid=", 1)[0]
+        return address | {"conversation": conversation, "tenant": channel.tenant}
+
+    async def announce(self, place: Json, announcement: Announcement) -> None:
+        """Post an announcement as a card; in a personal chat, questions become suggested actions."""
+        card, summary = render_announcement(announcement)
+        if place.get("is_personal") and announcement.questions and not announcement.sources:
+            questions = shown_questions(announcement.questions)
+            listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
+            await self.connector.post(
+                place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions)
+            )
+            return
+        card["body"] += question_rows(announcement.questions, place["tenant"])
+        await self.connector.post(place, card_activity(card, summary))
+
+    async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
+        """Return None: bots cannot read messages in Teams."""
+
+    async def _begin_stream(self, address: Json, text: str) -> str:
+        """Begin a stream and return its id; '' if Teams refuses, as while another stream is open there."""
+        try:
+            stream = await self.connector.post(address, stream_activity(text, 1), tries=1)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:
+            return ""
+        self._sequences[stream] = 2
+        if len(self._sequences) > MAX_STREAMS:
+            del self._sequences[next(iter(self._sequences))]
+        return stream
+
+    async def _update_stream(self, address: Json, stream: str, text: str) -> None:
+        """Update a stream; each update repeats the text of the previous ones."""
+        if sequence := self._sequences.get(stream):
+            self._sequences[stream] = sequence + 1
+            activity = stream_activity(escape(strip_hidden_chars(text).strip()), sequence, stream)
+            await self.connector.post(address, activity, tries=1)
+
+    async def _end_stream(self, address: Json, stream: str, activity: Json) -> None:
+        """End a stream with the answer; if it has ended already, update its message."""
+        self._sequences.pop(stream, None)
+        try:
+            await self.connector.post(address, final_activity(activity, stream))
+        except DeliveryUnclear:
+            raise
+        except DeliveryError as error:
+            if error.retry_after is not None:
+                raise
+            await self.connector.put(address, stream, activity)
+
+    async def _show_card(self, address: Json, message: Json, activity: Json, save: SaveMessage) -> None:
+        """Post the card, or update it by its id; leave it alone if it may have been posted."""
+        card = message.get("card")
+        if card == CARD_MAYBE_POSTED:
+            return
+        if card is not None:
+            await self.connector.put(address, card, activity)
+            return
+        # Write-ahead: a crash between post and id must not post a second card.
+        await save(message | {"card": CARD_MAYBE_POSTED})
+        reach("before-card")
+        try:
+            card = await self.connector.post(address, activity)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:  # surely not posted: clear the marker, so that a retry posts it
+            await save(message)
+            raise
+        reach("amid-card")
+        await save(message | {"card": card})
+        reach("after-card")
+
+
+def _asked(address: Json) -> str:
+    """Return the question if a button asked it, so that the answer shows it; '' if it was typed."""
+    return strip_hidden_chars(address.get("asked", ""))

@@ -1,0 +1,1 @@
+"""Figures of the answers that were given, and their targets."""
