@@ -13,8 +13,6 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
 from json import JSONDecodeError
 from typing import Any, TypeVar
 
@@ -306,12 +304,6 @@ def _error_name(error: Exception) -> str:
     """Return the type and status of an error, without its message, which may quote the conversation."""
     status = getattr(error, "status_code", None)
     return f"{type(error).__name__}{f' {status}' if status else ''}"
-
-
-@cache
-def prompt(name: str) -> str:
-    """Return a prompt template, with its ``{fields}``."""
-    return files("bot.answers").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from bot.answers.generation.prompt import (
     read_reply,
     user_message,
 )
+from bot.answers.prompts import read_prompt
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Judgement, Prompt, QuotedSentence, Reply
 from bot.core.ports import OnClaim
@@ -29,7 +30,6 @@ from bot.llm.chat_model import (
     JsonRequest,
     model_timeout,
     object_schema,
-    prompt,
 )
 from bot.settings import BotSettings, revealed
 from storage.errors import SettingsError
@@ -144,7 +144,7 @@ class ModelSentenceJudge:
         fence = self._fence()
         ask = JsonRequest(
             "verify",
-            prompt("verify").format(),
+            read_prompt("verify").format(),
             f"{format_question(question)}\n\n{format_sources(sentences, fence)}",
             _SCHEMA,
             MIN_TOKENS + SENTENCE_TOKENS * len(sentences),

@@ -6,8 +6,9 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from bot.answers.prompts import read_prompt
 from bot.core.errors import ModelError
-from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
+from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema
 from bot.settings import Settings, revealed
 from storage.errors import SettingsError
 
@@ -46,7 +47,7 @@ def _request(text: str, missing: Sequence[str]) -> JsonRequest:
     fence = secrets.token_hex(3)
     user = f"<page {fence}>\n{text[:MAX_CHARS]}\n</page {fence}>\n\nFields: {', '.join(missing)}"
     schema = object_schema({name: {"type": "string"} for name in missing})
-    return JsonRequest("metadata", prompt("metadata").format(fence=fence), user, schema, _TOKENS)
+    return JsonRequest("metadata", read_prompt("metadata").format(fence=fence), user, schema, _TOKENS)
 
 
 def _texts(reply: Mapping[str, object], missing: Sequence[str]) -> dict[str, str]:

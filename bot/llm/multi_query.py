@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.answers.prompts import read_prompt
 from bot.answers.verification.facts import unsupported
-from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
+from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema
 
 MAX_WORDINGS = 2
 MAX_WORDING_CHARS = 300
@@ -30,7 +31,7 @@ class MultiQueryModel:
             ModelUnavailable: the endpoint is down, too slow or refusing.
             ModelReplyUnusable: the reply contains no wordings.
         """
-        ask = JsonRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
+        ask = JsonRequest("reword", read_prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
         said = await self._calls.ask(
             ask, lambda reply: [" ".join(str(one).split()) for one in reply["wordings"]]
         )

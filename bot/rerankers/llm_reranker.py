@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.answers.generation.prompt import format_passages
+from bot.answers.prompts import read_prompt
 from bot.answers.retrieval.reranking import gather_evidence
 from bot.core.errors import ModelError, RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema, prompt
+from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SelfHealingReadings
 
@@ -63,7 +64,7 @@ class LlmReranker:
             raise RerankerError(f"readings unavailable: {type(error).__name__}") from error
         ask = JsonRequest(
             "rerank",
-            prompt("rerank").format(fence=fence),
+            read_prompt("rerank").format(fence=fence),
             f"{format_passages(evidence, fence)}\n\nQuestion: {question.text}",
             _SCHEMA,
             MIN_TOKENS + POINT_TOKENS * len(passages),

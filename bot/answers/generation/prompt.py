@@ -9,10 +9,9 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from bot.answers.prompts import read_prompt
 from bot.answers.understanding.question_terms import language_of
 from bot.answers.verification.page_markers import with_page_markers
 from bot.core.errors import ModelReplyUnusable
@@ -127,7 +126,7 @@ class ReplyFormat(StrEnum):
 
 def instructions(reply_format: ReplyFormat, fence: str) -> str:
     """Return the system prompt."""
-    return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
+    return read_prompt("answer").format(fence=fence, format=read_prompt(f"format-{reply_format}").format())
 
 
 def user_message(
@@ -180,11 +179,6 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
     missing = _MISSING_LINE.search(reply)
     return Draft(tuple(claims), is_sufficient=bool(claims), missing=missing[1].strip() if missing else "")
-
-
-@cache
-def _prompt(name: str) -> str:
-    return files("bot.answers").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 def json_of(reply: str) -> Any:

@@ -10,8 +10,8 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 
+from bot.answers.prompts import read_prompt
 from bot.answers.rewriting.rule_rewriter import (
     add_subject,
     is_incomplete,
@@ -161,9 +161,7 @@ class ModelRewriter:
 
     def __init__(self, model: Generator) -> None:
         self._model = model
-        self._instructions = (
-            files("bot.answers").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
-        )
+        self._instructions = read_prompt("rewrite")
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
         """Return the question as a standalone one; unchanged if it needs nothing from the thread.

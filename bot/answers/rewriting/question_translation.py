@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from importlib.resources import files
 
+from bot.answers.prompts import read_prompt
 from bot.answers.understanding.channel_documents import ChannelView
 from bot.answers.verification.facts import unsupported
 from bot.core.errors import ModelError
@@ -28,9 +28,7 @@ class QuestionTranslator:
 
     def __init__(self, model: Generator) -> None:
         self._model = model
-        self._instructions = (
-            files("bot.answers").joinpath("prompts", "translate.md").read_text(encoding="utf-8")
-        )
+        self._instructions = read_prompt("translate")
         self._translations: LRUCache[tuple[str, Language], str] = LRUCache(MAX_CACHED)
 
     async def reading(self, question: Question, view: ChannelView) -> Question | None:

@@ -6,8 +6,8 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 
+from bot.answers.prompts import read_prompt
 from bot.core.errors import ModelError
 from bot.core.models import AnswerState, Question
 from bot.core.plaintext import shorten
@@ -63,9 +63,7 @@ class SuggestedQuestions:
         self._answering = answering
         self._chunks = chunks
         self._model = model
-        self._instructions = (
-            files("bot.answers").joinpath("prompts", "suggest.md").read_text(encoding="utf-8")
-        )
+        self._instructions = read_prompt("suggest")
 
     async def questions(self, channel: Channel, notice: Notice) -> tuple[str, ...]:
         """Return at most three questions that this version answered when tried.
