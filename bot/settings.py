@@ -255,10 +255,11 @@ class BotSettings(FootnoteSettings):
         "except those that mention someone else.",
     )
     direct_chats: str = Field(
-        "library",
+        "channels",
         pattern="^(library|channels)$",
-        description="What direct chats search: the library named in folders.toml; with `channels`, in Slack "
-        "also the channels that the person is a member of, as checked with Slack at each question.",
+        description="What direct chats search: channels (in Slack the channels that the person is a member "
+        "of, as checked with Slack at each question, and the library named in folders.toml), library (the "
+        "library alone). Teams searches the library.",
     )
     uploads: str = Field(
         "off",

@@ -66,6 +66,7 @@ async def test_a_direct_chat_searches_the_library_and_no_channel(
     """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     set_up(program, slack)
+    program.environment |= {"FOOTNOTE_DIRECT_CHATS": "library"}
     async with program.serving():
         for channel in CANARIES:
             await program.until_live(f"sl_{TEAM}_{channel}", 1)
@@ -130,14 +131,13 @@ async def test_a_direct_chat_searches_the_channels_of_its_person(
     first, second = CANARIES[IT], CANARIES[HR]
     front = MemberSlack({ALICE: {IT}}, {IT: "it-ops", HR: "hr"}, double=slack)
     async with serve_members(front):
-        chosen = {"SLACK_API_URL": front.api_url, "FOOTNOTE_DIRECT_CHATS": "channels"}
-        program.environment |= chosen | {"FOOTNOTE_RECEIPTS": "off"}
+        program.environment |= {"SLACK_API_URL": front.api_url, "FOOTNOTE_RECEIPTS": "off"}
         async with program.serving():
             for channel in CANARIES:
                 await program.until_live(f"sl_{TEAM}_{channel}", 1)
             chat = await slack.open_dm()
             answer = json.dumps(await reply_to(slack, chat, ASKED))
-            assert (first in answer, second in answer) == (True, False)
+            assert (first in answer, second in answer) == (True, False), answer
             assert WORDS.answered_from(channel="#it-ops") in answer
             assert "p. 1 \\u00b7 #it-ops" in answer
             front.members[ALICE] = {IT, HR}
