@@ -100,6 +100,7 @@ async def test_a_click_on_another_page_opens_the_console(
     )
     await page.wait_for_selector("#hole code")
     assert page.url == str(stranger.make_url("/"))
+    await page.goto("about:blank")  # else it asks for progress once more, without cookies
     refused = await page.context.new_page()
     await page.context.clear_cookies()
     await refused.goto(str(stranger.make_url("/")))

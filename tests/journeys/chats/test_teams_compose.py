@@ -17,6 +17,12 @@ CANARY = "Zanzibarium"
 CHANNELS = {GENERAL: "IT - General", OPERATIONS: "IT - Operations"}
 
 
+async def until_welcomed(page: Page, channel: str) -> None:
+    """Wait for the channel's welcome: the Playground closes a dialog in which a message arrives."""
+    await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
+    await page.get_by_text("I’m Footnote").first.wait_for()
+
+
 async def ask(page: Page, channel: str, question: str, seen: Path | None = None) -> None:
     """Open the extension in a channel's compose box and ask; ``seen``: path of a screenshot."""
     await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
@@ -57,6 +63,8 @@ async def test_a_question_in_the_compose_box_is_answered_there(
         await program.until_live(operations, 1)
         await program.until_live(general, 1)
         page = await playground.open(browser)
+        for channel in CHANNELS:
+            await until_welcomed(page, channel)
         await ask(page, OPERATIONS, "when do backups run?", tmp_path / "dialog.png")
         opening = page.locator(f'button[title^="{program.url}/v/"]').filter(has_text="[1] p. 1 · SOP-IT-04")
         await until_shown(page, opening)
