@@ -29,9 +29,8 @@ from bot.answers.retrieval.hybrid_retriever import (
     MultiQueryMode,
     QueryExpansionRetriever,
 )
-from bot.answers.retrieval.ranking import Ranking, Recency
 from bot.answers.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
-from bot.answers.retrieval.web_search import FetchPages, WebPolicy, WebSearch
+from bot.answers.retrieval.web_search import FetchPages, WebSearch
 from bot.answers.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter
 from bot.answers.rewriting.question_translation import QuestionTranslator
 from bot.answers.search_notes import SearchNotes
@@ -82,7 +81,7 @@ from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import SelfHealingReadings, SentenceVectorStore, retry_failed
+from storage.queues.reading_repair import SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
 from storage.sql.changes import PollGate
@@ -142,7 +141,7 @@ async def open_retriever(
         SettingsError: the chosen reranker or query expansion lacks a setting.
     """
     async with AsyncExitStack() as stack:
-        hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
+        hybrid = HybridRetriever(search, embedder, settings)
         mode = MultiQueryMode(settings.reword)
         llm = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
         speller = SpellingCorrector(stores.vocabularies, web_sources=stores.web_sources)
@@ -151,24 +150,8 @@ async def open_retriever(
             yield wide
             return
         is_ours = settings.reranker == "sentences"
-        yield RerankingRetriever(
-            wide,
-            SentenceReranker(vectors) if is_ours else await _open_reranker(settings, stores.readings, stack),
-            weight=settings.sentence_weight if is_ours else settings.rerank_weight,
-            seconds=settings.rerank_seconds,
-            max_candidates=settings.rerank_candidates,
-        )
-
-
-def _ranking(settings: BotSettings) -> Ranking:
-    return Ranking(
-        words_weight=settings.words_weight,
-        coverage_weight=settings.coverage_weight,
-        named_weight=settings.named_weight,
-        document_weight=settings.document_weight,
-        outdated_share=settings.outdated_share,
-        recency=Recency(settings.recency_weight, settings.recency_half_life_days),
-    )
+        reranker = SentenceReranker(vectors) if is_ours else await _open_reranker(settings, stores, stack)
+        yield RerankingRetriever(wide, reranker, settings)
 
 
 def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None) -> WebSearch:
@@ -177,10 +160,7 @@ def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: Fet
         stores.web_sources,
         stores.web_pages,
         WebPageIndex(stores.web_pages, embedder.space),
-        ranking=_ranking(bot),
-        policy=WebPolicy(
-            bot.web_hits, bot.web_domains, bot.web_share, bot.web_snippet_words, bot.web_wait_seconds
-        ),
+        bot,
         fetch=fetch,
     )
 
@@ -193,43 +173,23 @@ def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuer
     return multi_query
 
 
-async def _open_reranker(
-    settings: BotSettings, readings: SelfHealingReadings, stack: AsyncExitStack
-) -> Reranker:
+async def _open_reranker(settings: BotSettings, stores: Stores, stack: AsyncExitStack) -> Reranker:
     reranker: CrossEncoder | ApiReranker | LlmReranker
     if settings.reranker == "folder":
-        reranker = await _open_cross_encoder(settings)
+        from bot.rerankers.cross_encoder import CrossEncoder
+
+        reranker = await asyncio.to_thread(CrossEncoder.load, settings)
     elif settings.reranker == "endpoint":
-        reranker = _open_endpoint(settings)
+        from bot.rerankers.rerank_api import ApiReranker
+
+        reranker = ApiReranker(settings)
     else:
         from bot.rerankers.llm_reranker import LlmReranker
 
-        reranker = LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds), readings)
+        calls = _model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds)
+        reranker = LlmReranker(calls, stores.readings)
     stack.push_async_callback(reranker.aclose)
     return reranker
-
-
-async def _open_cross_encoder(settings: BotSettings) -> CrossEncoder:
-    if settings.rerank_folder is None:
-        raise SettingsError("FOOTNOTE_RERANK_FOLDER: name the folder with model.onnx and tokenizer.json")
-    from bot.rerankers.cross_encoder import CrossEncoder
-
-    window, threads = settings.rerank_window, settings.rerank_threads
-    return await asyncio.to_thread(CrossEncoder.load, settings.rerank_folder, window=window, threads=threads)
-
-
-def _open_endpoint(settings: BotSettings) -> ApiReranker:
-    if settings.rerank_url is None:
-        raise SettingsError("FOOTNOTE_RERANK_URL: name the endpoint that reranks")
-    from bot.rerankers.rerank_api import ApiReranker
-
-    return ApiReranker.connect(
-        settings.rerank_url,
-        revealed(settings.rerank_key),
-        model=settings.rerank_model,
-        seconds=settings.rerank_seconds,
-        tokens=settings.rerank_window,
-    )
 
 
 def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> JsonCalls:
@@ -286,6 +246,7 @@ async def build_answering(
         rewriter = ModelRewriter(models[0]) if models else None
         judge = models[-1].judge() if models and bot.verify == "model" else None
         yield Answering(
+            bot,
             retriever=await stack.enter_async_context(retriever),
             web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models, judge),
@@ -297,11 +258,6 @@ async def build_answering(
             folders=ChannelFolders(stores.folders, settings.inbox),
             notes=SearchNotes(None if models else stores.records, last_rung=Rung(settings.ingestion.stop_at)),
             citations=citations,
-            passages_read=bot.passages_read,
-            evidence_tokens=bot.evidence_tokens,
-            expansion_tokens=bot.expansion_tokens,
-            question_chars=bot.question_chars,
-            answer_seconds=bot.answer_seconds,
             records=await stack.enter_async_context(writing_traces(stores.records, count)),
             reply_to_command=ChatCommands(
                 stores.notices,

@@ -94,7 +94,7 @@ HOMES = {
 LAYERS = {
     "bot": (
         ("loopback", "server_socket", "terminal"),
-        ("sign_in_settings", "console_secret", "core"),
+        ("answer_settings", "sign_in_settings", "console_secret", "core"),
         ("file_download", "quality", "settings"),
         ("answers", "health"),
         ("llm", "public_links", "uploads"),
@@ -212,7 +212,7 @@ MAY_IMPORT = {
     "ingestion": ("ingestion", "storage"),
     "bot": ("bot", "ingestion", "storage"),
     "bot.core": SEEN_BY_CORE,
-    "bot.answers": (*SEEN_BY_CORE, "bot.answers"),
+    "bot.answers": (*SEEN_BY_CORE, "bot.answer_settings", "bot.answers"),
     "bot.uploads": (*SEEN_BY_CORE, "bot.answers.understanding", "bot.uploads"),
     "bot.chat": (*SEEN_BY_CORE, "bot.answers", "bot.chat", "bot.uploads"),
     "bot.chat.chat_service": (*SEEN_BY_CORE, "bot.chat", "storage.stores"),
@@ -240,6 +240,7 @@ MAY_IMPORT = {
     ),
     "bot.operations.metrics": ("bot.answers.trace", "bot.core", "bot.operations.metrics", "storage"),
     "bot.llm": (
+        "bot.answer_settings",
         "bot.answers.generation.prompt",
         "bot.answers.prompts",
         "bot.answers.verification.facts",
@@ -248,7 +249,14 @@ MAY_IMPORT = {
         "bot.settings",
         "storage",
     ),
-    "bot.rerankers": ("bot.answers", "bot.core", "bot.rerankers", "bot.settings", "storage"),
+    "bot.rerankers": (
+        "bot.answer_settings",
+        "bot.answers",
+        "bot.core",
+        "bot.rerankers",
+        "bot.settings",
+        "storage",
+    ),
     "bot.rerankers.llm_reranker": (
         "bot.answers",
         "bot.core",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.citations.passages import write_passages
 from bot.answers.compound_questions import trace_each
@@ -71,6 +72,7 @@ class Answering:
 
     def __init__(
         self,
+        settings: AnswerSettings,
         *,
         retriever: Retriever,
         writing: AnswerWriter,
@@ -79,11 +81,6 @@ class Answering:
         readings: SelfHealingReadings,
         catalog: Catalog,
         citations: CitationService,
-        passages_read: int = 8,
-        evidence_tokens: int = 6000,
-        expansion_tokens: int = 0,
-        question_chars: int = 4000,
-        answer_seconds: float = 90,
         records: TraceWriter | None = None,
         web: WebSearch | None = None,
         reply_to_command: CommandReply | None = None,
@@ -101,11 +98,7 @@ class Answering:
         self._translator = translator
         self._abstention = Abstention(citations)
         self._figure_selector = FigureSelector(readings)
-        self._passages_read = passages_read
-        self._evidence_tokens = evidence_tokens
-        self._expansion_tokens = expansion_tokens
-        self._question_chars = question_chars
-        self._answer_seconds = answer_seconds
+        self._settings = settings
         self._records = records
         self._web = web
         self._reply_to_command = reply_to_command
@@ -131,7 +124,7 @@ class Answering:
     async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
         started = time.perf_counter()
         timed = TimedListener(listener) if listener else None
-        runs = await self._start_runs(question, Deadline(self._answer_seconds), timed)
+        runs = await self._start_runs(question, Deadline(self._settings.answer_seconds), timed)
         run, language = runs[0], runs[0].question.language
         try:
             run, answer = await self._run_stages(runs)
@@ -152,7 +145,7 @@ class Answering:
         for one in asked or [question]:
             view = ChannelView(self._catalog, one.channel, self._folders)
             language = spoken_language(one) or await view.language() or Language.ENGLISH
-            trace = Trace(self._passages_read, began=began, stages=stages)
+            trace = Trace(self._settings.passages_read, began=began, stages=stages)
             typed = replace(one, language=language, typed=one.text)
             runs.append(_ChannelRun(typed, view, trace, deadline, listener))
         return runs
@@ -197,9 +190,9 @@ class Answering:
             asked = [(one.question, one.view) for one in runs]
             if self._reply_to_command and (reply := await self._reply_to_command(asked)):
                 return reply
-        if len(question.text) <= self._question_chars:
+        if len(question.text) <= self._settings.question_chars:
             return None
-        too_long = reply_words(question.language).question_too_long(limit=self._question_chars)
+        too_long = reply_words(question.language).question_too_long(limit=self._settings.question_chars)
         return Answer(AnswerState.CHAT, too_long, language=question.language)
 
     async def _understand(self, run: _ChannelRun) -> Sequence[Question]:
@@ -232,11 +225,13 @@ class Answering:
             found = await gather_evidence(
                 search.retrieval.passages,
                 self._readings,
-                max_passages=max(self._passages_read, PASSAGES_COMPARED * len(question.compared)),
-                tokens=self._evidence_tokens,
+                max_passages=max(self._settings.passages_read, PASSAGES_COMPARED * len(question.compared)),
+                tokens=self._settings.evidence_tokens,
             )
             search.passages_read = len(found)
-            search.evidence = await ContextExpansion(found, self._readings, self._expansion_tokens).expand()
+            search.evidence = await ContextExpansion(
+                found, self._readings, self._settings.expansion_tokens
+            ).expand()
             return search
 
     async def _judge_all(self, searches: Sequence[SearchAttempt], run: _ChannelRun) -> SearchAttempt:

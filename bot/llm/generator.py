@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.generation.prompt import (
     REPLY_SCHEMA,
     ReplyFormat,
@@ -31,7 +32,7 @@ from bot.llm.chat_model import (
     model_timeout,
     object_schema,
 )
-from bot.settings import BotSettings, revealed
+from bot.settings import revealed
 from storage.errors import SettingsError
 
 # Token budget of a reply: for each verdict, and for the JSON around them.
@@ -44,26 +45,20 @@ _SCHEMA = object_schema({"verdicts": {"type": "array", "items": _VERDICT}, "miss
 class ModelGenerator:
     """Drafts answers with a model: as JSON if its endpoint supports a schema, else in marked lines."""
 
-    def __init__(self, endpoint: ChatModel, *, seconds: float = 60, tokens: int = 800) -> None:
-        """Wrap an endpoint; sends nothing yet.
-
-        Args:
-            endpoint: the model.
-            seconds: time limit of one draft, retries included.
-            tokens: maximum length of the reply.
-        """
+    def __init__(self, endpoint: ChatModel, settings: AnswerSettings) -> None:
+        """Wrap an endpoint; sends nothing yet."""
         self._endpoint = endpoint
-        self._seconds = seconds
-        self._tokens = tokens
+        self._seconds = settings.model_seconds
+        self._tokens = settings.model_tokens
         self._key = secrets.token_bytes(16)
 
     @classmethod
     def connect(
-        cls, api_key: str, base_url: str | None, *, model: str, seconds: float = 60, tokens: int = 800
+        cls, api_key: str, base_url: str | None, settings: AnswerSettings, *, model: str
     ) -> ModelGenerator:
         """Return a generator that connects to an endpoint."""
-        endpoint = ChatModel.connect(api_key, base_url, model=model, seconds=seconds)
-        return cls(endpoint, seconds=seconds, tokens=tokens)
+        seconds = settings.model_seconds
+        return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), settings)
 
     async def draft(
         self,
@@ -164,7 +159,7 @@ def _read(reply: Any, sentences: int) -> Judgement:
     return Judgement([one == "yes" for one in verdicts], str(reply.get("missing") or ""))
 
 
-def configured_models(settings: BotSettings) -> list[ModelGenerator]:
+def configured_models(settings: AnswerSettings) -> list[ModelGenerator]:
     """Return the configured models, in the order in which they are asked.
 
     Raises:
@@ -183,12 +178,6 @@ def configured_models(settings: BotSettings) -> list[ModelGenerator]:
         own = (url, key) if url else (settings.openai_base_url, key or settings.openai_api_key)
         named.append((second, *own))
     return [
-        ModelGenerator.connect(
-            revealed(key) or "none",
-            url,
-            model=model,
-            seconds=settings.model_seconds,
-            tokens=settings.model_tokens,
-        )
+        ModelGenerator.connect(revealed(key) or "none", url, settings, model=model)
         for model, url, key in named
     ]

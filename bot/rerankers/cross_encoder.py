@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -22,11 +21,12 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # disables telemetry; read 
 import onnxruntime
 from tokenizers import Encoding, Tokenizer
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.reranking import reranker_text
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
 from storage.embeddings.onnx_embedder import session_options
-from storage.errors import EngineStartError
+from storage.errors import EngineStartError, SettingsError
 from storage.task_group import gather_or_cancel
 from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
@@ -43,33 +43,31 @@ class CrossEncoder:
     """Scores pairs of a question and a text."""
 
     def __init__(
-        self, session: onnxruntime.InferenceSession, tokenizer_json: bytes, *, window: int, threads: int
+        self, session: onnxruntime.InferenceSession, tokenizer_json: bytes, settings: AnswerSettings
     ) -> None:
         self._session = session
         self._inputs = {one.name: _NUMBERS[one.type] for one in session.get_inputs()}
         self._words = open_tokenizer(tokenizer_json)
         self._pairs = open_tokenizer(tokenizer_json)
-        self._pairs.enable_truncation(window, strategy="only_second")
+        self._pairs.enable_truncation(settings.rerank_window, strategy="only_second")
         self._padding = _padding(self._pairs)
-        self._longest_question = window // 2
-        self._workers = ThreadPoolExecutor(threads, thread_name_prefix="reranker")
+        self._longest_question = settings.rerank_window // 2
+        self._workers = ThreadPoolExecutor(settings.rerank_threads, thread_name_prefix="reranker")
 
     @classmethod
-    def load(cls, folder: Path, *, window: int = 512, threads: int = 2) -> CrossEncoder:
-        """Load ``model.onnx`` and ``tokenizer.json`` from ``folder`` and try them on one pair.
-
-        Args:
-            folder: contains both files.
-            window: maximum tokens of a question with its passage; the passage is truncated beyond it.
-            threads: batches that run in parallel.
+    def load(cls, settings: AnswerSettings) -> CrossEncoder:
+        """Load ``model.onnx`` and ``tokenizer.json`` from the folder in the settings; try them on one pair.
 
         Raises:
             EngineStartError: a file is missing, or together they are not a cross-encoder.
+            SettingsError: no folder is named.
         """
+        if (folder := settings.rerank_folder) is None:
+            raise SettingsError("FOOTNOTE_RERANK_FOLDER: name the folder with model.onnx and tokenizer.json")
         try:
             model, words = ((folder / name).read_bytes() for name in (MODEL, TOKENIZER))
             session = onnxruntime.InferenceSession(model, session_options(), ["CPUExecutionProvider"])
-            encoder = cls(session, words, window=window, threads=threads)
+            encoder = cls(session, words, settings)
             encoder.score("a question", ["a passage"])
         except OSError as error:
             raise EngineStartError(f"the reranker's {error.filename} cannot be read") from error

@@ -10,9 +10,12 @@ from typing import Any
 
 import aiohttp
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.reranking import reranker_text
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
+from bot.settings import revealed
+from storage.errors import SettingsError
 from storage.text.token_counts import truncate_tokens
 
 # Statuses with which an endpoint may refuse an unknown format.
@@ -24,32 +27,24 @@ _CHECK = "check FOOTNOTE_RERANK_URL, FOOTNOTE_RERANK_MODEL and FOOTNOTE_RERANK_K
 class ApiReranker:
     """Posts question and passages, and reads one score per passage."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, *, model: str | None, tokens: int) -> None:
-        self._session = session
-        self._url = url
-        self._model = model
-        self._tokens = tokens
-        self._takes_documents = True
+    def __init__(self, settings: AnswerSettings) -> None:
+        """Set the endpoint; sends nothing yet. Needs a running event loop.
 
-    @classmethod
-    def connect(
-        cls, url: str, api_key: str | None, *, model: str | None, seconds: float, tokens: int
-    ) -> ApiReranker:
-        """Return a reranker at an endpoint; sends nothing yet. Needs a running event loop.
-
-        Args:
-            url: endpoint that requests are posted to, e.g. ``https://api.example.com/v2/rerank``.
-            api_key: sent as a bearer token.
-            model: name of the model at the endpoint; None if it has only one.
-            seconds: timeout of one request.
-            tokens: maximum tokens (cl100k_base) sent per passage.
+        Raises:
+            SettingsError: no endpoint is named.
         """
-        session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            timeout=aiohttp.ClientTimeout(total=seconds),
+        if settings.rerank_url is None:
+            raise SettingsError("FOOTNOTE_RERANK_URL: name the endpoint that reranks")
+        key = revealed(settings.rerank_key)
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=aiohttp.ClientTimeout(total=settings.rerank_seconds),
             trust_env=True,
         )
-        return cls(session, url, model=model, tokens=tokens)
+        self._url = settings.rerank_url
+        self._model = settings.rerank_model
+        self._tokens = settings.rerank_window
+        self._takes_documents = True
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
         """Return the endpoint's score of each passage.

@@ -68,7 +68,7 @@ class BundledEmbedder:
         self._pieces = pieces
 
     @classmethod
-    def load(cls, folder: Path | None = None, threads: int = 2) -> BundledEmbedder:
+    def load(cls, folder: Path | None, threads: int) -> BundledEmbedder:
         """Load ``model.onnx`` and ``tokenizer.json`` from ``folder``, by default the bundled ones.
 
         Raises:

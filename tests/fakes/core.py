@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.document_outline import DocumentOutlines
 from bot.answers.generation.answer_writer import AnswerWriter
@@ -427,12 +428,18 @@ class World:
         commands: ChatCommands | None = None,
         **more: Any,
     ) -> Answering:
-        """Return an Answering; ``vocabulary`` is for spelling correction, ``rewriter`` for follow-ups."""
+        """Return an Answering; ``vocabulary`` is for spelling correction, ``rewriter`` for follow-ups.
+
+        ``more``: settings, and further parts.
+        """
+        chosen = {name: more.pop(name) for name in AnswerSettings.model_fields if name in more}
+        settings = AnswerSettings().model_copy(update=chosen)
         embedder = HashEmbedder()
         citations = CitationService(self.register, self.register, self.register)
         commands = commands or ChatCommands(outlines=DocumentOutlines(self.register, self.shelf, citations))
-        retriever = HybridRetriever(self.shelf, embedder)
+        retriever = HybridRetriever(self.shelf, embedder, settings)
         return Answering(
+            settings,
             retriever=QueryExpansionRetriever(retriever, Book(), speller=SpellingCorrector(vocabulary))
             if vocabulary
             else retriever,

@@ -176,7 +176,7 @@ async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
     """Yield a service at the quick rung on a new home; all limits are real except for time."""
     settings = StorageSettings(read_seconds=READ_SECONDS, render_seconds=RENDER_SECONDS)
     async with AsyncExitStack() as stack:
-        home = await stack.enter_async_context(open_home(path, embedder, EmbeddedIndex(path / "index")))
+        home = await stack.enter_async_context(open_home(path, embedder, EmbeddedIndex(path / "index", 10)))
         processes = [
             await stack.enter_async_context(aclosing(PdfProcess(settings, readers=1))) for _ in range(READERS)
         ]

@@ -22,5 +22,5 @@ def embedder() -> Iterator[BundledEmbedder]:
 async def home(tmp_path: Path, embedder: BundledEmbedder) -> AsyncIterator[Home]:
     """A new home with real engines."""
     path = tmp_path / "home"
-    async with open_home(path, embedder, EmbeddedIndex(path / "index")) as made:
+    async with open_home(path, embedder, EmbeddedIndex(path / "index", 10)) as made:
         yield made

@@ -21,6 +21,7 @@ from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.web_search import WebSearch
 from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.answers.understanding.direct_libraries import DirectLibraries
@@ -260,7 +261,7 @@ async def domains(world: World, place: Place) -> str:
 
 async def cited_page(world: World, place: Place) -> str:
     """Return a page's URL if it may be cited."""
-    search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"))
+    search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"), AnswerSettings())
     return PAGE if await search.approves(place.channel, [PAGE]) else ""
 
 

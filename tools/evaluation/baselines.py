@@ -30,7 +30,7 @@ class Baselines:
 
     def __init__(self, files: Sequence[Path]) -> None:
         """Read and embed all pages."""
-        self._embedder = BundledEmbedder.load()
+        self._embedder = BundledEmbedder.load(None, 2)
         # Text by page, without empty pages.
         self.texts = {(file.name, number): text for file in files for number, text in _texts(file)}
         self._vectors = {page: self._embedder.embed(_windows(text)) for page, text in self.texts.items()}

@@ -18,8 +18,8 @@ from functools import partial
 from itertools import chain
 from typing import Protocol
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.ranking import (
-    DEFAULT_RANKING,
     Ranking,
     fuse,
     mark_near_duplicates,
@@ -109,18 +109,11 @@ def _is_figure(hit: Hit, found: SearchHits) -> bool:
 class HybridRetriever:
     """Searches one channel by BM25 and by cosine similarity."""
 
-    def __init__(
-        self,
-        search: LiveIndex,
-        embedder: QueryEmbedder,
-        ranking: Ranking = DEFAULT_RANKING,
-        *,
-        candidates: int = 24,
-    ) -> None:
+    def __init__(self, search: LiveIndex, embedder: QueryEmbedder, settings: AnswerSettings) -> None:
         self._search = search
         self._embedder = embedder
-        self._ranking = ranking
-        self._candidates = candidates
+        self._ranking = Ranking(settings)
+        self._settings = settings
 
     async def retrieve(self, question: Question) -> Retrieval:
         """Return the best candidates of the question's channel, best first; none in an unknown channel.
@@ -155,11 +148,13 @@ class HybridRetriever:
         ranked = self._ranking.rank(
             analyzed,
             rare,
-            fuse(found, self._ranking.words_weight),
+            fuse(found, self._settings.words_weight),
             set(found.publications.values()),
             question.asked_at.date(),
         )
-        passages = tuple(truncate_keeping_exact(ranked.passages, self._candidates, holds_exactly(rare)))
+        passages = tuple(
+            truncate_keeping_exact(ranked.passages, self._settings.candidates, holds_exactly(rare))
+        )
         chosen = set(map(id, passages))  # by identity, because comparing contents is slow
         below = [Rejected(one) for one in ranked.passages if id(one) not in chosen]
         return Retrieval(
@@ -185,7 +180,7 @@ class HybridRetriever:
         find = partial(self._search.search, question.channel, terms, vector)
         allowed = question.documents
         scope = () if allowed is None else (frozenset(map(document_facet, allowed)),)
-        wanted = 2 * self._candidates
+        wanted = 2 * self._settings.candidates
         asked = wanted + EXTRA_FIGURES
         found = await find(scope, limit=asked)
         while lacks_chunks(found, asked, wanted) and asked < MAX_HITS_ASKED:

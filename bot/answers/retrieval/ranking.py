@@ -24,12 +24,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import chain, permutations, zip_longest
 from uuid import UUID
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.understanding.answer_types import spans_documents
 from bot.answers.understanding.channel_documents import DATE_FIELDS, document_day, named_documents
 from bot.answers.understanding.document_filters import version_parts
@@ -195,24 +196,6 @@ def _key(text: str) -> str:
     return fold(text).casefold().strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Recency:
-    """Weight of a document's age."""
-
-    # Share (0-1) of a score that is decided by age.
-    weight: float = 0.1
-    # Days after which freshness is halved.
-    half_life_days: float = 730
-
-    def freshness(self, day: date, today: date) -> float:
-        """Return 2 ** (-age / half-life): 1 for a document of today or of a future date."""
-        return 2 ** (-max((today - day).days, 0) / self.half_life_days)
-
-    def aged(self, relevance: float, freshness: float | None) -> float:
-        """Return a relevance (0-1) blended with freshness; unchanged if the date is unknown."""
-        return relevance if freshness is None else (1 - self.weight) * relevance + self.weight * freshness
-
-
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:
     """Return, by publication id, the share (0-1) of the question's weight that its passages cover together.
 
@@ -241,21 +224,9 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Weights of a ranking."""
+    """Ranks by the weights of the settings."""
 
-    # Share (0-1) of BM25 in the hybrid score; the rest is cosine similarity.
-    words_weight: float = 0.45
-    # Bonus for containing the question's words, however common, names and codes only a little; added to a
-    # hybrid score of at most 1.
-    coverage_weight: float = 0.5
-    # Bonus for a document that the question names or singles out.
-    named_weight: float = 0.25
-    # Bonus for a document that contains the question's rarer words anywhere.
-    document_weight: float = 0.5
-    # Factor for passages of which a newer edition exists: a clearly better one, or one whose document the
-    # question names, still comes first.
-    outdated_share: float = 0.8
-    recency: Recency = field(default_factory=Recency)
+    settings: AnswerSettings
 
     def rank(
         self,
@@ -293,12 +264,17 @@ class Ranking:
         today: date,
     ) -> list[Passage]:
         """Return the passages with their relevance (0-1) blended with age, best first."""
-        asked = QuestionTerms(question)
+        asked, weights = QuestionTerms(question), self.settings
         about = document_shares(asked.weights, passages)
-        most = 1 + self.coverage_weight + self.named_weight + self.document_weight
+        most = 1 + weights.coverage_weight + weights.named_weight + weights.document_weight
         publications = {one.publication.id: one.publication for one in passages}
         days = {id_: document_day(one.metadata, one.arrived_at) for id_, one in publications.items()}
-        freshness = {id_: self.recency.freshness(day.day, today) for id_, day in days.items() if day}
+        freshness = {
+            # A future date counts as today.
+            id_: 2 ** (-max((today - day.day).days, 0) / weights.recency_half_life_days)
+            for id_, day in days.items()
+            if day
+        }
         parts = {
             id_: (
                 *(("named", named[id_]), ("document", about[id_]), ("outdated", float(id_ in old))),
@@ -311,15 +287,19 @@ class Ranking:
             for id_, day in days.items()
         }
         added = {
-            id_: self.named_weight * named[id_] + self.document_weight * share for id_, share in about.items()
+            id_: weights.named_weight * named[id_] + weights.document_weight * share
+            for id_, share in about.items()
         }
 
         def weigh(passage: Passage) -> Passage:
             id_, coverage = passage.publication.id, asked.aspect_coverage(passage.terms)
-            mixed = passage.score + self.coverage_weight * coverage
-            kept = mixed * (self.outdated_share if id_ in old else 1.0)
-            relevance = (kept + added[id_]) / most
-            score = self.recency.aged(relevance, freshness.get(id_))
+            # Coverage counts words however common, names and codes only a little.
+            mixed = passage.score + weights.coverage_weight * coverage
+            # An outdated edition still comes first if it is clearly better, or named in the question.
+            kept = mixed * (weights.outdated_share if id_ in old else 1.0)
+            score = relevance = (kept + added[id_]) / most
+            if id_ in freshness:
+                score = (1 - weights.recency_weight) * relevance + weights.recency_weight * freshness[id_]
             mix = ("mix", passage.score), ("coverage", coverage)
             return replace(passage, score=score, parts=(*mix, *parts[id_], ("relevance", relevance)))
 
@@ -389,7 +369,3 @@ def mark_near_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage,
         if like is None:
             kept.append((print_, passage))
         yield passage, like
-
-
-# Default weights of the settings.
-DEFAULT_RANKING = Ranking()

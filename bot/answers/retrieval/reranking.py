@@ -23,6 +23,7 @@ from uuid import UUID
 
 import numpy as np
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.ranking import MIN_COSINE_SPREAD, min_max_scaled, rank_order
 from bot.answers.understanding.answer_types import spans_documents
 from bot.core.errors import RerankerError
@@ -131,19 +132,13 @@ class Reranker(Protocol):
 class RerankingRetriever:
     """A retriever whose candidates are reordered by a reranker."""
 
-    def __init__(
-        self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, max_candidates: int
-    ) -> None:
-        """Set the reranker, which scores the first ``max_candidates`` candidates within ``seconds``.
-
-        ``weight``: its share (0-1) of the final score; the rest is the search's.
-        """
+    def __init__(self, retriever: Retriever, reranker: Reranker, settings: AnswerSettings) -> None:
         self._retriever = retriever
         self._reranker = reranker
-        self._weight = weight
-        self._seconds = seconds
-        self._max_candidates = max_candidates
-        self._min_spread = MIN_COSINE_SPREAD if isinstance(reranker, SentenceReranker) else 0.0
+        self._settings = settings
+        is_ours = isinstance(reranker, SentenceReranker)
+        self._weight = settings.sentence_weight if is_ours else settings.rerank_weight
+        self._min_spread = MIN_COSINE_SPREAD if is_ours else 0.0
 
     async def retrieve(self, question: Question) -> Retrieval:
         """Return the candidates in their final order, best first.
@@ -155,7 +150,9 @@ class RerankingRetriever:
         if len(retrieval.passages) < 2:
             return retrieval
         try:
-            scores = await self._judged(retrieval.question, retrieval.passages[: self._max_candidates])
+            scores = await self._judged(
+                retrieval.question, retrieval.passages[: self._settings.rerank_candidates]
+            )
         except RerankerError as error:
             log.warning("question=%s reranking failed, keeping the search order: %s", question.id, error)
             return retrieval
@@ -166,10 +163,10 @@ class RerankingRetriever:
 
     async def _judged(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._settings.rerank_seconds):
                 scores = await self._reranker.relevance(question, passages)
         except TimeoutError as error:
-            raise RerankerError(f"reranker timed out after {self._seconds:g} s") from error
+            raise RerankerError(f"reranker timed out after {self._settings.rerank_seconds:g} s") from error
         if len(scores) != len(passages) or not all(map(math.isfinite, scores)):
             raise RerankerError("reranker did not return one finite score per passage")
         return scores

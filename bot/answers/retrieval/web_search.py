@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bot.answers.retrieval.ranking import DEFAULT_RANKING, Ranking, fuse, rank_order
+from bot.answer_settings import AnswerSettings
+from bot.answers.retrieval.ranking import Ranking, fuse, rank_order
 from bot.answers.understanding.question_terms import searched_terms
 from bot.core.models import AnalyzedQuestion, OpenedWeb, Passage, Question, Retrieval
 from storage.models import Channel
@@ -34,22 +35,6 @@ EQUAL_SIMILARITY = 0.01
 MAX_PASSAGES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class WebPolicy:
-    """Limits and weight of web pages in an answer."""
-
-    # Distinct keywords of a domain that are needed to open it.
-    hits: int = 2
-    # Maximum domains opened by one question.
-    domains: int = 2
-    # Factor for the score of a web page, relative to a document's.
-    share: float = 0.95
-    # Maximum words of a page that a model reads or a quote shows; a sentence beyond them is left out.
-    snippet_words: int = 80
-    # Time that a question waits for pages that were never fetched.
-    wait_seconds: float = 0
-
-
 class WebSearch:
     """Searches the pages of the domains that a question opens."""
 
@@ -58,17 +43,16 @@ class WebSearch:
         sources: WebSourcesFile,
         store: WebPageStore,
         index: WebPageIndex,
+        settings: AnswerSettings,
         *,
-        ranking: Ranking = DEFAULT_RANKING,
-        policy: WebPolicy = WebPolicy(),
         fetch: FetchPages | None = None,
     ) -> None:
         """``fetch``: starts fetching missing pages; None: another process does."""
         self.sources = sources
-        self.policy = policy
+        self.settings = settings
         self._store = store
         self._index = index
-        self._ranking = ranking
+        self._ranking = Ranking(settings)
         self._fetch = fetch
 
     async def extend(self, question: Question, retrieval: Retrieval) -> Retrieval:
@@ -83,9 +67,13 @@ class WebSearch:
         said = [(one.terms, one.equivalents) for one in retrieval.question.synonyms]
         for look in (self.sources.known, self.sources.current):  # read the file only if a domain opens
             sources = await look()
-            domains, policy = sources.domains_for(question.channel), self.policy
+            domains = sources.domains_for(question.channel)
             opened = opened_domains(
-                question.message or question.text, domains, said, hits=policy.hits, most=policy.domains
+                question.message or question.text,
+                domains,
+                said,
+                hits=self.settings.web_hits,
+                most=self.settings.web_domains,
             )
             if not opened:
                 return retrieval
@@ -126,15 +114,15 @@ class WebSearch:
         return set(urls) <= set(await approved_pages(domains, self._store))
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:
-        """Return the stored pages of a domain; wait at most ``wait_seconds`` for missing ones."""
+        """Return the stored pages of a domain; wait at most ``web_wait_seconds`` for missing ones."""
         pages = await self._store.pages(await approved_pages([domain], self._store))
         is_short = not pages or any(one.is_missing for one in pages)
         if self._fetch is None or not is_short:
             return pages
         fetching = self._fetch(domain)
-        if not may_wait or not self.policy.wait_seconds:
+        if not may_wait or not self.settings.web_wait_seconds:
             return pages
-        await asyncio.wait([fetching], timeout=self.policy.wait_seconds)
+        await asyncio.wait([fetching], timeout=self.settings.web_wait_seconds)
         return await self._store.pages(await approved_pages([domain], self._store))
 
     async def _search(
@@ -146,7 +134,7 @@ class WebSearch:
         ranked = self._ranking.rank(
             asked,
             (),
-            fuse(found, self._ranking.words_weight),
+            fuse(found, self.settings.words_weight),
             set(found.publications.values()),
             question.asked_at.date(),
         )
@@ -163,8 +151,8 @@ class WebSearch:
         if is_web_first:
             score = max([min(passage.score, max(nearer, default=1.0)), *equals])
         else:
-            score = self.policy.share * min(passage.score, max([*nearer, *equals], default=1.0))
-        text = snippet(passage.text, documents.question.idf, self.policy.snippet_words)
+            score = self.settings.web_share * min(passage.score, max([*nearer, *equals], default=1.0))
+        text = snippet(passage.text, documents.question.idf, self.settings.web_snippet_words)
         return replace(passage, text=text, score=score)
 
 

@@ -115,9 +115,7 @@ class SlackAdapter:
         self._oauth = oauth
         clients: WebClients = oauth.workspaces if oauth else self._client
         clients.channel_ids = self._channel_ids = ChannelIdMap(service.moves)
-        self.messenger = SlackMessenger(
-            clients, settings.sources_shown, service.draw, is_model_writing=settings.has_model
-        )
+        self.messenger = SlackMessenger(clients, settings, service.draw)
         self.files = SharedFiles(clients, settings.slack_api_url)
         self.memberships = Memberships(clients)
         self._settings = settings

@@ -38,6 +38,7 @@ from bot.platforms.slack.question_buttons import asked_blocks, asked_line, asked
 from bot.platforms.slack.surfaces.agent_sessions import AgentSessions, is_typed_in_direct_chat, thread_of
 from bot.platforms.slack.web_api import MAX_TRIES, WebClients, call, delivery_client, find_message
 from bot.platforms.slack.workspace.memberships import Memberships
+from bot.settings import BotSettings
 from storage.chat_models import STREAM_KEY, UPLOAD_KEY, WithdrawnItem
 from storage.models import Channel, ChannelKey
 
@@ -63,24 +64,22 @@ class SlackMessenger:
     def __init__(
         self,
         clients: WebClients,
-        sources_shown: int = 5,
+        settings: BotSettings,
         draw: DrawFigure | None = None,
         *,
-        is_model_writing: bool = False,
         sessions: AgentSessions | None = None,
     ) -> None:
         """Build the messenger; no request is sent.
 
         Args:
             clients: Web API clients per installation.
-            sources_shown: cited pages that get a button.
+            settings: answers are streamed where Slack supports it, if a model writes them.
             draw: renders the figures of answers; None: figures get buttons only.
-            is_model_writing: answers are streamed where Slack supports it.
             sessions: agent sessions.
         """
         self._clients = clients
-        self._streams = AnswerStreams(is_wanted=is_model_writing)
-        self._sources_shown = sources_shown
+        self._streams = AnswerStreams(is_wanted=settings.has_model)
+        self._sources_shown = settings.sources_shown
         self._sessions = sessions or AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None

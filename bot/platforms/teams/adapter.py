@@ -47,7 +47,7 @@ class TeamsAdapter:
         Raises:
             SettingsError: incomplete app settings, or development mode on an address others can reach.
         """
-        self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
+        self.messenger = TeamsMessenger(_connector(settings), settings)
         self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
         self._service = service
         self._calls = DeadlineCalls(ACK_SECONDS)

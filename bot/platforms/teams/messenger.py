@@ -39,6 +39,7 @@ from bot.platforms.teams.connector import (
 )
 from bot.platforms.teams.feedback_actions import links_row, reply_card, takes_feedback, why_row
 from bot.platforms.teams.question_actions import question_rows, shown_questions
+from bot.settings import BotSettings
 from storage.chat_models import UPLOAD_KEY
 from storage.crash_points import reach
 from storage.models import Channel
@@ -67,9 +68,9 @@ class TeamsMessenger:
     minutes; then the answer updates the message like any placeholder.
     """
 
-    def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
+    def __init__(self, connector: Connector, settings: BotSettings) -> None:
         self.connector = connector
-        self._sources_shown = sources_shown
+        self._sources_shown = settings.sources_shown
         # Stream id -> sequence number of the next update, for streams that this process began.
         self._sequences: dict[str, int] = {}
 

@@ -44,7 +44,7 @@ class EmbeddedIndex:
     # Writes are durable when they return, so only a lost file counts as an outage.
     outages = 0
 
-    def __init__(self, folder: Path, timeout: float = 10.0) -> None:
+    def __init__(self, folder: Path, timeout: float) -> None:
         """Store tenant files in ``folder``; every call ends within ``timeout`` seconds."""
         self.upkeep: IndexUpkeep | None = self
         self._files = TenantFiles(folder.absolute(), timeout)

@@ -92,7 +92,7 @@ class WeaviateIndex:
         url: str,
         api_key: str | None,
         grpc_port: int,
-        timeout: float = 10.0,  # noqa: ASYNC109 - also the deadline of all later calls
+        timeout: float,  # noqa: ASYNC109 - also the deadline of all later calls
         *,
         replicas: int | None = None,
     ) -> WeaviateIndex:

@@ -28,6 +28,7 @@ from fakes.core import (
 from harness.tables import for_each
 
 import bot.core
+from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.generation.answer_writer import AnswerWriter
 from bot.answers.generation.extractive import ExtractiveAnswerer
@@ -455,13 +456,12 @@ async def test_answering_executes_few_files(world: World, tmp_path: Path) -> Non
 
     shelf, register, embedder = world.shelf, world.register, HashEmbedder()
     retriever = RerankingRetriever(
-        QueryExpansionRetriever(HybridRetriever(shelf, embedder), NoGlossary()),
+        QueryExpansionRetriever(HybridRetriever(shelf, embedder, AnswerSettings()), NoGlossary()),
         SentenceReranker(NoSentences()),
-        weight=0.3,
-        seconds=3,
-        max_candidates=24,
+        AnswerSettings(sentence_weight=0.3),
     )
     answering = Answering(
+        AnswerSettings(),
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(embedder, NoSentences())),
         follow_ups=FollowUpRewriter(embedder),
@@ -469,7 +469,7 @@ async def test_answering_executes_few_files(world: World, tmp_path: Path) -> Non
         readings=shelf,
         catalog=register,
         citations=CitationService(register, register, register),
-        web=WebSearch(WebSourcesFile(tmp_path), object(), object()),  # type: ignore[arg-type]
+        web=WebSearch(WebSourcesFile(tmp_path), object(), object(), AnswerSettings()),  # type: ignore[arg-type]
     )
     reply_words.cache_clear()
     sys.setprofile(note)

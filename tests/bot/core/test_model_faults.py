@@ -21,6 +21,7 @@ from fakes.model_server import (
     stream,
 )
 
+from bot.answer_settings import AnswerSettings
 from bot.core.models import Answer, AnswerState
 from bot.llm.generator import ModelGenerator
 
@@ -45,7 +46,7 @@ async def read(
         models = []
         for handle in endpoints:
             url = await stack.enter_async_context(byte_server(handle)) if handle else await nobody()
-            connected = ModelGenerator.connect("k", url, model="m", seconds=seconds)
+            connected = ModelGenerator.connect("k", url, AnswerSettings(model_seconds=seconds), model="m")
             models.append(await stack.enter_async_context(aclosing(connected)))
         return await world.answering(*models).answer(world.question(QUESTION), looker)
 

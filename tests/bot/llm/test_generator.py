@@ -18,6 +18,7 @@ from harness.tables import for_each
 from llmock.pytest_plugin import LLMock
 from openai import AsyncOpenAI
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.generation.prompt import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.models import Draft, Evidence, Usage
@@ -43,7 +44,9 @@ async def draft(
     key: str = "k",
     tokens: int = 800,
 ) -> Draft:
-    connected = ModelGenerator.connect(key, url, model="smollm2", seconds=seconds, tokens=tokens)
+    connected = ModelGenerator.connect(
+        key, url, AnswerSettings(model_seconds=seconds, model_tokens=tokens), model="smollm2"
+    )
     async with aclosing(connected) as answerer:
         return await answerer.draft(QUESTION, evidence)
 
@@ -108,7 +111,7 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
         await writer.drain()
 
     async with byte_server(old) as url:
-        async with aclosing(ModelGenerator.connect("k", url, model="m")) as answerer:
+        async with aclosing(ModelGenerator.connect("k", url, AnswerSettings(), model="m")) as answerer:
             for _ in range(2):
                 read = await answerer.draft(QUESTION, EVIDENCE)
                 assert verify_sentences(read, EVIDENCE).text == "At 2 AM. [1]"
@@ -199,7 +202,7 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
 async def test_a_real_server_accepts_our_request(language_model: LanguageModel) -> None:
     """Messages, schema and limits are accepted; a reply truncated after four tokens is refused."""
     with pytest.raises(ModelReplyUnusable, match="finish_reason=length"):
-        await draft(language_model.url, key=language_model.key, tokens=4, seconds=120)
+        await draft(language_model.url, key=language_model.key, tokens=16, seconds=120)
 
 
 @pytest.mark.engine("llm")

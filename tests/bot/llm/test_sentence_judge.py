@@ -9,6 +9,7 @@ import pytest
 from fakes.core import ask
 from llmock.pytest_plugin import LLMock
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.generation.prompt import format_sources
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.models import Judgement, QuotedPart, QuotedSentence
@@ -23,7 +24,9 @@ SENTENCES = [
 
 
 async def judged(url: str) -> Judgement:
-    async with aclosing(ModelGenerator.connect("k", url, model="smollm2", seconds=5)) as model:
+    async with aclosing(
+        ModelGenerator.connect("k", url, AnswerSettings(model_seconds=5), model="smollm2")
+    ) as model:
         return await model.judge().judge(ask("How long is the ride?"), SENTENCES)
 
 

@@ -11,6 +11,7 @@ import pytest
 from fakes.core import ask, make_passage
 from fakes.tiny_cross_encoder import write_cross_encoder
 
+from bot.answer_settings import AnswerSettings
 from bot.core.errors import RerankerError
 from bot.core.models import Passage
 from bot.rerankers.cross_encoder import CrossEncoder
@@ -24,10 +25,14 @@ def passages(*texts: str) -> list[Passage]:
     return [make_passage(text, title="", ordinal=number) for number, text in enumerate(texts)]
 
 
+def load(folder: Path, **settings: int) -> CrossEncoder:
+    return CrossEncoder.load(AnswerSettings(rerank_folder=folder, **settings))
+
+
 @pytest.fixture
 async def encoder(tmp_path: Path) -> AsyncIterator[CrossEncoder]:
     """Yield a model that counts the question's words in the passage."""
-    async with aclosing(CrossEncoder.load(write_cross_encoder(tmp_path, WORDS), window=64)) as loaded:
+    async with aclosing(load(write_cross_encoder(tmp_path, WORDS), rerank_window=64)) as loaded:
         yield loaded
 
 
@@ -70,7 +75,7 @@ async def test_title_and_headings_are_read_with_the_text(encoder: CrossEncoder) 
 async def test_two_classes_become_one_score(tmp_path: Path) -> None:
     """Shows that the score of a two-class model is the logit difference of "fits" and "does not fit"."""
     folder = write_cross_encoder(tmp_path, WORDS, classes=2)
-    async with aclosing(CrossEncoder.load(folder)) as encoder:
+    async with aclosing(load(folder)) as encoder:
         assert encoder.score("backups run", ["backups at night", "tape"]) == [1.0, 0.0]
 
 
@@ -92,10 +97,10 @@ async def test_a_model_failure_raises_reranker_error(encoder: CrossEncoder) -> N
 def test_an_invalid_cross_encoder_is_refused_at_startup(tmp_path: Path) -> None:
     """Covers a missing file, a damaged one, and a model of another kind."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
-        CrossEncoder.load(tmp_path / "nowhere")
+        load(tmp_path / "nowhere")
     folder = write_cross_encoder(tmp_path / "three", WORDS, classes=3)
     with pytest.raises(EngineStartError, match="not a usable cross-encoder"):
-        CrossEncoder.load(folder)
+        load(folder)
     (folder / "model.onnx").write_bytes(b"\x08")
     with pytest.raises(EngineStartError, match="not a usable cross-encoder"):
-        CrossEncoder.load(folder)
+        load(folder)

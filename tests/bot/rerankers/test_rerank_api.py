@@ -14,6 +14,7 @@ from aiohttp import web
 from fakes.core import ask, make_passage
 from harness.tables import for_each
 
+from bot.answer_settings import AnswerSettings
 from bot.core.errors import RerankerError
 from bot.rerankers.rerank_api import ApiReranker
 from storage.text.analyzer import analyze
@@ -98,9 +99,8 @@ def data_form(body: dict[str, Any]) -> web.Response:
 
 
 def connect(url: str, **wanted: Any) -> ApiReranker:
-    return ApiReranker.connect(
-        url, "the-key", **{"model": "rerank-1", "seconds": 5.0, "tokens": 512, **wanted}
-    )
+    usual = {"rerank_key": "the-key", "rerank_model": "rerank-1", "rerank_seconds": 5.0}
+    return ApiReranker(AnswerSettings(rerank_url=url, **usual | wanted))
 
 
 @pytest.mark.parametrize("form", [documents_form, texts_form, data_form])
@@ -117,7 +117,7 @@ async def test_every_common_form_yields_scores_in_passage_order(form: Answer) ->
 async def test_long_passages_are_cut_and_unset_fields_are_not_sent() -> None:
     """Shows that no more than the window is sent, and neither model nor key if not set."""
     async with serving(documents_form) as server:
-        bare = ApiReranker.connect(server.url, None, model=None, seconds=5, tokens=64)
+        bare = connect(server.url, rerank_key=None, rerank_model=None, rerank_window=64)
         async with aclosing(bare) as reranker:
             await reranker.relevance(QUESTION, [*PASSAGES, make_passage("backup tapes " * 500, title="")])
     (body,) = server.bodies
@@ -195,7 +195,7 @@ async def test_an_unreachable_or_silent_endpoint_times_out() -> None:
     async with serving(documents_form) as slow:
         slow.delay = 30
         for url in ("http://127.0.0.1:1/rerank", slow.url):
-            async with aclosing(connect(url, seconds=0.5)) as reranker:
+            async with aclosing(connect(url, rerank_seconds=0.5)) as reranker:
                 started = time.monotonic()
                 with pytest.raises(RerankerError, match="unreachable or timed out"):
                     await reranker.relevance(QUESTION, PASSAGES)

@@ -119,7 +119,7 @@ async def test_a_lost_index_file_is_noticed_and_checked_at_once(house: House) ->
     """Shows that one channel's loss is reported, and starts a single comparison instead of one per check."""
     channel = await house.channel("alpha")
     await house.shelve(channel, "a.pdf", make_pdf([["one"]]))
-    async with aclosing(EmbeddedIndex(house.home / "index")) as index:
+    async with aclosing(EmbeddedIndex(house.home / "index", 10)) as index:
         check = TenantCheck(house.database, index)
         async with aclosing(Readiness({"tenants": check.has_all})) as readiness:
             for _ in range(2):

@@ -93,7 +93,7 @@ class Bench:
         path = self._homes / str(self.examples)
         path.mkdir()
         url = self.databases.make(path)
-        index = self.shared or EmbeddedIndex(path / "index")
+        index = self.shared or EmbeddedIndex(path / "index", 10)
         return MachineHome(self, path, url, self.run(Database.open(url)), index)
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ async def home(
 
 async def _index(request: pytest.FixtureRequest, path: Path) -> Index:
     if getattr(request, "param", "embedded") == "embedded":
-        return EmbeddedIndex(path / "index")
+        return EmbeddedIndex(path / "index", 10)
     server: RealWeaviate = request.getfixturevalue("weaviate")
     return await server.connect()
 

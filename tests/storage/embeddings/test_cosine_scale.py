@@ -34,7 +34,7 @@ class SquashedEmbedder(QueryEmbedder):
 @pytest.fixture(scope="module")
 def bundled() -> Iterator[BundledEmbedder]:
     """The bundled embedder, loaded once."""
-    embedder = BundledEmbedder.load()
+    embedder = BundledEmbedder.load(None, 2)
     yield embedder
     embedder.close()
 

@@ -19,7 +19,7 @@ from storage.text.token_counts import bundled
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[BundledEmbedder]:
     """The bundled embedder, loaded once."""
-    embedder = BundledEmbedder.load()
+    embedder = BundledEmbedder.load(None, 2)
     yield embedder
     embedder.close()
 
@@ -79,7 +79,7 @@ def test_an_embedder_is_identified_by_its_content(embedder: BundledEmbedder, tmp
     copy = BundledEmbedder.load(tmp_path, threads=1)
     copy.close()
     (tmp_path / "tokenizer.json").write_bytes(bundled("tokenizer.json").read_bytes() + b"\n")
-    changed = BundledEmbedder.load(tmp_path)
+    changed = BundledEmbedder.load(tmp_path, 2)
     changed.close()
     assert copy.id == embedder.id != changed.id
 
@@ -98,10 +98,10 @@ def test_a_custom_model_gets_only_the_inputs_that_it_has(tmp_path: Path) -> None
 def test_a_missing_or_broken_model_gives_an_error_message(tmp_path: Path) -> None:
     """Neither a stack trace nor a download."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
-        BundledEmbedder.load(tmp_path)
+        BundledEmbedder.load(tmp_path, 2)
     (tmp_path / "model.onnx").write_bytes(b"no model")
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(EngineStartError, match="cannot be loaded"):
-        BundledEmbedder.load(tmp_path)
+        BundledEmbedder.load(tmp_path, 2)
     with pytest.raises(IncompleteInstallation, match=r"no such file: install footnote-bot again \(https://"):
         bundled("no such file")

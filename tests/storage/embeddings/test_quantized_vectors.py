@@ -51,7 +51,7 @@ def test_quantization_moves_no_cosine_by_more_than_0_005() -> None:
     """Shows on real vectors that int8 is accurate to 0.005, and that quantizing twice changes nothing."""
     with_units = (Path(__file__).parents[3] / "docs" / "walk.md").read_text()
     units = [one.text for one in quotables(with_units)][:60]
-    embedder = BundledEmbedder.load(threads=1)
+    embedder = BundledEmbedder.load(None, 1)
     vectors = embedder.embed(units)
     embedder.close()
     brief = quantize(vectors)

@@ -20,7 +20,7 @@ ENGINES = ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weavia
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Index]:
     """An index, on each engine in turn."""
     if request.param == "embedded":
-        opened: Index = EmbeddedIndex(tmp_path / "index")
+        opened: Index = EmbeddedIndex(tmp_path / "index", 10)
     else:
         server: RealWeaviate = request.getfixturevalue("weaviate")
         opened = await server.connect()
@@ -30,7 +30,7 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedIndex]:
-    opened = EmbeddedIndex(tmp_path / "index")
+    opened = EmbeddedIndex(tmp_path / "index", 10)
     yield opened
     await opened.aclose()
 

@@ -204,7 +204,7 @@ async def test_a_locked_file_refuses_writes_and_allows_reads(
 async def test_a_folder_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
     """Shows that a ping detects a disk that is not writable."""
     (tmp_path / "file").write_text("in the way")
-    index = EmbeddedIndex(tmp_path / "file" / "index")
+    index = EmbeddedIndex(tmp_path / "file" / "index", 10)
     with pytest.raises(IndexUnavailable):
         await index.ping()
     await index.aclose()

@@ -30,7 +30,7 @@ def bench_embed(work: Path) -> list[Figure]:
 
 async def _bench(work: Path) -> list[Figure]:
     database = await Database.open(f"sqlite:///{work / 'embed.db'}")
-    async with aclosing(database), aclosing(BundledEmbedder.load(threads=THREADS)) as embedder:
+    async with aclosing(database), aclosing(BundledEmbedder.load(None, THREADS)) as embedder:
         bare = _session()
         ratios, speeds, raws = [], [], []
         for round_number in range(ROUNDS):

@@ -77,7 +77,7 @@ class Place:
 
     async def open_index(self) -> Index:
         """Open the index from outside of any life."""
-        return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index")
+        return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index", 10)
 
 
 @contextmanager

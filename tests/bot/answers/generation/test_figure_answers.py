@@ -18,6 +18,7 @@ from fakes.core import (
 )
 from harness.tables import for_each
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.generation.judge import Judge
 from bot.answers.retrieval.hybrid_retriever import HybridRetriever
 from bot.answers.understanding.answer_types import figure_question, speaks_of
@@ -218,8 +219,8 @@ async def test_figures_do_not_displace_passages() -> None:
     rules = [make_figure("Office rule", str(number)) for number in range(90)]
     world = World(Shelf(texts, rules), Register())
     asked = world.question("office rule")
-    retrieval = await HybridRetriever(world.shelf, HashEmbedder()).retrieve(asked)
-    bare = await HybridRetriever(Shelf(texts), HashEmbedder()).retrieve(asked)
+    retrieval = await HybridRetriever(world.shelf, HashEmbedder(), AnswerSettings()).retrieve(asked)
+    bare = await HybridRetriever(Shelf(texts), HashEmbedder(), AnswerSettings()).retrieve(asked)
     assert len(retrieval.figures) == 90
     assert [one.ordinal for one in retrieval.passages] == [one.ordinal for one in bare.passages]
     assert all(one.ordinal < make_publication().chunks for one in retrieval.passages)

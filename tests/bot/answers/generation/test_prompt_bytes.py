@@ -29,6 +29,7 @@ from fakes.core import (
 from fakes.model_server import Handler, byte_server, completion, response, stream
 from harness.tables import for_each
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.generation.answer_writer import AnswerWriter
 from bot.answers.generation.extractive import ExtractiveAnswerer
@@ -148,17 +149,20 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
     register = Register([_status(file) for file in sorted({one.publication.file for one in EVERYTHING})])
     requests: list[bytes] = []
     async with byte_server(recording(requests, replies)) as url:
-        async with aclosing(ModelGenerator.connect("k", url, model="m")) as model:
+        async with aclosing(ModelGenerator.connect("k", url, AnswerSettings(), model="m")) as model:
             answering = Answering(
-                retriever=QueryExpansionRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
+                AnswerSettings(passages_read=1, expansion_tokens=100)
+                if passages is PAIR
+                else AnswerSettings(),
+                retriever=QueryExpansionRetriever(
+                    HybridRetriever(shelf, HashEmbedder(), AnswerSettings()), Book()
+                ),
                 writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
                 follow_ups=FollowUpRewriter(HashEmbedder(), ModelRewriter(model)),
                 judge=Judge(answer_probability=0),
                 readings=shelf,
                 catalog=register,
                 citations=CitationService(register, register, register),
-                passages_read=1 if passages is PAIR else 8,
-                expansion_tokens=100 if passages is PAIR else 0,
             )
             answer = await answering.answer(Question("q", text, make_channel(), ASKED_AT, history=history))
         return answer, requests

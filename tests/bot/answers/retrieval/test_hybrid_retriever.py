@@ -20,6 +20,7 @@ from fakes.core import (
 )
 from harness.waiting import PATIENCE
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.hybrid_retriever import HybridRetriever
 from bot.answers.retrieval.ranking import fuse, mark_near_duplicates, truncate_keeping_exact
 from bot.answers.understanding.channel_documents import named_documents
@@ -181,7 +182,9 @@ async def test_the_named_document_ranks_first() -> None:
             make_passage(text.format(900), file="b.pdf", title="Northwind Health Plus"),
         ]
     )
-    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question("deductible in Health Plus"))
+    retrieval = await HybridRetriever(shelf, HashEmbedder(), AnswerSettings()).retrieve(
+        question("deductible in Health Plus")
+    )
     assert retrieval.passages[0].publication.file == "b.pdf"
     assert all(0 <= passage.score <= 1 for passage in retrieval.passages)
 
@@ -192,7 +195,9 @@ async def test_at_least_twenty_candidates_are_returned() -> None:
         make_passage(f"Rule {number} of the office says something on item {number}.", ordinal=number)
         for number in range(60)
     ]
-    retrieval = await HybridRetriever(Shelf(passages), HashEmbedder()).retrieve(question("office rule"))
+    retrieval = await HybridRetriever(Shelf(passages), HashEmbedder(), AnswerSettings()).retrieve(
+        question("office rule")
+    )
     scores = [passage.score for passage in retrieval.passages]
     assert len(scores) == 24
     assert scores == sorted(scores, reverse=True)
@@ -201,7 +206,9 @@ async def test_at_least_twenty_candidates_are_returned() -> None:
 async def test_without_vectors_words_alone_decide() -> None:
     """While only the quick reading is live, the question has no vector."""
     shelf = Shelf([make_passage("Backups run daily.")], has_vectors=False)
-    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question("When do backups run?"))
+    retrieval = await HybridRetriever(shelf, HashEmbedder(), AnswerSettings()).retrieve(
+        question("When do backups run?")
+    )
     assert retrieval.question.vector is None
     assert retrieval.passages[0].vector is None
     assert retrieval.passages[0].score > 0.5
@@ -211,7 +218,9 @@ async def test_rare_terms_have_more_weight() -> None:
     """The result contains the IDF weights of the question's terms in this channel."""
     shelf = Shelf([make_passage("office backup"), make_passage("office chair", ordinal=1)])
     idf = (
-        await HybridRetriever(shelf, HashEmbedder()).retrieve(question("office backup zebra"))
+        await HybridRetriever(shelf, HashEmbedder(), AnswerSettings()).retrieve(
+            question("office backup zebra")
+        )
     ).question.idf
     assert idf["zebra"] > idf[analyze("backup")[0]] > idf[analyze("office")[0]] > 0
 
@@ -228,14 +237,16 @@ async def test_rare_terms_have_more_weight() -> None:
 async def test_function_words_have_no_weight_next_to_others(text: str, weighed: set[str]) -> None:
     """Function words are not counted, unless there is no other word or one is written like a name."""
     shelf = Shelf([make_passage("What is it? It is the office of IT.")])
-    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))
+    retrieval = await HybridRetriever(shelf, HashEmbedder(), AnswerSettings()).retrieve(question(text))
     assert retrieval.question.idf.keys() == shelf.counted == weighed
 
 
 async def test_an_index_that_is_down_is_no_empty_result() -> None:
     """The error is raised, so that the reply is "try again" and not "not in your documents"."""
     with pytest.raises(IndexUnavailable):
-        await HybridRetriever(Shelf(error=IndexUnavailable("x")), HashEmbedder()).retrieve(question("a?"))
+        await HybridRetriever(Shelf(error=IndexUnavailable("x")), HashEmbedder(), AnswerSettings()).retrieve(
+            question("a?")
+        )
 
 
 class SlowEmbedder(HashEmbedder):
@@ -265,7 +276,9 @@ class PatientShelf(Shelf):
 async def test_the_search_begins_before_the_question_is_embedded() -> None:
     """Shows that search and embedding are concurrent: a sequential search would never return."""
     embedder = SlowEmbedder()
-    retriever = HybridRetriever(PatientShelf([make_passage("Backups run daily.")], embedder), embedder)
+    retriever = HybridRetriever(
+        PatientShelf([make_passage("Backups run daily.")], embedder), embedder, AnswerSettings()
+    )
     async with asyncio.timeout(PATIENCE):
         (found,) = (await retriever.retrieve(question("When do backups run?"))).passages
     assert found.vector is not None

@@ -10,7 +10,8 @@ import pytest
 from fakes.core import ask, make_passage
 from harness.tables import for_each
 
-from bot.answers.retrieval.ranking import DEFAULT_RANKING, Ranking, Recency
+from bot.answer_settings import AnswerSettings
+from bot.answers.retrieval.ranking import Ranking
 from bot.core.models import Passage
 from storage.models import MetadataField
 
@@ -23,9 +24,9 @@ def dated(file: str, score: float, day: str | None, field: str = "effective") ->
     return replace(passage, publication=replace(passage.publication, metadata=known))
 
 
-def order(passages: Sequence[Passage], recency: Recency = DEFAULT_RANKING.recency) -> list[Passage]:
+def order(passages: Sequence[Passage], **settings: float) -> list[Passage]:
     """Return the passages ranked by relevance, which is their score, and age."""
-    ranking = Ranking(coverage_weight=0, named_weight=0, document_weight=0, recency=recency)
+    ranking = Ranking(AnswerSettings(coverage_weight=0, named_weight=0, document_weight=0, **settings))
     publications = {passage.publication.id: passage.publication for passage in passages}
     return ranking.rank(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
 
@@ -73,14 +74,14 @@ def test_an_undated_document_counts_from_its_arrival() -> None:
 
 def test_the_last_update_replaces_a_missing_effective_date() -> None:
     """A document with only a last-updated date is as old as that."""
-    (aged,) = order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], Recency(weight=0.2))
+    (aged,) = order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], recency_weight=0.2)
     assert aged.score == pytest.approx(0.6)
 
 
 def test_without_weight_the_order_is_unchanged() -> None:
     """A weight of 0 disables recency."""
     passages = [dated("old.pdf", 0.8, "2010-01-01"), dated("new.pdf", 0.79, "2026-11-01")]
-    ranked = order(passages, Recency(weight=0))
+    ranked = order(passages, recency_weight=0)
     assert [(one.publication, one.score) for one in ranked] == [
         (one.publication, one.score) for one in passages
     ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from fakes.core import ASKED_AT, ask, make_channel, make_passage, make_publication
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.reranking import Reranker, RerankingRetriever
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
@@ -42,10 +43,14 @@ class Scoring:
         return self._scores
 
 
+def limited(weight: float, seconds: float = 5, most: int = 24) -> AnswerSettings:
+    return AnswerSettings(rerank_weight=weight, rerank_seconds=seconds, rerank_candidates=most)
+
+
 async def reranked(
     reranker: Reranker, *, weight: float = 1.0, seconds: float = 5, most: int = 24
 ) -> list[int]:
-    retriever = RerankingRetriever(Fixed(), reranker, weight=weight, seconds=seconds, max_candidates=most)
+    retriever = RerankingRetriever(Fixed(), reranker, limited(weight, seconds, most))
     passages = (await retriever.retrieve(Question("q7", "which passage?", make_channel(), ASKED_AT))).passages
     scores = [passage.score for passage in passages]
     assert scores == sorted(scores, reverse=True)
@@ -112,9 +117,7 @@ async def test_reranked_documents_still_alternate() -> None:
         replace(passage, publication=make_publication(file, file))
         for passage, file in zip(FOUND, files, strict=True)
     ]
-    retriever = RerankingRetriever(
-        Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), weight=1.0, seconds=5, max_candidates=24
-    )
+    retriever = RerankingRetriever(Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), limited(1.0))
     question = Question("q7", "compare both passages", make_channel(), ASKED_AT)
     passages = (await retriever.retrieve(question)).passages
     assert [passage.publication.file for passage in passages] == list(files)

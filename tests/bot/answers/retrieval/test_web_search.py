@@ -29,9 +29,10 @@ from fakes.model_server import byte_server, completion, response
 from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.pipeline import Answering
 from bot.answers.retrieval.reranking import ContextExpansion, gather_evidence
-from bot.answers.retrieval.web_search import FetchPages, WebPolicy, WebSearch, snippet
+from bot.answers.retrieval.web_search import FetchPages, WebSearch, snippet
 from bot.answers.trace_writer import writing_traces
 from bot.answers.understanding.spelling_correction import SpellingCorrector
 from bot.cli.json_output import answer_line
@@ -59,7 +60,7 @@ keywords = ["boiler", "landlord", "repair"]
 urls = ["{REPAIRS}"]
 channels = ["housing"]
 """
-USUAL = WebPolicy()
+USUAL = AnswerSettings()
 ASKED = "When must my landlord protect the deposit?"
 
 
@@ -84,14 +85,14 @@ class Web:
 
     def search(
         self,
-        policy: WebPolicy = USUAL,
+        settings: AnswerSettings = USUAL,
         store: WebPageStore | None = None,
         fetch: FetchPages | None = None,
         sources: WebSourcesFile | None = None,
     ) -> WebSearch:
         """Return the web search under test."""
         sources = sources or WebSourcesFile(self.path)
-        return WebSearch(sources, store or self.store, self.index, policy=policy, fetch=fetch)
+        return WebSearch(sources, store or self.store, self.index, settings, fetch=fetch)
 
     def answering(self, **options: Any) -> Answering:
         """Return answering for a channel with the documents and the web; ``options`` as for ``search``."""
@@ -268,7 +269,7 @@ async def test_a_page_delisted_during_generation_is_not_cited(web: Web) -> None:
     web.documents = (make_passage(sentences[1], score=0.4),)
     world = World(Shelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
     async with byte_server(slow) as url:
-        model = ModelGenerator.connect("k", url, model="m", seconds=30, tokens=800)
+        model = ModelGenerator.connect("k", url, AnswerSettings(model_seconds=30), model="m")
         async with aclosing(model):
             answering = world.answering(model, web=web.search())
             running = asyncio.create_task(answering.answer(question(ASKED)))
@@ -332,10 +333,10 @@ async def test_a_domain_is_opened_in_its_channels_only(web: Web) -> None:
 async def test_documents_come_first_at_equal_scores(web: Web) -> None:
     """Shows that a document wins a tie, unless a setting changes that."""
     (best, *_) = [one for one in (await web.beside()).passages if one.publication.web]
-    equal = best.score / WebPolicy().share
+    equal = best.score / USUAL.web_share
     web.documents = (make_passage("A landlord protects it within 30 days.", score=equal),)
     assert files(await web.beside())[0] == "sop-it-04.pdf"
-    assert files(await web.beside(policy=WebPolicy(share=1.1)))[0] == DEPOSITS
+    assert files(await web.beside(settings=AnswerSettings(web_share=1.1)))[0] == DEPOSITS
 
 
 async def test_a_document_of_equal_similarity_comes_first(web: Web) -> None:
@@ -429,10 +430,10 @@ async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None
 async def test_a_question_waits_for_a_missing_page_up_to_a_limit(web: Web) -> None:
     """Shows the page in the answer if it arrives in time, and an answer without it if not."""
     fetching = await with_new_page(web)
-    late = await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=0.01))
+    late = await web.beside(fetch=fetching, settings=AnswerSettings(web_wait_seconds=0.01))
     assert NEW not in files(late)
     fetching.may_end.set()
-    assert NEW in files(await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10)))
+    assert NEW in files(await web.beside(fetch=fetching, settings=AnswerSettings(web_wait_seconds=10)))
 
 
 async def test_a_page_that_just_failed_is_not_fetched_again(web: Web) -> None:
@@ -440,7 +441,7 @@ async def test_a_page_that_just_failed_is_not_fetched_again(web: Web) -> None:
     fetching = await with_new_page(web)
     assert await web.store.claim(NEW)
     await web.store.record_failure(NEW, "the server answers 404")
-    await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10))
+    await web.beside(fetch=fetching, settings=AnswerSettings(web_wait_seconds=10))
     assert fetching.asked == []
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from fakes.core import ASKED_AT, WORDS, Book, HashEmbedder, Shelf, World, make_channel, make_passage
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.generation.answer_writer import AnswerWriter
 from bot.answers.generation.extractive import ExtractiveAnswerer
@@ -65,7 +66,7 @@ def make_shelf() -> Shelf:
 
 
 def watched(shelf: Shelf | None = None) -> Watched:
-    return Watched(HybridRetriever(shelf or make_shelf(), HashEmbedder()))
+    return Watched(HybridRetriever(shelf or make_shelf(), HashEmbedder(), AnswerSettings()))
 
 
 async def test_a_question_without_expansion_is_searched_unchanged() -> None:
@@ -151,6 +152,7 @@ async def test_a_wide_search_answers_the_same_question() -> None:
 
 def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     return Answering(
+        AnswerSettings(),
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
         follow_ups=FollowUpRewriter(HashEmbedder()),

@@ -12,6 +12,7 @@ from engines.llm import LanguageModel
 from fakes.core import ASKED_AT, HashEmbedder, Register, make_channel
 from llmock.pytest_plugin import LLMock
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.rewriting.query_rewriting import FollowUpRewriter, ModelRewriter, is_faithful
 from bot.answers.trace import Trace
 from bot.answers.understanding.channel_documents import ChannelView
@@ -28,7 +29,7 @@ HISTORY = (Turn(FIRST, FIRST, "25 a year."),)
 @asynccontextmanager
 async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterator[ModelGenerator]:
     """Yield a model at an endpoint."""
-    async with aclosing(ModelGenerator.connect(key, url, model=name)) as model:
+    async with aclosing(ModelGenerator.connect(key, url, AnswerSettings(), model=name)) as model:
         yield model
 
 

@@ -9,6 +9,7 @@ import pytest
 from fakes.core import ASKED_AT, Book, HashEmbedder, Shelf, Vocabulary, make_channel, make_passage
 from harness.tables import for_each
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.answers.understanding.question_terms import weighted_terms
 from bot.answers.understanding.spelling_correction import (
@@ -197,7 +198,9 @@ def test_second_best_corrections_become_synonyms() -> None:
 async def retrieved(text: str, vocabulary: Vocabulary, *entries: GlossaryEntry) -> Retrieval:
     shelf = Shelf([make_passage(BACKUPS), make_passage("Parking is free.", title="Parking", ordinal=1)])
     retriever = QueryExpansionRetriever(
-        HybridRetriever(shelf, HashEmbedder()), Book(entries), speller=SpellingCorrector(vocabulary)
+        HybridRetriever(shelf, HashEmbedder(), AnswerSettings()),
+        Book(entries),
+        speller=SpellingCorrector(vocabulary),
     )
     return await retriever.retrieve(Question("q", text, make_channel(), ASKED_AT))
 
@@ -240,7 +243,7 @@ async def test_a_question_of_known_words_needs_no_vocabulary() -> None:
 
 async def test_an_empty_channel_has_no_unknown_words() -> None:
     """Shows that in an empty channel no word is reported as missing."""
-    found = await HybridRetriever(Shelf(), HashEmbedder()).retrieve(
+    found = await HybridRetriever(Shelf(), HashEmbedder(), AnswerSettings()).retrieve(
         Question("q", "overtime?", make_channel(), ASKED_AT)
     )
     assert found.question.unknown == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakes.core import ASKED_AT, HashEmbedder, Shelf, ask, make_channel, make_passage
 
+from bot.answer_settings import AnswerSettings
 from bot.answers.retrieval.hybrid_retriever import HybridRetriever
 from bot.answers.understanding.question_terms import (
     MAX_SYNONYMS,
@@ -87,7 +88,7 @@ async def test_both_legs_search_for_synonyms() -> None:
         ]
     )
     question = Question("q", "PTO?", make_channel(), ASKED_AT, synonyms=find_synonyms("PTO?", [PTO]))
-    best = (await HybridRetriever(shelf, HashEmbedder()).retrieve(question)).passages[0]
+    best = (await HybridRetriever(shelf, HashEmbedder(), AnswerSettings()).retrieve(question)).passages[0]
     assert (best.ordinal, best.bm25) == (1, 1.0)
     assert best.vector is not None
     assert best.vector > 0.2

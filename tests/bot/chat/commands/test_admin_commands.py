@@ -82,7 +82,7 @@ def eraser_of(house: House, database: Database, home: Path) -> Eraser:
         database,
         blobs=house.blobs,
         files=ReadingFiles(home / "readings"),
-        index=EmbeddedIndex(home / "index"),
+        index=EmbeddedIndex(home / "index", 10),
         web_pages=WebPageStore(database, 30, 15),
         settle_seconds=0,
     )

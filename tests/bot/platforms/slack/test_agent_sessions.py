@@ -99,7 +99,10 @@ async def slack() -> AsyncIterator[Slack]:
 
 def messenger(slack: Slack, *, is_model_writing: bool = False) -> SlackMessenger:
     """Return the messenger of one process."""
-    return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
+    return SlackMessenger(
+        web_client("xoxb-test", slack.url),
+        BotSettings(openai_base_url="http://m" if is_model_writing else None),
+    )
 
 
 async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **given: Any) -> dict[str, Any]:
@@ -186,7 +189,7 @@ async def test_answers_work_without_sessions_which_are_not_retried(
     """The second question tries no session; one that may have begun is remembered, to be closed."""
     slack.refusal, slack.hangs = refusal, hangs
     sessions = AgentSessions(call_timeout=0.1, clear_timeout=0.1)
-    one = SlackMessenger(web_client("xoxb-test", slack.url), sessions=sessions)
+    one = SlackMessenger(web_client("xoxb-test", slack.url), BotSettings(), sessions=sessions)
     placed = [await one.post_placeholder(DIRECT, Language.ENGLISH, asked=ASKED) for _ in range(2)]
     for message in placed:
         await one.deliver(DIRECT, message, ANSWER)

@@ -17,6 +17,7 @@ from bot.platforms.slack.blocks import render
 from bot.platforms.slack.feedback_buttons import feedback_blocks
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.web_api import web_client
+from bot.settings import BotSettings
 from storage.chat_models import WithdrawnItem
 from storage.models import TenantName
 
@@ -41,7 +42,10 @@ async def slack() -> AsyncIterator[StreamingSlack]:
 
 def new_messenger(slack: StreamingSlack, *, is_model_writing: bool = True) -> SlackMessenger:
     """Return the messenger of one process."""
-    return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
+    return SlackMessenger(
+        web_client("xoxb-test", slack.url),
+        BotSettings(openai_base_url="http://m" if is_model_writing else None),
+    )
 
 
 def final_blocks() -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from bot.platforms.slack.private_questions import SHORTCUT
 from bot.platforms.slack.web_api import web_client
 from bot.platforms.slack.workspace.memberships import Memberships
 from bot.platforms.slack.workspace.moved_channels import ChannelIdMap, read_move
+from bot.settings import BotSettings
 from storage.errors import DatabaseUnavailable
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
@@ -176,7 +177,7 @@ async def test_pending_messages_are_sent_to_the_moved_channel(slack: tuple[Slack
         return MOVES
 
     client.channel_ids = ChannelIdMap(moves)
-    messenger = SlackMessenger(client)
+    messenger = SlackMessenger(client, BotSettings())
     address = {"channel": OLD, "ts": "17.1", "thread": "17.1", "key": f"{TEAM}:{OLD}:17.1"}
     asked = {"user": ALICE, "text": "When?", "channel": OLD}
     answer = Answer(AnswerState.CHAT, "Hello.")

@@ -256,7 +256,7 @@ async def test_a_signed_shortcut_is_answered_at_its_response_url(
         signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")
         assert await signed.click(shortcut(response_url=hooks.url)) == 200
     (message,) = street.inbox.kept.values()
-    messenger = SlackMessenger(web_client("xoxb-test", settings_for().slack_api_url))
+    messenger = SlackMessenger(web_client("xoxb-test", settings_for().slack_api_url), settings_for())
     placed = await messenger.post_placeholder(message.address, Language.ENGLISH)
     await messenger.show_partial(message.address, placed, "Daily")
     await messenger.deliver(message.address, placed, ANSWER)

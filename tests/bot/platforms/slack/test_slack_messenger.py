@@ -28,6 +28,7 @@ from bot.core.wording import reply_words
 from bot.platforms.slack.blocks import MAX_MESSAGE_CHARS, render_announcement
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.web_api import web_client
+from bot.settings import BotSettings
 from storage.chat_models import WithdrawnItem
 from storage.errors import LeaseLost, ReaderKilled
 from storage.models import Box, Channel, ChannelKey, PageImage, Platform
@@ -133,7 +134,7 @@ async def api() -> AsyncIterator[WebApi]:
 @pytest.fixture
 def messenger(api: WebApi) -> SlackMessenger:
     """Return a messenger that posts there."""
-    return SlackMessenger(web_client("xoxb-test", api.url))
+    return SlackMessenger(web_client("xoxb-test", api.url), BotSettings())
 
 
 async def test_a_placeholder_is_posted_without_previews_or_mentions(
@@ -253,9 +254,9 @@ async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMess
 async def test_an_unreachable_slack_is_no_unclear_outcome() -> None:
     """A refused connection means that nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).post_placeholder(
-            ADDRESS, Language.ENGLISH
-        )
+        await SlackMessenger(
+            web_client("xoxb-test", "http://127.0.0.1:9/api/"), BotSettings()
+        ).post_placeholder(ADDRESS, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
@@ -301,7 +302,7 @@ def pictures(sent: dict[str, Any]) -> list[str]:
 @pytest.fixture
 def illustrator(api: WebApi) -> SlackMessenger:
     """Return a messenger that uploads figures there."""
-    return SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
+    return SlackMessenger(web_client("xoxb-test", api.url), BotSettings(), draw=draw)
 
 
 async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
@@ -424,7 +425,7 @@ async def test_the_figures_of_a_deleted_answer_are_deleted_too(
     message = await illustrator.post_placeholder(address, Language.ENGLISH)
     await illustrator.deliver(address, message, ILLUSTRATED)
     await illustrator.attach_figures(address, message, ILLUSTRATED, hold)
-    restarted = SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
+    restarted = SlackMessenger(web_client("xoxb-test", api.url), BotSettings(), draw=draw)
     before = len(api.calls)
     await restarted.delete(WithdrawnItem(address, message, is_posting=False), take_any)
     asked = [(method, sent.get("file")) for method, sent in api.calls[before:]]
@@ -504,7 +505,7 @@ async def test_an_upload_announcement_is_posted_in_its_thread(api: WebApi, messe
 
 async def test_an_upload_gets_a_placeholder_and_no_stream(api: WebApi) -> None:
     """Shows the placeholder of an upload that starts a thread, with a model configured."""
-    messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
+    messenger = SlackMessenger(web_client("xoxb-test", api.url), BotSettings(openai_base_url="http://m"))
     address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
     who = {"user": "U1", "team": "T1", "bot": "U2"}
     await messenger.post_placeholder(address | who, Language.GERMAN)

@@ -30,6 +30,7 @@ from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.web_api import web_client
+from bot.settings import BotSettings
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
@@ -108,7 +109,9 @@ class World:
 
     def messenger(self) -> SlackMessenger:
         """Return the messenger of one process."""
-        return SlackMessenger(web_client("xoxb-test", self.slack.url), is_model_writing=True)
+        return SlackMessenger(
+            web_client("xoxb-test", self.slack.url), BotSettings(openai_base_url="http://m")
+        )
 
     @asynccontextmanager
     async def running(self, life: Life) -> AsyncIterator[Conversation]:

@@ -194,7 +194,7 @@ async def test_nothing_of_a_private_question_is_posted() -> None:
     """No placeholder, draft, answer or card is posted, so that nothing could be updated."""
     answer = Answer(AnswerState.NOT_FOUND, "Nothing.")
     async with running_teams() as teams:
-        messenger = TeamsMessenger(Connector(None, is_local))
+        messenger = TeamsMessenger(Connector(None, is_local), BotSettings())
         address = teams.address | {"is_private": True, "is_personal": True}
         for queued in ("Others first.", ""):
             message = await messenger.post_placeholder(address, Language.ENGLISH, queued=queued)

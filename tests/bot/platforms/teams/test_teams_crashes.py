@@ -22,6 +22,7 @@ from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.ports import AnswerListener, IncomingMessage
 from bot.platforms.teams.connector import Connector, is_local
 from bot.platforms.teams.messenger import TeamsMessenger
+from bot.settings import BotSettings
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
@@ -67,7 +68,7 @@ class World:
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1) -> AsyncIterator[Conversation]:
         """Run a worker."""
-        messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
+        messenger = TeamsMessenger(Connector(None, is_local, pause=0.01), BotSettings())
         worker = Conversation(
             Inbox(self.database, max_backoff_seconds=0.2),
             Channels(self.database),

@@ -18,6 +18,7 @@ from bot.core.wording import reply_words
 from bot.platforms.teams.activities import PersonalChat
 from bot.platforms.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.platforms.teams.messenger import TeamsMessenger
+from bot.settings import BotSettings
 from storage.models import Channel, ChannelKey, Platform
 
 ANSWER = Answer(
@@ -59,7 +60,7 @@ async def teams() -> AsyncIterator[Teams]:
 async def messenger(teams: Teams) -> AsyncIterator[TeamsMessenger]:
     """Yield a messenger with credentials that trusts this machine."""
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
-    messenger = TeamsMessenger(Connector(credentials, is_local, pause=0.01))
+    messenger = TeamsMessenger(Connector(credentials, is_local, pause=0.01), BotSettings())
     yield messenger
     await messenger.connector.aclose()
 
@@ -315,7 +316,7 @@ async def test_no_message_or_token_is_sent_to_a_foreign_service_url(teams: Teams
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
     with pytest.raises(DeliveryError, match="service URL"):
-        await TeamsMessenger(connector).post_placeholder(
+        await TeamsMessenger(connector, BotSettings()).post_placeholder(
             {"service_url": url, "conversation": "c"}, Language.ENGLISH
         )
     assert teams.tokens == 0

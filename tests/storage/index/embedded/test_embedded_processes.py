@@ -21,7 +21,7 @@ from storage.index.embedded.index import EmbeddedIndex
 from storage.models import TenantName
 
 async def main(folder, tenant, publication, work):
-    index, tenant, publication = EmbeddedIndex(Path(folder)), TenantName(tenant), UUID(publication)
+    index, tenant, publication = EmbeddedIndex(Path(folder), 10), TenantName(tenant), UUID(publication)
     if work == "remove":
         await index.remove(tenant, publication, 0)
     else:
@@ -45,7 +45,7 @@ async def in_another_process(folder: Path, tenant: str, publication: UUID, work:
 
 async def test_two_processes_write_at_once_without_loss(tmp_path: Path) -> None:
     """Shows that writers wait for each other, and that the other process's vectors are found."""
-    index, tenant, ours, theirs = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
+    index, tenant, ours, theirs = EmbeddedIndex(tmp_path, 10), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     other = asyncio.create_task(in_another_process(tmp_path, tenant, theirs, "write"))
     for place in range(200):
@@ -62,7 +62,7 @@ async def test_two_processes_write_at_once_without_loss(tmp_path: Path) -> None:
 
 async def test_a_removal_by_another_process_updates_our_matrix(tmp_path: Path) -> None:
     """Shows that the vector matrix in memory is reloaded when the file has changed."""
-    index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
+    index, tenant, kept, gone = EmbeddedIndex(tmp_path, 10), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     await index.write(tenant, [chunk(one, 0, "disk", vector=axis(0)) for one in (kept, gone)])
     assert len(await index.search_vectors(tenant, SPACE, axis(0), SearchFilter(), 5)) == 2

@@ -22,7 +22,7 @@ WORDS = [f"lantern{number}" for number in range(60)]
 
 async def filled(folder: Path) -> tuple[TenantName, UUID]:
     """Return a closed tenant with one publication of sixty chunks."""
-    tenant, publication, index = new_tenant(), uuid4(), EmbeddedIndex(folder)
+    tenant, publication, index = new_tenant(), uuid4(), EmbeddedIndex(folder, 10)
     await index.ensure_tenant(tenant)
     await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])
     await index.aclose()
@@ -64,7 +64,7 @@ async def test_a_damaged_file_refuses_questions_until_it_is_restored(
     """Shows that no question is answered from it, nor from the half-filled new file."""
     tenant, publication = await filled(tmp_path)
     damage(tmp_path / f"{tenant}.sqlite3")
-    index = EmbeddedIndex(tmp_path)
+    index = EmbeddedIndex(tmp_path, 10)
     with caplog.at_level(logging.ERROR), pytest.raises(IndexUnavailable):
         await index.search_keywords(tenant, ["lantern7", "marzipan"], ALL, 60)
     assert [record.message.split()[:2] for record in caplog.records] == [
@@ -89,7 +89,7 @@ async def test_flipped_bytes_are_refused_or_found_by_the_full_check(tmp_path: Pa
     """Shows that a chunk is served as written or not at all, wherever bytes are flipped."""
     tenant, publication = await filled(tmp_path / "sound")
     sound = (tmp_path / "sound" / f"{tenant}.sqlite3").read_bytes()
-    index = EmbeddedIndex(tmp_path / "index")
+    index = EmbeddedIndex(tmp_path / "index", 10)
     file = tmp_path / "index" / f"{tenant}.sqlite3"
     expected = {number: _chunk(publication, number).text for number in range(len(WORDS))}
     noticed = 0
@@ -113,7 +113,7 @@ async def test_flipped_bytes_are_refused_or_found_by_the_full_check(tmp_path: Pa
 
 async def test_damage_at_runtime_affects_its_tenant_only(tmp_path: Path) -> None:
     """Shows that other tenants still answer, and that damage is noticed at the next question."""
-    index = EmbeddedIndex(tmp_path)
+    index = EmbeddedIndex(tmp_path, 10)
     (one, _), (other, _) = await filled(tmp_path), await filled(tmp_path)
     for tenant in (one, other):
         assert await index.search_keywords(tenant, ["lantern7"], ALL, 5)
@@ -131,7 +131,7 @@ async def test_a_stale_journal_does_not_affect_a_new_file(tmp_path: Path) -> Non
     file = tmp_path / f"{tenant}.sqlite3"
     shutil.copy(file, file.with_name(f"{file.name}-wal"))
     file.unlink()
-    index = EmbeddedIndex(tmp_path)
+    index = EmbeddedIndex(tmp_path, 10)
     await index.ensure_tenant(tenant)
     assert await index.publications(tenant) == {}
     assert await index.corrupt_tenants() == set()

@@ -16,7 +16,7 @@ from storage.index.embedded.index import EmbeddedIndex
 async def test_changes_by_another_process_are_counted_at_once(tmp_path: Path) -> None:
     """Shows that cached counts hold only for the state of the file they were taken from."""
     tenant, first, second = new_tenant(), uuid4(), uuid4()
-    async with aclosing(EmbeddedIndex(tmp_path)) as one, aclosing(EmbeddedIndex(tmp_path)) as another:
+    async with aclosing(EmbeddedIndex(tmp_path, 10)) as one, aclosing(EmbeddedIndex(tmp_path, 10)) as another:
         await one.ensure_tenant(tenant)
         await one.write(tenant, [chunk(first, 0, "backup"), chunk(first, 1, "lunch")])
         assert await one.document_frequencies(tenant, ["backup"]) == (2, {"backup": 1})
@@ -33,7 +33,7 @@ async def test_term_frequency_counts_every_occurrence(tmp_path: Path) -> None:
     """Shows that adjacent repetitions count, and words within words do not."""
     tenant, publication = new_tenant(), uuid4()
     texts = ["tape tape tape rest", "tape rest lamp other", "tapered lamp rest other"]
-    async with aclosing(EmbeddedIndex(tmp_path)) as index:
+    async with aclosing(EmbeddedIndex(tmp_path, 10)) as index:
         await index.ensure_tenant(tenant)
         await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
         hits = await index.search_keywords(tenant, ["tape"], SearchFilter(), 5)
