@@ -47,7 +47,6 @@ from bot.chat.commands.upload_commands import UploadCommands
 from bot.chat.conversation.conversation import Conversation
 from bot.chat.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.chat.conversation.feedback import AnswerFeedback
-from bot.chat.conversation.queue_limits import QuestionLimits
 from bot.chat.notifications.answer_revisions import AnswerReviser
 from bot.chat.notifications.gap_digest import GapDigest
 from bot.chat.notifications.notifier import Notifier, Routes
@@ -154,17 +153,6 @@ async def open_retriever(
         yield RerankingRetriever(wide, reranker, settings)
 
 
-def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None) -> WebSearch:
-    """Return the search of approved web pages; they are loaded only when a question needs them."""
-    return WebSearch(
-        stores.web_sources,
-        stores.web_pages,
-        WebPageIndex(stores.web_pages, embedder.space),
-        bot,
-        fetch=fetch,
-    )
-
-
 def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery:
     from bot.llm.multi_query import MultiQueryModel
 
@@ -248,7 +236,13 @@ async def build_answering(
         yield Answering(
             bot,
             retriever=await stack.enter_async_context(retriever),
-            web=_web_search(bot, stores, embedder, fetch_pages),
+            web=WebSearch(
+                stores.web_sources,
+                stores.web_pages,
+                WebPageIndex(stores.web_pages, embedder.space),
+                bot,
+                fetch=fetch_pages,
+            ),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models, judge),
             follow_ups=FollowUpRewriter(query_embedder, rewriter, stores.notices, scale),
             translator=QuestionTranslator(models[0]) if models else None,
@@ -326,18 +320,16 @@ def build_conversation(
     libraries = DirectLibraries(stores.channels, shared_platforms(settings))
     places = stores.channels, libraries, stores.memory, memberships
     direct = DirectChats(*places, ask_channels=settings.direct_chats == "channels")
-    limits = settings.person_questions, settings.channel_questions, settings.workspace_questions
     return Conversation(
         Inbox(stores.database),
         stores.channels,
         LinklessAnswering(answering) if is_linkless else answering,
         stores.memory,
         messengers,
+        settings=settings,
         notes=LinklessNotes(notes) if is_linkless else notes,
         direct=direct,
         take_upload=take_upload,
-        limits=QuestionLimits(*limits),
-        concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
         may_have_work=PollGate(stores.database.changes, InboxRow).should_poll,
     )

@@ -29,7 +29,6 @@ LONG_MODULES = {
     "bot/chat/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
     "bot/answers/understanding/answer_types.py": "one table of what questions ask for",
-    "bot/settings.py": "all settings of the bot in one picture",
     "bot/cli/main.py": "the whole command line in one picture",
     "ingestion/app.py": "the one place that puts the parts of ingestion together",
     "storage/chat/inbox.py": "every step of a question on one fence",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 from aiohttp import web
 
 from bot.answers.citations.signed_links import Links
-from bot.chat.conversation.queue_limits import QuestionLimits, QuestionRateLimiter
+from bot.chat.conversation.queue_limits import QuestionRateLimiter
 from bot.core.ports import QuestionAnswering
-from bot.settings import BotSettings
-from bot.sign_in_settings import SignInSettings
+from bot.settings import Settings
 from bot.uploads.folder_uploads import FolderUploads
 from bot.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import AdminPages
@@ -46,7 +44,6 @@ from bot.web.viewer.document_search import DocumentSearch
 from bot.web.viewer.search_page import SearchPage
 from bot.web.viewer.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
-from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
@@ -63,13 +60,9 @@ def build_web(
     stores: Stores,
     links: Links,
     images: PageImages,
-    settings: BotSettings,
-    storage_settings: StorageSettings,
-    model_hosts: Sequence[str],
-    inbox: Path,
+    settings: Settings,
     readiness: Readiness,
     console_secret: str | None,
-    sign_in_settings: SignInSettings | None = None,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
     renewal_urls: RenewalUrls = lambda *_: {},
@@ -80,34 +73,25 @@ def build_web(
 
     Args:
         trace: answers a question for the search debugger, without storing its record.
-        stores: verify links and hold the pages.
-        images: renders pages and figures.
-        storage_settings: storage settings; retention periods for the privacy page and the file size limit.
-        model_hosts: hosts that receive questions and passages, for the privacy page.
-        inbox: watched folder whose subfolders are the local channels.
-        readiness: readiness checks of the service.
         console_secret: opens the console on this machine; None: it is closed.
-        sign_in_settings: console sign-in under the public URL; None: off.
-        extra_routes: additional routes.
         console_routes: routes added only if the console is open to this machine.
         renewal_urls: returns where members get new links.
         count_request: called for every answered request.
         count_opening: called when a person opens a source.
     """
     assets = Assets()
-    pages = Templates(assets, settings.source_url, settings.link_days)
+    pages = Templates(assets, settings.bot.source_url, settings.bot.link_days)
     middlewares = [log_access(count_request), render_errors(pages, renewal_urls)]
     if console_secret is not None:
         middlewares.append(store_console_secret(pages))
-    signing_in = SignIn(sign_in_settings, links, stores.database, pages) if sign_in_settings else None
+    signing_in = SignIn(settings.sign_in, links, stores.database, pages) if settings.sign_in else None
     if signing_in:
         middlewares.append(signing_in.middleware())
     app = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES)
     app[DEFAULT_HEADERS] = default_headers(links.public_url)
     app.on_response_prepare.append(add_headers(app[DEFAULT_HEADERS]))
     app.add_routes(_common_routes(assets, readiness))
-    values = {"kept": storage_settings, "link_days": settings.link_days, "model_hosts": model_hosts}
-    app.add_routes(_about_routes(pages, values))
+    app.add_routes(_about_routes(pages, settings))
     search = SearchPage(DocumentSearch(stores.readings), pages)
     openings = SourceOpenings(stores.citations, count_opening)
     app.cleanup_ctx.append(openings.cleanup_context)
@@ -131,10 +115,7 @@ def build_web(
             images=images,
             pages=pages,
             search=search,
-            places=UploadPlaces(stores.folders, stores.channels, inbox),
-            rates=QuestionRateLimiter(QuestionLimits(person=settings.person_questions)),
-            question_chars=settings.question_chars,
-            max_file_mb=storage_settings.max_file_mb,
+            settings=settings,
         )
     app.add_routes(extra_routes)
     return app
@@ -150,12 +131,11 @@ def _add_console(
     images: PageImages,
     pages: Templates,
     search: SearchPage,
-    places: UploadPlaces,
-    rates: QuestionRateLimiter,
-    question_chars: int,
-    max_file_mb: int,
+    settings: Settings,
 ) -> None:
     """Add the console and the admin pages; access rules are in ``security``."""
+    rates, question_chars = QuestionRateLimiter(settings.bot), settings.bot.question_chars
+    places = UploadPlaces(stores.folders, stores.channels, settings.inbox)
     console = Console(
         answering=answering,
         stores=stores,
@@ -174,13 +154,13 @@ def _add_console(
     app.add_routes(QualityPage(admin, stores.records).routes())
     overview = DocumentOverview(stores.database, stores.catalog)
     app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
-    uploads = FolderUploads(max_file_mb)
+    uploads = FolderUploads(settings.storage.max_file_mb)
     app.add_routes(UploadsPage(admin, places, uploads, overview, AuditLog(stores.database)).routes())
     app.on_cleanup.append(lambda _: uploads.aclose())
     app.add_routes(PageBrowser(stores, images, pages, search).routes())
 
 
-def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
+def make_runner(app: web.Application, limits: ConnectionLimits) -> web.AppRunner:
     """Return the runner of an application made by ``build_web``."""
     return Runner(app, app[DEFAULT_HEADERS], limits)
 
@@ -203,8 +183,13 @@ def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
     ]
 
 
-def _about_routes(pages: Templates, values: Mapping[str, object]) -> list[web.RouteDef]:
+def _about_routes(pages: Templates, settings: Settings) -> list[web.RouteDef]:
     """Return the pages that the app's entries in Slack and Teams link to; no document or channel is named."""
+    values = {
+        "kept": settings.storage,
+        "link_days": settings.bot.link_days,
+        "model_hosts": settings.model_hosts,
+    }
 
     async def show(request: web.Request) -> web.Response:
         return pages.plain("about.html", name=request.path.rpartition("/")[2], **values)

@@ -40,9 +40,9 @@ _log = logging.getLogger(__name__)
 class ConnectionLimits:
     """Limits on open connections, and timeouts of their phases in seconds."""
 
-    total: int = 512
+    total: int
     # IPv6 addresses of the same /64 count as one.
-    per_address: int = 256
+    per_address: int
     head_seconds: float = 15
     # Per ``BODY_STEP`` of a body; the timer stops while reading is paused.
     body_seconds: float = 30
@@ -162,9 +162,7 @@ class Server(web.Server):
         """Start checking for late connections at once.
 
         Args:
-            inner: application server that handles the requests.
             headers: headers of responses that no application makes.
-            limits: connection limits.
         """
         super().__init__(inner.request_handler, request_factory=inner.request_factory)
         self._options = {**inner._kwargs, "loop": inner._loop, "keepalive_timeout": limits.idle_seconds}
@@ -232,12 +230,10 @@ class Server(web.Server):
 class Runner(web.AppRunner):
     """Application runner with limited connections."""
 
-    def __init__(
-        self, app: web.Application, headers: Mapping[str, str], limits: ConnectionLimits | None = None
-    ) -> None:
+    def __init__(self, app: web.Application, headers: Mapping[str, str], limits: ConnectionLimits) -> None:
         super().__init__(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         self._headers = {**headers, **SERVER}
-        self._limits = limits or ConnectionLimits()
+        self._limits = limits
 
     async def _make_server(self) -> web.Server:
         return Server(await super()._make_server(), self._headers, self._limits)

@@ -205,6 +205,7 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
             answers,
             stores.memory,
             messengers,
+            settings=BotSettings(),
             poll_seconds=0.05,
         )
         app = web.Application()

@@ -25,6 +25,7 @@ from bot.chat.conversation.answer_json import answer_to_json
 from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerState
 from bot.core.ports import IncomingMessage
+from bot.settings import BotSettings
 from storage.chat.answer_sources import AnswerSources
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -60,6 +61,7 @@ class World:
             self.echo,
             ThreadMemory(self.database, 30),
             messengers,
+            settings=BotSettings(),
             poll_seconds=0.1,
             lease_seconds=lease_seconds,
         )

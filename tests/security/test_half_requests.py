@@ -53,7 +53,7 @@ async def test_incomplete_requests_block_no_other_request(tmp_path: Path) -> Non
         async with half_requests(program) as readers:
             for _ in range(20):
                 await require_answers(program)
-            await until(lambda: all_ended(readers), seconds=ConnectionLimits().head_seconds + 10)
+            await until(lambda: all_ended(readers), seconds=ConnectionLimits(1, 1).head_seconds + 10)
         taken = time.monotonic() - started
         print(f"{SOCKETS} half requests: all closed after {taken:.1f} s")
         assert (program.log.count("\n") - lines) / taken < LINES_PER_SECOND

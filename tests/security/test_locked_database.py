@@ -160,7 +160,13 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         messengers: dict[Platform, Any] = {Platform("slack"): chat, Platform("teams"): chat}
         memory = ThreadMemory(database, 30)
         conversation = Conversation(
-            Inbox(database), Channels(database), Echo(), memory, messengers, poll_seconds=0.1
+            Inbox(database),
+            Channels(database),
+            Echo(),
+            memory,
+            messengers,
+            settings=BotSettings(),
+            poll_seconds=0.1,
         )
         await stack.enter_async_context(answering(conversation))
         add_doors(app, conversation, stack)

@@ -27,7 +27,6 @@ from bot.chat.conversation.placeholders import Placeholders, delivery_deadline
 from bot.chat.conversation.queue_limits import (
     Pacing,
     PostRateLimiter,
-    QuestionLimits,
     QuestionOrigin,
     QuestionRateLimiter,
     WaitEstimator,
@@ -42,6 +41,7 @@ from bot.core.ports import (
     QuestionAnswering,
     StopRequest,
 )
+from bot.settings import BotSettings
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -78,12 +78,11 @@ class Conversation:
         memory: ThreadMemory,
         messengers: Mapping[Platform, Messenger],
         *,
+        settings: BotSettings,
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
         take_upload: IngestUpload | None = None,
-        limits: QuestionLimits | None = None,
         pacing: Pacing | None = None,
-        concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
         may_have_work: Callable[[], bool] = lambda: True,
@@ -91,18 +90,13 @@ class Conversation:
         """Create the service; ``run`` starts the work.
 
         Args:
-            inbox: stores the questions.
-            channels: stores the channels.
-            answering: answers a question.
-            memory: stores the turns of threads.
             messengers: one per connected platform; more may be added until ``run``.
                 Questions of other platforms stay queued until theirs is connected again.
             notes: writes change notes for threads that follow a page.
             direct: resolves what direct chats search; None: the library that an admin names.
             take_upload: takes in the files of messages; None: files are ignored.
-            limits: rate limits above which a question is answered after others; None: no limits.
+            settings: rate limits above which a question is answered after others, and the concurrency.
             pacing: how long each step yields to incoming messages.
-            concurrency: questions answered at the same time.
             lease_seconds: lease after which the question of a dead worker is taken over.
             poll_seconds: polling interval for questions that arrive without a wake-up.
             may_have_work: False if polling would find nothing.
@@ -123,12 +117,12 @@ class Conversation:
         self._may_have_work = may_have_work
         self._is_any_closed = False
         self._owner = uuid4().hex
-        self._rates = QuestionRateLimiter(limits or QuestionLimits())
-        self._waits = WaitEstimator(concurrency)
+        self._rates = QuestionRateLimiter(settings)
+        self._waits = WaitEstimator(settings.questions_at_once)
         self._pacing = pacing or Pacing()
         pace = PostRateLimiter(self._pacing.post_pause)
         self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds, pace)
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(settings.questions_at_once)
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: set[asyncio.Task[None]] = set()
         self._repeated = EventDeduplicator()

@@ -63,9 +63,6 @@ class DirectChats:
         """Create the service.
 
         Args:
-            channels: stores the channels.
-            libraries: resolves the library that a direct chat searches.
-            memory: stores the turns of each chat.
             memberships: one per platform that returns memberships; more may be added later.
             ask_channels: on these platforms, search the asker's channels in addition to the library.
         """

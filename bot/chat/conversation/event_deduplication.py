@@ -29,7 +29,6 @@ class EventDeduplicator:
         """Return the result of ``keep``; False for a duplicate, once the event is surely stored.
 
         Args:
-            event: identifies the event.
             keep: returns once the event is stored durably: True if it is new.
 
         Raises:

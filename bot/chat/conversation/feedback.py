@@ -93,9 +93,7 @@ class AnswerFeedback:
         Args:
             asked: the question; None if it is gone.
             person: installation and user, from the platform.
-            verdict: the feedback.
             page: index of the right page among those offered, from 0.
-            comment: free text.
             language: of the reply if the question is gone.
         """
         words = reply_words(asked.language if asked else language)

@@ -29,8 +29,8 @@ MAX_QUESTION_CHARS, MAX_ANSWER_CHARS = 500, 800
 
 
 @contextlib.asynccontextmanager
-async def running_retention(memory: ExpiringStore, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
-    """Delete expired entries immediately, and again every ``every`` seconds, until the context ends."""
+async def running_retention(memory: ExpiringStore) -> AsyncIterator[None]:
+    """Delete expired entries immediately, and again every hour, until the context ends."""
 
     async def forget() -> None:
         while True:
@@ -39,7 +39,7 @@ async def running_retention(memory: ExpiringStore, every: float = INTERVAL_SECON
             except DatabaseUnavailable as error:
                 log.warning("retention run failed, retrying: %s", error)
                 erased = 0
-            await asyncio.sleep(PAUSE_SECONDS if erased else every)
+            await asyncio.sleep(PAUSE_SECONDS if erased else INTERVAL_SECONDS)
 
     running = asyncio.create_task(forget(), name="retention")
     try:

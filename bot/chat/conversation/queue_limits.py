@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 from bot.core.models import Language
 from bot.core.ports import IncomingMessage
 from bot.core.wording import reply_words
+from bot.settings import BotSettings
 from storage.chat_models import InboxItem
 from storage.clock import monotonic_seconds
 
@@ -25,16 +26,6 @@ MAX_COUNTED = 10_000
 SHORT_WAIT_SECONDS = 20.0
 # Estimated time of an answer before the first one is measured.
 FIRST_ANSWER_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionLimits:
-    """Questions per minute that are answered in turn; 0: no limit."""
-
-    person: int = 0
-    channel: int = 0
-    # Per Slack workspace (or organisation with an org-wide install) or Teams tenant.
-    workspace: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +56,8 @@ class QuestionOrigin(NamedTuple):
 class QuestionRateLimiter:
     """Rate limiter: over a limit, questions in a chat lose priority, and the console refuses them."""
 
-    def __init__(self, limits: QuestionLimits) -> None:
-        """Count against ``limits``."""
-        self._limits = limits
+    def __init__(self, settings: BotSettings) -> None:
+        self._settings = settings
         self._moments: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
 
     def is_beyond(self, origin: QuestionOrigin) -> bool:
@@ -86,8 +76,8 @@ class QuestionRateLimiter:
 
     def _limited(self, origin: QuestionOrigin) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield the keys to count, each with its limit."""
-        limits = (self._limits.person, self._limits.channel, self._limits.workspace)
-        named = zip(QuestionOrigin._fields, origin, limits, strict=True)
+        limits = (getattr(self._settings, f"{kind}_questions") for kind in origin._fields)
+        named = zip(origin._fields, origin, limits, strict=True)
         return (((kind, name), limit) for kind, name, limit in named if name and limit)
 
     def _count(self, key: tuple[str, str]) -> int:

@@ -16,11 +16,13 @@ from playwright.async_api import Page
 
 from bot.platforms.registry import renewal_urls
 from bot.platforms.slack.platform import SLACK_PLATFORM
-from bot.settings import BotSettings
+from bot.settings import BotSettings, Settings
 from bot.sign_in_settings import SignInSettings
 from bot.web.app import build_web, make_runner
+from bot.web.connections import ConnectionLimits
 from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness
+from ingestion.settings import IngestionSettings
 from storage.errors import IndexUnavailable
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -30,7 +32,7 @@ class Served(TestServer):
     """The application on a free port, run as in the service."""
 
     async def _make_runner(self, **options: object) -> web.AppRunner:
-        return make_runner(self.app)
+        return make_runner(self.app, ConnectionLimits(512, 256))
 
 
 @pytest.fixture
@@ -73,13 +75,14 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 stores=house.stores,
                 links=house.links,
                 images=house.images(chosen.page_images_mb),
-                settings=chosen,
-                storage_settings=StorageSettings(home=house.home, max_file_mb=max_file_mb),
-                model_hosts=["models.example"],
-                inbox=house.home / "inbox",
+                settings=Settings(
+                    StorageSettings(home=house.home, max_file_mb=max_file_mb),
+                    chosen,
+                    IngestionSettings(vision_url="https://models.example/v1"),
+                    sign_in,
+                ),
                 readiness=Readiness(checks, reasons={"slack": SLACK_PLATFORM.not_ready}),
                 console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
-                sign_in_settings=sign_in,
                 extra_routes=extra_routes,
                 renewal_urls=renewal_urls,
                 count_request=count_request,

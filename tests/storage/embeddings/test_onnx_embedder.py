@@ -87,7 +87,7 @@ def test_an_embedder_is_identified_by_its_content(embedder: BundledEmbedder, tmp
 def test_a_custom_model_gets_only_the_inputs_that_it_has(tmp_path: Path) -> None:
     """Shows that a multilingual model exported without token types works unchanged."""
     embedder = BundledEmbedder.load(
-        write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"])
+        write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"]), 1
     )
     english, german, french, other = embedder.embed(["vacation", "Urlaub", "les vacances", "Sicherung"])
     embedder.close()

@@ -20,11 +20,12 @@ from bot.answers.understanding.direct_libraries import DirectLibraries
 from bot.chat.chat_service import ChatService
 from bot.chat.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.chat.conversation.direct_chats import DirectChats
-from bot.chat.conversation.queue_limits import Pacing, QuestionLimits
+from bot.chat.conversation.queue_limits import Pacing
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileNotReady
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, IncomingMessage, RenewLease, SaveMessage, StopRequest
 from bot.core.wording import reply_words
+from bot.settings import BotSettings
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
@@ -154,6 +155,9 @@ class Answers:
         return Answer(AnswerState.GROUNDED, text, figures=self.figures, answered_from=self.answered_from)
 
 
+UNLIMITED = {"person_questions": 0, "channel_questions": 0, "workspace_questions": 0}
+
+
 class World:
     """World with one database, chat and answerer, in which workers start and die."""
 
@@ -169,9 +173,13 @@ class World:
 
     def worker(self, **options: Any) -> Conversation:
         """Return a worker that is not running yet."""
-        fast = {"concurrency": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
+        chosen = {name: options.pop(name) for name in BotSettings.model_fields if name in options}
+        settings = BotSettings(**UNLIMITED | chosen)
+        fast = {"poll_seconds": 0.05, "lease_seconds": 60, **options}
         channels = Channels(self.database)
-        return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
+        return Conversation(
+            self.inbox, channels, self.answering, self.memory, self.messengers, settings=settings, **fast
+        )
 
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1, **options: Any) -> AsyncIterator[Conversation]:
@@ -593,7 +601,7 @@ async def test_a_question_without_deliverable_failure_message_fails(world: World
 async def test_concurrency_is_limited(world: World) -> None:
     """Six questions with two slots: never more than two at once, and all are answered."""
     world.answers.gate.clear()
-    async with world.running(concurrency=2) as worker:
+    async with world.running(questions_at_once=2) as worker:
         for number in range(6):
             await worker.receive(message(f"e{number}"))
         await until_true(lambda: world.answers.at_once == 2)
@@ -656,7 +664,7 @@ async def test_one_slowly_stored_question_is_no_flood(world: World) -> None:
 async def test_queued_questions_get_placeholders_at_once(world: World) -> None:
     """Placeholders say that others come first; each is replaced by its answer, and none is posted twice."""
     world.answers.gate.clear()
-    async with world.running(concurrency=2) as worker:
+    async with world.running(questions_at_once=2) as worker:
         for number in range(20):
             await worker.receive(message(f"e{number}"))
         await until_true(lambda: len(world.chat.visible) == 20)
@@ -680,7 +688,7 @@ async def test_a_crash_while_posting_queued_placeholders_is_recovered(
 ) -> None:
     """The worker that claims the question finds its placeholder."""
     world.answers.gate.clear()
-    async with world.running(concurrency=1) as worker:
+    async with world.running(questions_at_once=1) as worker:
         await worker.receive(message("e1"))
         await until_true(lambda: world.answers.at_once == 1)
         getattr(world, part).plan(step, when, Killed())
@@ -721,7 +729,7 @@ async def test_one_channels_flood_does_not_delay_other_channels(world: World) ->
     for number in range(24):
         await worker.receive(message_in("C1ABC", f"e{number}"))
     await worker.receive(message_in("C2ABC", "other"))
-    async with world.running(concurrency=1):
+    async with world.running(questions_at_once=1):
         await until_true(lambda: len(world.chat.visible) == 25)
         world.answers.gate.set()
         await world.until("done", 25)
@@ -733,7 +741,7 @@ async def test_a_channel_that_refuses_posts_does_not_delay_others(world: World) 
     """Rate limits are respected; in the end each question is answered in one message."""
     world.answers.gate.clear()
     world.chat.full = {"C1ABC"}
-    async with world.running(concurrency=1, pacing=Pacing(post_pause=0.01)) as worker:
+    async with world.running(questions_at_once=1, pacing=Pacing(post_pause=0.01)) as worker:
         await worker.receive(message_in("C3ABC", "busy"))
         await until_true(lambda: world.answers.at_once == 1)
         for number in range(20):
@@ -751,7 +759,7 @@ async def test_a_channel_that_refuses_posts_does_not_delay_others(world: World) 
 async def test_a_person_over_the_limit_is_queued_last_with_an_estimate(world: World) -> None:
     """Shows the limit per person; other people's questions keep their turn and show no wait."""
     world.answers.gate.clear()
-    async with world.running(concurrency=1, limits=QuestionLimits(person=3)) as worker:
+    async with world.running(questions_at_once=1, person_questions=3) as worker:
         await worker.receive(message_in("C1ABC", "e0", asker="U1"))
         await until_true(lambda: world.answers.at_once == 1)
         for number in range(1, 8):
@@ -771,17 +779,21 @@ async def test_a_person_over_the_limit_is_queued_last_with_an_estimate(world: Wo
 @pytest.mark.parametrize(
     ("limits", "flood", "other"),
     [
-        (QuestionLimits(person=50, channel=3), ["T1ABC C1ABC"], "T1ABC C2ABC"),
-        (QuestionLimits(channel=50, workspace=3), [f"T1ABC C{n}ABC" for n in range(1, 9)], "T2ABC C1ABC"),
+        ({"person_questions": 50, "channel_questions": 3}, ["T1ABC C1ABC"], "T1ABC C2ABC"),
+        (
+            {"channel_questions": 50, "workspace_questions": 3},
+            [f"T1ABC C{n}ABC" for n in range(1, 9)],
+            "T2ABC C1ABC",
+        ),
     ],
     ids=["channel", "workspace"],
 )
 async def test_floods_of_channels_and_workspaces_are_queued_last(
-    world: World, limits: QuestionLimits, flood: list[str], other: str
+    world: World, limits: dict[str, int], flood: list[str], other: str
 ) -> None:
     """Shows the limits per channel and per workspace."""
     world.answers.gate.clear()
-    async with world.running(concurrency=1, limits=limits) as worker:
+    async with world.running(questions_at_once=1, **limits) as worker:
         for number in range(8):
             workspace, channel = flood[number % len(flood)].split()
             await worker.receive(message_in(channel, f"e{number}", f"U{number}", workspace))
@@ -803,7 +815,7 @@ async def test_floods_of_channels_and_workspaces_are_queued_last(
 async def test_draining_ends_although_posting_placeholders_failed(world: World) -> None:
     """Any error in posting placeholders must not block the shutdown."""
     world.answers.gate.clear()
-    worker = world.worker(concurrency=1)
+    worker = world.worker(questions_at_once=1)
     task = asyncio.create_task(worker.run())
     await worker.receive(message("e1"))
     await until_true(lambda: world.answers.at_once == 1)

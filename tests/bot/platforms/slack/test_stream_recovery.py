@@ -122,6 +122,7 @@ class World:
             Answers(),
             ThreadMemory(self.database, 30),
             {Platform("slack"): life.mortal(self.messenger())},
+            settings=BotSettings(),
             poll_seconds=0.02,
         )
         _current.set(life)

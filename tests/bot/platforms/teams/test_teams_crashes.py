@@ -75,6 +75,7 @@ class World:
             Answers(),
             ThreadMemory(self.database, 30),
             {Platform("teams"): messenger},
+            settings=BotSettings(),
             poll_seconds=0.05,
         )
         task = asyncio.create_task(worker.run())
