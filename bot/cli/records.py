@@ -52,73 +52,15 @@ def _list(records: list[StoredRecord], *, as_json: bool) -> int:
     return 0
 
 
-def render_record(record: Json) -> Iterator[str]:
-    """Yield a record as lines for a terminal; ``--json`` prints every field."""
-    yield f"{record['asked_at']}  {record['question_id']}  {record['state']}"
-    yield f"asked: {record['question']}"
-    if record["searched"] != record["question"]:
-        yield f"searched: {record['searched']}"
-    for search in record["searches"]:
-        yield from _search_lines(search, record["question"])
-    for call in record["auxiliary_calls"]:
-        yield from ("", f"Auxiliary call: {call['purpose']}{_failure(call)}")
-        yield from _prompt_lines(call["prompts"])
-    for draft in record["drafts"]:
-        yield from _draft_lines(draft)
-    yield from ("", "Answer", record["answer"])
-    yield from (
-        f"[{one['number']}] {one['file']}{_page(one['page'])}: {one['quote']}" for one in record["citations"]
-    )
-    tokens, spent = record["tokens"], record["milliseconds"]
-    yield ""
-    yield "tokens: " + ", ".join(f"{name} {_known(count)}" for name, count in tokens.items())
-    yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
-
-
-def _page(number: int | None) -> str:
-    """Return the page number as text, '' for a web page, which has none."""
-    return f" p. {number}" if number else ""
-
-
-def _search_lines(search: Json, asked: str) -> Iterator[str]:
-    verdict = search["verdict"]
-    judged = f"{verdict['outcome']}, {verdict['probability']:.2f}" if verdict else "not judged"
-    yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {judged}")
-    if search["question"] != asked:
-        yield f"  for: {search['question']}"
-    yield from (f"  corrected: {typed} -> {word}" for typed, word in search["corrections"])
-    yield from (f"  in no document: {word}" for word in search["unknown"])
-    yield from (f"  also: {wording}" for wording in search["wordings"])
-    yield from (f"  web: {one['domain']} ({', '.join(one['keywords'])})" for one in search["web"])
-    for one in search["candidates"]:
-        parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
-        scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
-        place = f"{one['file']}{_page(one['page'])}"
-        yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['outcome']}"
-        yield f"       {parts}"
-        if places := " ".join(f"{name}=#{place}" for name, place in one["places"].items()):
-            yield f"       {places}"
-
-
-def _draft_lines(draft: Json) -> Iterator[str]:
-    yield from ("", f"Draft of {draft['author']}{_failure(draft)}")
-    yield from _prompt_lines(draft["prompts"])
-    for claim in draft["claims"]:
-        yield f"  {'dropped' if claim['fault'] else 'kept'}: {claim['text']}"
-        if claim["fault"]:
-            yield f"    {claim['fault']}"
-        for quote in claim["quotes"]:
-            yield f"    {'found' if quote['is_located'] else 'not found'}, {quote['reason']}: {quote['text']}"
-
-
-def _prompt_lines(prompts: Iterable[Json]) -> Iterator[str]:
-    for number, prompt in enumerate(prompts, start=1):
-        yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
-        yield "tokens: " + ", ".join(f"{name} {count}" for name, count in prompt["tokens"].items())
-
-
-def _failure(record: Json) -> str:
-    return f": {record['error']}" if record["error"] else ""
+def render_record(record: Json, indent: str = "") -> Iterator[str]:
+    """Yield a record as lines for a terminal: each field, and each item of a list, indented by depth."""
+    for name, value in record.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                yield f"{indent}{name}:"
+                yield from render_record(one, f"{indent}  ")
+            else:
+                yield f"{indent}{name}: {'-' if one is None else one}"
 
 
 def _known(count: float | None) -> str:

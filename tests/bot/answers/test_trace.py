@@ -152,7 +152,7 @@ async def test_corrected_and_unknown_words_are_recorded(world: World) -> None:
     look = record["searches"][0]
     assert (look["corrections"], look["unknown"]) == ([["bakcups", "backups"]], ["overtime"])
     page = "\n".join(render_record(record))
-    assert "  corrected: bakcups -> backups\n  in no document: overtime\n" in page
+    assert "  corrections: ['bakcups', 'backups']\n  unknown: overtime\n" in page
 
 
 async def test_a_failure_leaves_a_partial_record(world: World) -> None:
@@ -234,9 +234,7 @@ async def test_auxiliary_calls_are_recorded_with_their_usage(world: World) -> No
     assert record["is_cut"]
     assert record["drafts"][0]["prompts"][0]["user"] == "P"
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
-    assert "Auxiliary call: rewrite" in render_record(record)
-    assert f"  for: {QUESTION}" in render_record(record)
-    assert "Auxiliary call: rewrite" not in render_record(record | {"auxiliary_calls": []})
+    assert {"  purpose: rewrite", f"  question: {QUESTION}"} <= set(render_record(record))
 
 
 async def test_prompts_are_bounded(world: World) -> None:

@@ -308,9 +308,7 @@ async def test_a_record_stores_a_web_citation_like_json(web: Web) -> None:
     assert (line["kind"], line["file"], line["page"], line["host"]) == ("web", DEPOSITS, None, "example.org")
     assert citation == {name: line[name] for name in line if name not in {"title", "url"}} | {"boxes": 0}
     assert {one["page"] for one in record["searches"][0]["candidates"] if "fetched" in one} == {None}
-    said = "\n".join(render_record(record))
-    assert f"{DEPOSITS}: A landlord" in said
-    assert f"{DEPOSITS} p." not in said
+    assert {f"  file: {DEPOSITS}", "  page: -"} <= set(render_record(record))
 
 
 async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> None:
