@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from secrets import token_bytes
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import select
 from sqlmodel import col
@@ -41,7 +41,7 @@ from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
-from storage.models import Rung, TenantName
+from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import SelfHealingReadings
 from storage.settings import AwsSettings, StorageSettings, load
@@ -68,26 +68,10 @@ _ANOTHER_INDEX = (
 _log = logging.getLogger(__name__)
 
 
-class NamedIndex(Protocol):
-    """An index with an identity that distinguishes it from every other one."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the index; changes if it is replaced or emptied."""
-
-    async def tenants(self) -> set[TenantName]:
-        """Return all tenants."""
-
-
-async def require_same_index(database: Database, index: NamedIndex, address: str) -> None:
+async def require_same_index(database: Database, index: EmbeddedIndex | WeaviateIndex, address: str) -> None:
     """Bind the home to the index its documents are published to, and refuse another one.
 
     An index that was emptied at the same address is accepted: the reconciler publishes everything again.
-
-    Args:
-        database: the home's database.
-        index: the configured index.
-        address: its address in the settings.
 
     Raises:
         ChangedIndex: it is at another address, or holds another home's documents.
@@ -152,7 +136,6 @@ def open_blob_store(settings: StorageSettings, key: bytes | None = None) -> Obje
     """Return the object store that FOOTNOTE_BLOBS names, or None if blobs and readings are in the home.
 
     Args:
-        settings: with the address.
         key: seals readings and page images; without it they are neither stored nor fetched.
 
     Raises:
@@ -171,7 +154,6 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     """Open SQL and files; embedder and index are opened separately.
 
     Args:
-        settings: with the home and the database address.
         last_rung: the rung at which reading ends and the catalog calls a document finished.
 
     Raises:
@@ -219,7 +201,6 @@ async def verify_blob_store(stores: Stores, *, wait_until_ready: bool = False) -
     """Verify that the blob store belongs to this home.
 
     Args:
-        stores: of the home.
         wait_until_ready: retry with backoff until the store answers, instead of failing.
 
     Raises:

@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Hashable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from bot.web.viewer.fair_semaphore import FairSemaphore
 from storage.errors import BlobsUnavailable
 from storage.files.blobs import Blobs
 from storage.models import Box, PageImage
-from storage.pdf.models import RenderedPage
+from storage.pdf.pdf_process import PdfProcess
 from storage.threads import run_in_thread
 
 # Concurrent renderings, as many as ``PdfProcess`` runs.
@@ -28,24 +27,10 @@ MAX_UPLOADS = 8
 _CLIP_STEPS = 10_000
 
 
-class PageRenderer(Protocol):
-    """Page renderer in a sandboxed child process."""
-
-    async def render(
-        self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
-    ) -> RenderedPage:
-        """Render one page, or a region of it, with at most ``side`` pixels on its longer side.
-
-        Raises:
-            storage.errors.DocumentError: this page cannot be rendered.
-            storage.errors.InfrastructureError: the child process could not be started.
-        """
-
-
 class PageImages:
     """LRU cache of rendered pages on disk, limited to ``limit_bytes``."""
 
-    def __init__(self, blobs: Blobs, renderer: PageRenderer, limit_bytes: int) -> None:
+    def __init__(self, blobs: Blobs, renderer: PdfProcess, limit_bytes: int) -> None:
         self._blobs = blobs
         self._renderer = renderer
         self._limit = limit_bytes

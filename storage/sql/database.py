@@ -60,14 +60,14 @@ class Database:
         return database
 
     @classmethod
-    async def attach(cls, url: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+    async def attach(cls, url: str) -> Self:
         """Open a database whose schema must be current; change nothing.
 
         Raises:
             OlderDatabase: this release has never been started on it.
             SettingsError, NewerDatabase, DatabaseUnavailable: as ``open``.
         """
-        database = cls(_dialect_of(url, busy_seconds))
+        database = cls(_dialect_of(url, BUSY_SECONDS))
         try:
             with database._translated_errors():
                 await database._dialect.require_current()

@@ -52,7 +52,6 @@ def unknown_words(
     """Return the content words of a question, as typed, of which no form occurs in the channel.
 
     Args:
-        text: the question.
         frequencies: term -> number of chunks with it; words whose terms are not among its keys are ignored.
         explained: terms that the glossary covers.
     """
@@ -113,11 +112,7 @@ class SpellingCorrector:
 
     def _may_be_misspelt(self, word: str, language: Language) -> bool:
         is_known = is_lexicon_word(word, language) or fold(word).lower() in _DENIALS
-        return not (is_known or _is_abbreviation(word) or self._is_word(word))
-
-
-def _is_abbreviation(word: str) -> bool:
-    return word.isupper() and len(word) <= MAX_ABBREVIATION
+        return not (is_known or (word.isupper() and len(word) <= MAX_ABBREVIATION) or self._is_word(word))
 
 
 def find_corrections(

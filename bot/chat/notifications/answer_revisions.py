@@ -11,7 +11,6 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.answers.citations.citations import DocumentNames
@@ -36,18 +35,12 @@ _log = logging.getLogger(__name__)
 MAX_REFUSALS = 5
 # Changed documents listed per answer; more than an answer cites.
 MAX_DOCUMENTS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class RevisionTiming:
-    """Intervals of the update loop, in seconds."""
-
-    poll: float = 5
-    # Between two updates: Slack allows 50 per minute.
-    pace: float = 1.5
-    lease: float = 120
-    # Minimum delay before a failed update is retried.
-    retry_delay: float = 60
+POLL_SECONDS = 5.0
+# Between two updates: Slack allows 50 per minute.
+PACE_SECONDS = 1.5
+LEASE_SECONDS = 120.0
+# Minimum delay before a failed update is retried.
+RETRY_SECONDS = 60.0
 
 
 class AnswerReviser:
@@ -63,7 +56,6 @@ class AnswerReviser:
         citations: Citations,
         locator: PassageLocator,
         links: Links,
-        timing: RevisionTiming | None = None,
         may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
         """Build the loop; ``may_have_work`` returns False while a tick would find nothing to do."""
@@ -74,7 +66,6 @@ class AnswerReviser:
         self._citations = citations
         self._locator = locator
         self._links = links
-        self._timing = timing or RevisionTiming()
         self._may_have_work = may_have_work
         self._refused: Counter[int] = Counter()
         self._stopping = asyncio.Event()
@@ -83,11 +74,11 @@ class AnswerReviser:
         """Update messages until ``stop``; an exception is logged and the loop continues."""
         wait = 0.0
         while not self._stopping.is_set():
-            is_due = wait < self._timing.poll or self._may_have_work()  # after one message, look for the next
-            wait = self._timing.poll
+            is_due = wait < POLL_SECONDS or self._may_have_work()  # after one message, look for the next
+            wait = POLL_SECONDS
             try:
                 if is_due and (was_updated := await self.tick()) is not None:
-                    wait = self._timing.pace if was_updated else 0
+                    wait = PACE_SECONDS if was_updated else 0
             except Exception as error:  # the loop serves all messages: one failure must not end it
                 _log.warning("answer update failed, retrying: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
@@ -99,7 +90,7 @@ class AnswerReviser:
 
     async def tick(self) -> bool | None:
         """Claim the message pending longest; return whether it was updated, None if none is pending."""
-        posted = await self._sources.claim(tuple(self._messengers), self._timing.lease)
+        posted = await self._sources.claim(tuple(self._messengers), LEASE_SECONDS)
         if posted is None:
             return None
         if posted.removed_in is not None and posted.message:
@@ -121,7 +112,7 @@ class AnswerReviser:
     ) -> bool:
         try:
             messenger, message = self._messengers[posted.platform], posted.message or {}
-            async with asyncio.timeout(self._timing.lease / 2):
+            async with asyncio.timeout(LEASE_SECONDS / 2):
                 if posted.removed_in is None:
                     await messenger.revise(posted.address, message, answer, changes)
                 else:
@@ -134,7 +125,7 @@ class AnswerReviser:
             if self._refused[posted.inbox_id] >= MAX_REFUSALS:
                 return await self._drop(posted, str(error))
             _log.warning("answer=%d update failed, retrying: %s", posted.inbox_id, error)
-            await self._sources.retry_later(posted, max(asked or 0, self._timing.retry_delay))
+            await self._sources.retry_later(posted, max(asked or 0, RETRY_SECONDS))
             return True
         await self._sources.finish(posted, shown)
         self._refused.pop(posted.inbox_id, None)

@@ -34,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 # Notices that could not be posted by then are shown in the console only.
 NOTICE_EXPIRY = timedelta(days=7)
+POLL_SECONDS, LEASE_SECONDS = 2.0, 120.0
+# Delay before an unclear post is searched for in the channel.
+UNCLEAR_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +91,12 @@ class Routes:
 
 @dataclass(frozen=True, slots=True)
 class NotificationTiming:
-    """Debounce, poll and retry intervals, in seconds."""
+    """Debounce and retry intervals, in seconds."""
 
     # Debounce: a batch is due when nothing was added for this long,
     debounce: float = 8
     # or when its oldest notice has waited this long.
     max_delay: float = 300
-    poll: float = 2
-    lease: float = 120
-    # Delay before an unclear post is searched for in the channel.
-    unclear: float = 5
     # Pause of a channel after a failure without a Retry-After.
     retry_delay: float = 30
 
@@ -145,7 +144,7 @@ class Notifier:
             except Exception as error:  # the loop serves all channels: one failure must not end it
                 _log.warning("notifier tick failed, retrying: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._pace.poll)
+                await asyncio.wait_for(self._stopping.wait(), POLL_SECONDS)
 
     def stop(self) -> None:
         """End ``run`` after the post in progress."""
@@ -156,7 +155,7 @@ class Notifier:
         self._is_unfinished = True
         if self._digest:
             await self._digest.record()
-        while (batch := await self._notices.claim_interrupted(self._pace.lease)) is not None:
+        while (batch := await self._notices.claim_interrupted(LEASE_SECONDS)) is not None:
             await self._recover_batch(batch)
         waiting, expired = await self._notices.waiting(), utc_now() - NOTICE_EXPIRY
         if any(group.oldest < expired for group in waiting):
@@ -193,7 +192,7 @@ class Notifier:
                 await self._announce(target, place, groups)
             return
         # Console only: nothing is posted.
-        batch = await self._notices.claim(groups, self._pace.lease)
+        batch = await self._notices.claim(groups, LEASE_SECONDS)
         async with self._given_back_on_failure(batch):
             if route.is_posted:
                 await self._receipt_builder.prepare_for_console(batch)
@@ -210,13 +209,13 @@ class Notifier:
 
     async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:
         """Claim the groups as a batch and post it as one message."""
-        batch = await self._notices.claim(groups, self._pace.lease)
+        batch = await self._notices.claim(groups, LEASE_SECONDS)
         async with self._given_back_on_failure(batch):
             announcement = await self._receipt_builder.prepare(batch, target)
             if announcement is None:
                 await self._notices.finish(batch, "kept")
                 return
-            await self._notices.mark_posting(batch, target.id, self._pace.lease)
+            await self._notices.mark_posting(batch, target.id, LEASE_SECONDS)
         await self._post(target, place, announcement)
 
     @contextlib.asynccontextmanager
@@ -239,10 +238,10 @@ class Notifier:
     async def _post(self, target: Channel, place: dict[str, Any], announcement: Announcement) -> None:
         """Post a batch already marked as posting, and store the outcome."""
         try:
-            async with asyncio.timeout(self._pace.lease / 2):
+            async with asyncio.timeout(LEASE_SECONDS / 2):
                 await self._announcers[target.platform].announce(place, announcement)
         except (DeliveryUnclear, TimeoutError):
-            await self._notices.retry_later(announcement.id, self._pace.unclear)
+            await self._notices.retry_later(announcement.id, UNCLEAR_SECONDS)
         except ChannelClosed as error:
             await self._drop(announcement.id, target, error)
         except DeliveryError as error:

@@ -87,8 +87,6 @@ def write_receipt(
     """Build the announcement of a batch; None if none of its notices still applies.
 
     Args:
-        id: id of the announcement.
-        contents: the batch.
         questions: notice id -> suggested questions.
         first_pages: notice id -> button to the first page.
         is_elsewhere: posted outside the documents' channel, so that channel is named.

@@ -58,7 +58,7 @@ class InstalledWorkspaces:
         """
         try:
             held = await self._installation(installation)
-            if _is_expiring(held):
+            if held.expires_at is not None and held.expires_at <= utc_now() + RENEW_BEFORE_EXPIRY:
                 held = await self._with_valid_token(held)
             tokens = self._cipher.decrypt(installation, held.sealed)
         except DecryptionFailed:
@@ -112,7 +112,7 @@ class InstalledWorkspaces:
                 task.add_done_callback(self._renewals.discard)
                 await asyncio.shield(task)
             held = await self._installation(held.installation)
-            if not _is_expired(held):
+            if not (held.expires_at is not None and held.expires_at <= utc_now()):
                 return held
             if is_ours or held.problem or monotonic_seconds() >= deadline:
                 raise TokenUnavailable("token expired and renewal failed")
@@ -167,11 +167,3 @@ class InstalledWorkspaces:
     async def _fail(self, held: SlackInstallation, problem: str) -> None:
         log.error("%s (%s): %s: reinstall the app in that workspace", held.name, held.installation, problem)
         await self._installations.note_problem(held, problem)
-
-
-def _is_expiring(held: SlackInstallation) -> bool:
-    return held.expires_at is not None and held.expires_at <= utc_now() + RENEW_BEFORE_EXPIRY
-
-
-def _is_expired(held: SlackInstallation) -> bool:
-    return held.expires_at is not None and held.expires_at <= utc_now()

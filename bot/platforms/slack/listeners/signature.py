@@ -10,7 +10,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -27,7 +27,7 @@ _OBJECTS = ("event", "team", "enterprise", "user", "channel", "message", "contai
 _IDS = ("id", "team_id", "enterprise_id")
 
 
-async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
+async def read_signed_body(request: web.Request, secret: str) -> str:
     """Return the body of a request whose signature and shape are valid.
 
     Raises:
@@ -40,7 +40,7 @@ async def read_signed_body(request: web.Request, secret: str, clock: Callable[[]
     body = await request.read()
     if len(body) > MAX_BODY_BYTES:
         raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, len(body))
-    if not _is_signed(request, body, secret, clock()):
+    if not _is_signed(request, body, secret, time.time()):
         raise web.HTTPUnauthorized
     return _readable(body, request.content_type)
 
