@@ -138,7 +138,6 @@ class Ingestion:
         """Wire the parts together; nothing runs before ``start`` or ``ingest``.
 
         Args:
-            settings: options of watching and reading.
             max_file_mb: larger files are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; the caller closes them.
             web_sources, web_pages: approved web pages, and their stored readings.
@@ -147,7 +146,6 @@ class Ingestion:
             vision: describes figures; None: figures get no description.
             fill_metadata: asks a model for missing metadata; None: there is none.
             compute_pool: side processes, closed with this object; default: a new pool.
-            make_schedule, make_worker: factories; tests replace them to run steps one by one.
             max_backoff_seconds: longest backoff before a failed step is retried.
         """
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
@@ -243,7 +241,6 @@ class Ingestion:
         Each first-level folder of the inbox feeds the channel of that name.
 
         Args:
-            inbox: the folder that contains the channel folders.
             folder_map: path of ``folders.toml``; it need not exist.
 
         Raises:

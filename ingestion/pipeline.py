@@ -31,10 +31,8 @@ def lanes(
     Existing full readings are published even for quick: they are searchable, too.
 
     Args:
-        reader, full_reader, publisher: run the steps.
         rung: how far to read.
         idle: set while nothing urgent runs.
-        read_workers: maximum PDFs read at the same time.
     """
 
     def publish(rung: Rung, slots: int, *, is_background: bool) -> Lane[Any]:

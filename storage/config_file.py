@@ -70,9 +70,6 @@ def read_file(
     """Return the parsed file and the line numbers of its values.
 
     Args:
-        name: file name, for the mistakes.
-        data: content of the file.
-        model: schema.
         sentence: turns a validation error into a sentence for an admin.
 
     Raises:
@@ -111,7 +108,6 @@ class AdminFile(Generic[T]):
         """Watch the file at ``path``, which need not exist.
 
         Args:
-            path: the file.
             read: parses its content, empty if the file does not exist; raises InvalidFile.
             what: name of the file in the log.
             named_by: command that lists its mistakes.

@@ -27,7 +27,6 @@ def is_network_share(path: Path, mounts: str | None = None) -> bool:
     """True if ``path``, or its nearest existing parent, lies on a network file system.
 
     Args:
-        path: any path; it need not exist.
         mounts: the kernel's mount table; this machine's by default. Without one (not Linux), nothing
             counts as a share.
     """

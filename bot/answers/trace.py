@@ -212,7 +212,11 @@ class QuestionRecord:
         prompts = [prompt for one in (*drafts, *auxiliary_calls) for prompt in one["prompts"]]
         is_cut = _cut_prompts(prompts)
         for prompt in prompts:
-            prompt["tokens"] = _prompt_tokens(prompt)
+            prompt["tokens"] = {
+                "system": count_tokens(prompt["system"]),
+                "user": count_tokens(prompt["user"]),
+                "markers": count_marker_tokens(prompt["user"]),
+            }
         record: Json = _sanitized(
             {
                 "question_id": question.id,
@@ -381,15 +385,6 @@ def _cut_prompts(prompts: Iterable[Json]) -> bool:
             prompt[part] = prompt[part][:left]
             left -= len(prompt[part])
     return is_cut
-
-
-def _prompt_tokens(prompt: Json) -> Json:
-    """Count the tokens of a prompt in cl100k_base, and those of its page markers."""
-    return {
-        "system": count_tokens(prompt["system"]),
-        "user": count_tokens(prompt["user"]),
-        "markers": count_marker_tokens(prompt["user"]),
-    }
 
 
 def _sanitized(value: Any) -> Any:

@@ -75,7 +75,6 @@ async def is_confirmed(question: str, *, instead: str = "--yes") -> bool:
     """True if the user types yes.
 
     Args:
-        question: prompt.
         instead: option that confirms where there is no terminal.
     """
     if not sys.stdin.isatty():

@@ -151,7 +151,6 @@ class Announcer(Protocol):
         """Return the address to post at in a channel; None while it is unknown.
 
         Args:
-            channel: the channel.
             address: reply address of the channel's latest question, if there was one.
         """
 
@@ -196,8 +195,6 @@ class Generator(Protocol):
         """Draft an answer from the numbered ``evidence`` alone.
 
         Args:
-            question: the analyzed question.
-            evidence: the passages that may be quoted.
             verified_sentences: verified sentences of an earlier draft; only what they leave out is wanted.
             on_claim: called with each complete sentence; after an error, its sentences belong to no draft.
 
@@ -287,8 +284,6 @@ class Messenger(Protocol):
         Does not wait for a rate limit, as that would delay other questions.
 
         Args:
-            address: reply address of the question.
-            language: language of the placeholder.
             queued: sentence for a question that waits for others; '': the search begins now.
             asked: text of the question, for platforms that title a conversation after its first one.
 

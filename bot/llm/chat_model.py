@@ -92,9 +92,7 @@ class ChatModel:
         """Return a client of an endpoint; sends nothing yet.
 
         Args:
-            api_key: of the endpoint.
             base_url: up to and including the API version; None for OpenAI.
-            model: name of the model at the endpoint.
             seconds: longest silence of the endpoint; ``model_timeout`` limits a whole reply.
         """
         client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)

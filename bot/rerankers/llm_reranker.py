@@ -40,7 +40,6 @@ class LlmReranker:
         """Set the model; sends nothing yet.
 
         Args:
-            calls: the model.
             readings: provide the page starts within a passage.
             fence: returns a delimiter that no document can know, for the passages of one call.
         """

@@ -39,9 +39,7 @@ def split_message(
     accepted file travels with it and is asked once the file is searchable.
 
     Args:
-        said: the message.
         asked: the same as a question, if it is one.
-        files: the message's files.
         is_taken: uploads are on, so readable files become documents.
     """
     if not files:

@@ -49,7 +49,6 @@ def chunk_document(
     """Split a document into chunks; a page without text yields none.
 
     Args:
-        pdf: the document as read.
         limit: maximum cl100k tokens per chunk.
         pieces: counts a text's word pieces for the embedder, special tokens included.
         window: maximum word pieces per chunk.

@@ -42,7 +42,6 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
     """Return the date at the start of a text.
 
     Args:
-        text: the text after a label.
         is_day_first: result of ``detect_day_first`` for the document's other dates.
     """
     found = _DATE.match(text.strip())

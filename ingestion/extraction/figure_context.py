@@ -69,8 +69,6 @@ class FigureContext:
         """Return up to ``CONTEXT_WORDS`` words: the sentences that name the figure, else the nearest ones.
 
         Args:
-            chunk: the figure's chunk.
-            page: the figure's page.
             own: boxes of the figure and its caption, whose words do not count as context.
             number: the figure's number, like "3" for "Figure 3".
         """

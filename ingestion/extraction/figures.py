@@ -68,8 +68,6 @@ def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
     """Return the kind that the words name, else the one that the shapes show; UNKNOWN if ambiguous.
 
     Args:
-        caption: the figure's caption.
-        text: text printed in the figure.
         shapes: vector shapes that it is drawn with.
     """
     named = [kind for kind, words in _WORDS.items() if words.search(f"{caption}\n{text}")]
@@ -140,8 +138,6 @@ def find_figures(
     """Return a document's figures with their chunks; figures without any text are left out.
 
     Args:
-        arranged: the document with its figure regions.
-        chunks: the document's chunks.
         crops: OCR results of single figures.
     """
     context = FigureContext(chunks)

@@ -263,7 +263,6 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
     """Return the entries of a map, one for each folder and channel.
 
     Args:
-        data: content of the file.
         home: the folder of the file; relative locations start there.
         inbox: the watched inbox, which the map may not overlap.
 

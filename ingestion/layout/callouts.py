@@ -26,8 +26,6 @@ def merge_callouts(
     """Return the regions with one region for each frame that holds a callout, in place of those inside it.
 
     Args:
-        page: the page, upright.
-        regions: in reading order.
         frames: drawn around text on this page.
         continues: the page before ends with a callout, so the frame at the top of this one goes on with it.
     """

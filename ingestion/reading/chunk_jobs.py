@@ -39,7 +39,6 @@ class ChunkingClient:
         Independent of the file's name: a reading serves files of any name.
 
         Args:
-            reading: id of the reading.
             pages: output of the text child.
             layout: output of the layout child, if it ran.
             ocr: output of the OCR child, for pages and figures; None: OCR has not run yet.

@@ -198,7 +198,6 @@ class FullReader:
         """Make a full reading: chunks, figures and vectors.
 
         Args:
-            claim: the reading to make.
             wait_until_idle: returns when nothing more urgent runs; awaited before every batch.
 
         Raises:

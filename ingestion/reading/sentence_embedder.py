@@ -39,10 +39,6 @@ class SentenceEmbedder:
     ) -> list[ChunkSentenceVectors]:
         """Return the vectors of every chunk's quotable parts, in chunk order.
 
-        Args:
-            texts: texts of the chunks.
-            wait_until_idle: returns when nothing more urgent runs.
-
         Raises:
             EmbedderUnavailable: the embedder fails.
             DatabaseUnavailable: the database fails.

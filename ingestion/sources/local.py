@@ -45,7 +45,6 @@ def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
     incomplete, and the others are still scanned.
 
     Args:
-        root: the folder.
         devices: folder -> its device at earlier scans, updated here: a disk mounted in the folder that is
             disconnected leaves an empty folder, or none.
         heartbeat: called for every folder.
@@ -160,7 +159,6 @@ class LocalSource:
         """Store the absolute path of the folder, which need not exist.
 
         Args:
-            location: the path.
             seconds: inactivity timeout for a network share; local disks have none.
             follows_link: whether the folder itself may be a symlink; those inside are never followed.
         """

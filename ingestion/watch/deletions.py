@@ -22,7 +22,6 @@ def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, 
     Only documents that were once searchable count, and only those not asked about before.
 
     Args:
-        lost: documents missing from the folder.
         of_folder: documents that it had.
         of_channel: documents that all folders of its channel had.
         share: fraction of the channel that may be deleted without approval.
@@ -38,8 +37,6 @@ def pending_approvals(asked: Set[UUID], documents: Set[UUID], away: Set[UUID]) -
     share are no mass deletion.
 
     Args:
-        asked: documents whose deletion needs approval.
-        documents: all documents of the folder.
         away: those that a complete scan misses.
     """
     return frozenset() if documents <= asked and not documents <= away else frozenset(asked)
@@ -60,11 +57,9 @@ class DeletionPolicy:
         """Judge the files that are missing from a folder.
 
         Args:
-            known: documents that the folder should contain.
             folders: store of deletions and approvals.
             ask_from_share: deletions need approval above this fraction of the channel's documents, or if they
                 empty the folder; ``needs_approval`` says which count.
-            clock: monotonic seconds.
             away_seconds: minimum absence of a file: some programs save by removing the old file first.
         """
         self._known = known
@@ -94,7 +89,6 @@ class DeletionPolicy:
         """Delete documents missed by two scans for long enough; return the question for an admin, if any.
 
         Args:
-            scan: a complete scan of a healthy folder.
             arriving: sizes of unfinished files: one may be the new name of a missing file.
 
         Raises:

@@ -67,13 +67,7 @@ async def _scan(location: str) -> Scan:
 def group(
     arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> list[list[ScannedFile]]:
-    """Group files that must be judged together; sizes say which may be renames of each other.
-
-    Args:
-        arriving: files that are new or have another stat.
-        present: all files of the scan.
-        folders: folders that the location feeds.
-    """
+    """Group files that must be judged together; sizes say which may be renames of each other."""
     links: _Links = {}
     sizes = set()
     for file, size in _vacated(arriving, present, folders):

@@ -45,7 +45,6 @@ class StabilityCheck:
             rest_seconds: rest of a file that looks truncated.
             trusts_age: count a file's age, by this machine's clock, as rest; for single runs, which should
                 not wait without need. Never for shares, whose timestamps come from another clock.
-            clock: monotonic seconds.
         """
         self.source = source
         self._settle_seconds = settle_seconds

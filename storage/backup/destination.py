@@ -69,7 +69,6 @@ class BackupDestination:
         """Copy a content to ``target`` after verifying its hash.
 
         Args:
-            sha256: of the content.
             name: its name in the home, for the message.
             target: overwritten if it exists.
 

@@ -108,9 +108,6 @@ class HomeBackup:
     async def write(self, *, replace: bool = False) -> BackupReport:
         """Write the backup; the previous one stays complete until this one is.
 
-        Args:
-            replace: also overwrite another home's backup.
-
         Raises:
             SettingsError: the place lies in the home, or holds another home's backup.
             BackupError: the place is full, unreachable or refuses access.

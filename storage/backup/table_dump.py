@@ -66,10 +66,6 @@ def _kind(of: Column[Any]) -> str:
 async def dump_tables(session: AsyncSession, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
     """Write every table to a file in ``folder``.
 
-    Args:
-        session: a snapshot.
-        folder: destination of the files.
-
     Returns:
         The files, in an order in which their tables can be filled, and the last ids of tables with
         counted ids.
@@ -118,9 +114,6 @@ async def load_table(
     """Fill an empty table from a dump; return the number of rows.
 
     Args:
-        connection: for writing.
-        name: of the table.
-        file: from ``dump_tables``.
         change: maps (table, row) to the row to write; None skips it.
 
     Raises:

@@ -80,12 +80,9 @@ class FeedbackStore:
 
         Args:
             channel_id: where it was given; it must be the question's channel.
-            question: id of the question.
             person: from ``hash_person``.
-            verdict: the verdict.
             file: where the answer is, with ``page``; ignored unless found for the question.
             page: counted from 1.
-            comment: free text.
         """
         asked = select(QuestionRecordRow).where(
             col(QuestionRecordRow.channel_id) == channel_id, col(QuestionRecordRow.key) == question

@@ -128,7 +128,6 @@ class Inbox:
         Args:
             user: the value of ``user`` in addresses.
             tenants: of channels that this person may see.
-            limit: maximum number.
         """
         asked = (
             select(col(ChannelRow.tenant), col(InboxRow.text), func.max(col(InboxRow.id)).label("newest"))
@@ -207,8 +206,6 @@ class Inbox:
         yet, are left alone.
 
         Args:
-            tenant: of the channel.
-            thread: within the channel.
             message_key: of another question to stop, in the channel's main conversation.
             answer: returns the answer to store for a question; None: do not stop it.
         """
@@ -292,7 +289,6 @@ class Inbox:
 
         Args:
             owner, lease_seconds, platforms, closed_channels: as in ``claim``.
-            limit: maximum number.
             may_post: True if another message may be posted in a channel now; called once per free question.
         """
         queue = LeasedQueue(self._database, InboxRow, owner, lease_seconds)
@@ -381,7 +377,6 @@ class Inbox:
         """Release a question for a retry, with exponential backoff; ``reason`` is for an admin.
 
         Args:
-            item: the question.
             reason: why it waits, without any of its text.
             at_least: minimum backoff in seconds, as requested by an engine; capped at MAX_WAIT.
             is_own_fault: count an attempt, because no engine is to blame.

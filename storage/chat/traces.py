@@ -147,8 +147,6 @@ class QuestionRecords:
         """Return the outcomes of a channel's questions, oldest first.
 
         Args:
-            channel_id: the channel.
-            since: earlier questions are left out.
             public_only: leave out private questions, whose answer only the asker saw.
         """
         row = QuestionRecordRow

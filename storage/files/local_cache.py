@@ -76,7 +76,6 @@ class LRUFileCache:
         """Evict entries to stay within ``limit_bytes``.
 
         Args:
-            root: the folder of the shards.
             limit_bytes: size limit; entries in use may exceed it.
             secure: makes sure that the store has the entry of this name, or raises
                 ``BlobsUnavailable``: an entry that exists nowhere else is never evicted.

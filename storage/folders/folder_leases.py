@@ -35,11 +35,9 @@ class FolderLeases:
         """Lease locations to ``owner`` for ``seconds`` at a time.
 
         Args:
-            database: stores the leases.
             owner: a name that no other process uses.
             seconds: time after which another process may take over a lease that was not renewed.
             is_dead: True if the process of that name has ended: its lease is taken over at once.
-            clock: monotonic seconds.
         """
         self._database = database
         self._rows = LeasedQueue(database, FolderRow, owner, seconds)

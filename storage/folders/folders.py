@@ -203,7 +203,6 @@ class Folders:
         Does nothing if the folder was unwatched while the scan was running.
 
         Args:
-            folder_id: the folder.
             problem: a message for an admin.
             asked: documents whose deletion needs approval; None: unchanged.
         """
@@ -251,9 +250,7 @@ class Folders:
         """Approve deletions: documents still missing at the next scan are deleted.
 
         Args:
-            folder_id: the folder.
             shown: what the admin saw; later ones keep waiting. None: all.
-            action: recorded with it.
 
         Returns:
             The number of approved documents; 0 if none was waiting.

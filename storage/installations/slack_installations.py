@@ -79,7 +79,6 @@ class SlackInstallations:
         Its channels are marked as left, as if the bot had been removed from each.
 
         Args:
-            installation: its id.
             until: an installation made later than this stays.
         """
         gone = (

@@ -151,7 +151,6 @@ async def plan(
     """Add the rows of missing readings and publications; return how many were missing.
 
     Args:
-        session: an open transaction.
         generations: the wanted readings.
         contents: only versions with one of these sha256; None for all.
     """

@@ -129,13 +129,7 @@ class CitationService:
     async def renew_links(
         self, channel: Channel, versions: Collection[int], shown: Sequence[Mapping[str, Any]]
     ) -> tuple[Citation, ...]:
-        """Return the citations of an earlier answer with new links, without those whose documents are gone.
-
-        Args:
-            channel: to which the documents belong.
-            versions: that the answer cited.
-            shown: the citations of the answer, as stored in the question's record.
-        """
+        """Return an earlier answer's citations with new links, without those whose documents are gone."""
         records = await self._store.of_versions(channel.id, versions)
         names = await self.names.names_of_versions(channel.id, versions)
         found = []

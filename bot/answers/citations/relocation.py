@@ -64,8 +64,6 @@ class PassageLocator:
         """Locate in the reading ``newer`` what was shown of another version.
 
         Args:
-            shown: page and quote as shown.
-            newer: reading of the other version.
             own: reading of the version that was shown, to look up the section.
             section: headings above the quote, if known.
 

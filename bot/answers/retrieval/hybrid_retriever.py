@@ -78,7 +78,6 @@ def lacks_chunks(found: SearchHits, asked: int, limit: int) -> bool:
     """True if figures crowded chunks out of a leg.
 
     Args:
-        found: the hits.
         asked: hits requested from each leg.
         limit: how many of them should be chunks.
     """

@@ -239,11 +239,7 @@ class Ranking:
         """Return every passage once, best first; of near-duplicates only the best copy.
 
         Args:
-            question: as analysed in its channel.
             rare: its codes, numbers and names that few chunks contain.
-            passages: fused hits of both legs.
-            publications: those of the passages.
-            today: date from which ages are counted.
         """
         named = named_documents(question.terms, publications)
         identified = identified_documents(rare, passages)

@@ -73,7 +73,6 @@ class FollowUpRewriter:
         """Set the rewriter; rewrites nothing yet.
 
         Args:
-            embedder: compares a new noun with those of the last question.
             rewriter: rewrites questions by a model; None: rules do.
             notices: stores the questions suggested to users; None: none are suggested.
             scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.

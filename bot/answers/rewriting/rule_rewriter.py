@@ -191,9 +191,7 @@ def swap_names(text: str, wanted: str, names: Sequence[Name], cited: Collection[
     """Return the text about the sibling that ``wanted`` names, or about the only other one; else None.
 
     Args:
-        text: a question about one document of a family.
         wanted: reference to the sibling: by its distinctive words, or as "the other".
-        names: names of the channel's documents.
         cited: documents that the text was answered from, in case it names none.
     """
     is_other = re.search(r"\b(?:other|another|andere[nrsm]?|autre|otr[oa])\b", fold(wanted), re.I) is not None

@@ -60,10 +60,6 @@ class AdminCommands:
 
         Args:
             admins: in the format of FOOTNOTE_ADMINS; local users (command line, console) are admins as well.
-            folders: the watched folders.
-            audit: records each use.
-            retry_failed: re-reads documents.
-            erase_document: erases a document.
             shared: platforms where anyone may install the bot.
         """
         self._shared = shared
@@ -90,7 +86,7 @@ class AdminCommands:
         meant = await self._target_files(command, question, documents)
         if meant is not None and not meant:
             return None
-        if not self._is_admin(question.asker):
+        if not (question.asker == LOCAL_ASKER or question.asker in self._admins):
             await self._audit.record(self._action(command, question, is_done=False))
             return words.admins_only
         if meant is not None:
@@ -104,9 +100,6 @@ class AdminCommands:
         # All members of a channel read the reply: do not reveal paths on the server to them.
         names_places = question.conversation_channel.is_direct or question.asker == LOCAL_ASKER
         return _status(folders, words, names_places=names_places)
-
-    def _is_admin(self, asker: str) -> bool:
-        return asker == LOCAL_ASKER or asker in self._admins
 
     def _is_seen(self, folder: FolderStatus, question: Question) -> bool:
         chat = question.conversation_channel

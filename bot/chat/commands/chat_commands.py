@@ -59,12 +59,9 @@ class ChatCommands:
 
         Args:
             notices: stores tested questions; None: help shows no examples.
-            has_model: True if a language model writes the answers.
             kept_days: retention of questions and answers in days; None: not mentioned.
             thread: commands about the thread; None: they are treated as questions.
             admin: admin commands; None: as above.
-            uploads: removal of files uploaded in chats; None: as above.
-            outlines: writes outlines of documents; None: as above.
         """
         self._notices = notices
         self._has_model = has_model

@@ -64,11 +64,8 @@ def all_checks(
     """Yield every check of an installation.
 
     Args:
-        installation: installation to check.
         report: what is wrong with its settings; rejected ones count as unset.
         embedding_key: key of the embeddings endpoint, if any.
-        map_mistakes: returns the mistakes in folders.toml.
-        map_locations: returns the folders named there.
     """
     settings = installation.settings
 

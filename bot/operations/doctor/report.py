@@ -17,12 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 async def run_checks(checks: Iterable[HealthCheck], redactor: Redactor) -> list[CheckResult]:
-    """Run all checks and return their findings in order; none delays or aborts another.
-
-    Args:
-        checks: checks to run, each with its timeout.
-        redactor: hides secrets in the findings.
-    """
+    """Run all checks and return their findings in order; none delays or aborts another."""
     named = list(checks)
     found = await asyncio.gather(*map(_findings, named))
     return [

@@ -129,7 +129,6 @@ class AnswerStreams:
         Return True if it had ended before: then the session's status has not been cleared yet.
 
         Args:
-            client: of the message's workspace.
             message: a stream; nothing happens to any other message.
             metadata: set on the ended stream, for ``find_placeholder``.
             is_last: the answer is complete.

@@ -74,7 +74,6 @@ def render(
     """Render an answer: text in which each [n] links to its quote, a URL button per cited page and figure.
 
     Args:
-        answer: the answer.
         sources_shown: cited pages that get a button; further ones go into overflow menus.
         pictures: index of a figure in the answer -> Slack file id; its image follows the line that cites it.
             Figures without a file get a button only.

@@ -72,10 +72,8 @@ class SlackMessenger:
         """Build the messenger; no request is sent.
 
         Args:
-            clients: Web API clients per installation.
             settings: answers are streamed where Slack supports it, if a model writes them.
             draw: renders the figures of answers; None: figures get buttons only.
-            sessions: agent sessions.
         """
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=settings.has_model)

@@ -125,7 +125,6 @@ class RemoteSource:
         Args:
             location: the URL without credentials.
             connect: opens the connection; called in a thread of its own.
-            seconds: inactivity timeout.
         """
         self.location = location
         self._connect = connect

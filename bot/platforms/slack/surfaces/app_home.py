@@ -130,7 +130,6 @@ def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str]
 
     Args:
         overviews: the person's channels; None: the memberships are unknown.
-        recent: the person's recent questions.
     """
     blocks = [_header("Footnote"), _section(HOME_LEAD), _section(HOME_HOW)]
     if recent:
