@@ -27,7 +27,6 @@ from bot.bootstrap import (
     build_uploads,
     embedding_key,
     open_home,
-    open_models,
 )
 from bot.chat.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
 from bot.chat.commands.chat_intents import load_phrases
@@ -35,7 +34,6 @@ from bot.chat.conversation.direct_chats import MembershipLookup
 from bot.chat.conversation.memory import running_retention
 from bot.chat.notifications.answer_revisions import AnswerReviser
 from bot.chat.notifications.notifier import Notifier
-from bot.chat.notifications.suggested_questions import SuggestedQuestions
 from bot.console_secret import console_address, read_console_secret
 from bot.core.ports import DrawFigure
 from bot.operations.metrics.service_metrics import ServiceMetrics
@@ -130,7 +128,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         if settings.bot.serves_chats:
             await platforms.start()
-            await stack.enter_async_context(_notifications(settings, stores, answering, links, platforms))
+            await stack.enter_async_context(_notifications(settings, stores, links, platforms))
         if warning := loopback_links_warning(settings.bot, links.public_url):
             _log.warning(warning)
         # Without a secret the console may still be served under the public URL, behind sign-in.
@@ -290,16 +288,13 @@ async def run_every(work: Callable[[], Awaitable[None]], seconds: float, name: s
 
 @asynccontextmanager
 async def _notifications(
-    settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
+    settings: Settings, stores: Stores, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
     """Post file notifications and revise answers whose sources changed, until the context ends."""
     reviser = build_reviser(stores, links, platforms.messengers)
-    async with AsyncExitStack() as stack:
-        model = next(iter(open_models(settings.bot, stack)), None)
-        suggested = SuggestedQuestions(answering, stores.readings, model)
-        notifier = await build_notifier(settings, stores, suggested, links, platforms.messengers)
-        async with _running(notifier, "announcing"), _running(reviser, "revising"):
-            yield
+    notifier = await build_notifier(settings, stores, links, platforms.messengers)
+    async with _running(notifier, "announcing"), _running(reviser, "revising"):
+        yield
 
 
 @asynccontextmanager

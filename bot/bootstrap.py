@@ -52,7 +52,6 @@ from bot.chat.notifications.gap_digest import GapDigest
 from bot.chat.notifications.notifier import Notifier, Routes
 from bot.chat.notifications.page_notes import PageNotes
 from bot.chat.notifications.receipts import ReceiptBuilder
-from bot.chat.notifications.suggested_questions import SuggestedQuestions
 from bot.chat.notifications.welcome import ChannelOverviews
 from bot.core.ports import (
     Announcer,
@@ -383,7 +382,6 @@ def build_chat_service(
 async def build_notifier(
     settings: Settings,
     stores: Stores,
-    suggested_questions: SuggestedQuestions,
     links: Links,
     announcers: Mapping[Platform, Announcer],
 ) -> Notifier:
@@ -394,7 +392,7 @@ async def build_notifier(
     receipts = ReceiptBuilder(
         stores.notices,
         stores.channels,
-        suggested_questions,
+        stores.readings,
         CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),

@@ -50,7 +50,7 @@ async def trace_each(
     ``listener`` receives the first answer only.
     """
     texts = split_questions(question.text)
-    if len(texts) < 2 or question.is_trial:
+    if len(texts) < 2:
         return await trace(question, listener)
     parts = [replace(question, text=text, message=question.text) for text in texts]
     headed = [_HeadedListener(listener, _heading(texts[0])) if listener else None, *[None] * (len(texts) - 1)]

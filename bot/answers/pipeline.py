@@ -113,7 +113,7 @@ class Answering:
         """
         record = await self.trace(question, listener)
         log.info("%s", record.log_line())
-        if self._records and not question.is_trial:
+        if self._records:
             self._records.enqueue(record)
         return record.answer
 

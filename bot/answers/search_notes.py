@@ -43,7 +43,7 @@ class SearchNotes:
 
     async def _is_first(self, question: Question) -> bool:
         channel = question.conversation_channel.id
-        if self._records is None or question.is_trial or channel in self._known:
+        if self._records is None or channel in self._known:
             return False
         self._known.add(channel)
         return await self._records.is_first(channel)

@@ -176,8 +176,6 @@ class Question:
     is_wide: bool = False
     # Language of the reply.
     language: Language = Language.ENGLISH
-    # Synthetic question that tests whether a document answers.
-    is_trial: bool = False
     # The direct chat it was asked in, if the documents belong to a library or a channel.
     chat: Channel | None = None
     # The asker's channels, if a direct chat searches those: each is searched separately, and ``channel`` is

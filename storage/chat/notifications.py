@@ -311,7 +311,7 @@ class Notices:
             await record_welcome(session, channel_id)
 
     async def store_questions(self, notice_id: int, questions: Sequence[str]) -> None:
-        """Store the questions tried for a notice, so that they are never tried again."""
+        """Store the questions that a notice's document answers under a heading."""
         await self._rows.change(col(NoticeRow.id) == notice_id, questions=list(questions))
 
     async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:

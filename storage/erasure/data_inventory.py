@@ -80,7 +80,7 @@ TABLES: dict[str, InventoryEntry] = {
         "the quote of a page that a thread follows", (_D, _C, _P), None, "until the thread ends it"
     ),
     "notice": InventoryEntry(
-        "an event of a file or folder, tried questions", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"
+        "an event of a file or folder, suggested questions", (_D, _C), "FOOTNOTE_MESSAGE_DAYS"
     ),
     "web_page": InventoryEntry(
         "an approved address and when it is fetched again", (), None, "until web_sources.toml drops it"

@@ -58,11 +58,10 @@ class WebSearch:
     async def extend(self, question: Question, retrieval: Retrieval) -> Retrieval:
         """Add passages of approved web pages if the question opens their domains.
 
-        A question restricted to certain documents, or one that no user asked, opens none; then no page is
-        read.
+        A question restricted to certain documents opens none; then no page is read.
         """
         is_kept_to_documents = question.documents is not None and not question.is_exclusion
-        if question.is_trial or is_kept_to_documents:
+        if is_kept_to_documents:
             return retrieval
         said = [(one.terms, one.equivalents) for one in retrieval.question.synonyms]
         for look in (self.sources.known, self.sources.current):  # read the file only if a domain opens

@@ -49,7 +49,7 @@ REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
 
 # Minimum cosine of two English nouns, by the bundled embedder, for one to replace the other.
 SIMILAR_NOUNS = 0.3
-# Document versions whose trial questions are recognised as suggestions.
+# Document versions whose suggested questions are recognised.
 MAX_VERSIONS = 50
 
 _WORD = re.compile(r"[^\W_]+")
@@ -109,8 +109,8 @@ class FollowUpRewriter:
         """True if it was suggested to users, because a document was found to answer it."""
         if self._notices is None:
             return False
-        tried = await self._notices.sample_questions(question.channel.id, MAX_VERSIONS)
-        return any(text.split() == question.text.split() for _, text in tried)
+        suggested = await self._notices.sample_questions(question.channel.id, MAX_VERSIONS)
+        return any(text.split() == question.text.split() for _, text in suggested)
 
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
         """Return the last question about another document or noun; None if the follow-up says more."""

@@ -34,7 +34,7 @@ from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus
 
 MAX_EXAMPLES = 3
-# Versions whose tested questions are considered as examples.
+# Versions whose suggested questions are considered as examples.
 MAX_VERSIONS = 50
 NAME_CHARS = 80
 
@@ -58,7 +58,7 @@ class ChatCommands:
         """Create the commands.
 
         Args:
-            notices: stores tested questions; None: help shows no examples.
+            notices: stores suggested questions; None: help shows no examples.
             kept_days: retention of questions and answers in days; None: not mentioned.
             thread: commands about the thread; None: they are treated as questions.
             admin: admin commands; None: as above.
@@ -182,14 +182,14 @@ class ChatCommands:
         return " ".join([*said, words.about_channel, *kept])
 
     async def _examples(self, question: Question, language: Language) -> Sequence[str]:
-        """Return tested questions about the documents searched here, in the asker's language first.
+        """Return suggested questions about the documents searched here, in the asker's language first.
 
         A failing database costs help its examples, nothing more.
         """
         if self._notices is None or question.documents is not None:
             return ()
         try:
-            tried = [
+            suggested = [
                 one
                 for channel in question.asked_channels
                 for one in await self._notices.sample_questions(channel.id, MAX_VERSIONS)
@@ -197,7 +197,7 @@ class ChatCommands:
         except InfrastructureError as error:
             log.warning("no examples for help: question=%s: %s", question.id, type(error).__name__)
             return ()
-        distinct = dict.fromkeys(" ".join(text.split()) for _, text in tried)
+        distinct = dict.fromkeys(" ".join(text.split()) for _, text in suggested)
         return sorted(distinct, key=lambda text: language_of(text) is not language)[:MAX_EXAMPLES]
 
 

@@ -7,7 +7,6 @@ untrusted: renderers escape them.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,7 +17,7 @@ from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.answers.understanding.direct_libraries import DirectLibraries
 from bot.chat.notifications import notification_wording
 from bot.chat.notifications.gap_digest import GapDigest
-from bot.chat.notifications.suggested_questions import SuggestedQuestions
+from bot.chat.notifications.suggested_questions import suggested_questions
 from bot.chat.notifications.welcome import WelcomeBuilder
 from bot.core.models import CitedPage, Language
 from bot.core.plaintext import shorten
@@ -30,6 +29,7 @@ from storage.chat_models import Notice, Outage
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel
+from storage.queues.reading_repair import SelfHealingReadings
 
 _log = logging.getLogger(__name__)
 
@@ -197,24 +197,22 @@ class ReceiptBuilder:
         self,
         notices: Notices,
         channels: Channels,
-        suggested_questions: SuggestedQuestions,
+        readings: SelfHealingReadings,
         citations: CitationService,
         *,
         catalog: Catalog,
         folders: ChannelFolders,
         libraries: DirectLibraries | None = None,
         digest: GapDigest | None = None,
-        seconds: float = 45,
     ) -> None:
-        """Limit trial questions to ``seconds`` per batch; ``digest`` builds weekly digests."""
+        """``digest`` builds weekly digests."""
         self._digest = digest
         libraries = libraries or DirectLibraries(channels)
         self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, libraries)
         self._notices = notices
         self._channels = channels
-        self._suggested_questions = suggested_questions
+        self._readings = readings
         self._citations = citations
-        self._seconds = seconds
 
     async def prepare(self, batch: str, target: Channel) -> Announcement | None:
         """Return the announcement of a batch to ``target``; None if none of its notices still applies.
@@ -239,29 +237,22 @@ class ReceiptBuilder:
         return write_receipt(batch, contents, questions, pages, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:
-        """Try questions for the files that a message would list; nothing is posted."""
+        """Store questions for the files that a message would list; nothing is posted."""
         await self._questions(listed_notices(await self._notices.read(batch, MAX_LISTED)).live)
 
     async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
-        """Return notice id -> suggested questions; on timeout or failure, the ones found by then."""
+        """Return notice id -> suggested questions; if a reading is unavailable, those found by then."""
         found: dict[int, Sequence[str]] = {}
         try:
-            async with asyncio.timeout(self._seconds):
-                for notice in live:
-                    found[notice.id] = await self._questions_of(notice)
-        except TimeoutError:
-            _log.info("suggested questions timed out: %d of %d files done", len(found), len(live))
+            for notice in live:
+                if notice.questions is None:
+                    found[notice.id] = await suggested_questions(self._readings, notice)
+                    await self._notices.store_questions(notice.id, found[notice.id])
+                else:
+                    found[notice.id] = notice.questions
         except InfrastructureError as error:
-            _log.warning("trying suggested questions failed: %s", type(error).__name__)
+            _log.warning("suggesting questions failed: %s", type(error).__name__)
         return found
-
-    async def _questions_of(self, notice: Notice) -> Sequence[str]:
-        if notice.questions is not None:
-            return notice.questions
-        channel = await self._channels.get(notice.channel_id)
-        tried = await self._suggested_questions.questions(channel, notice)
-        await self._notices.store_questions(notice.id, tried)
-        return tried
 
     async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:
         """Return notice id -> button to the first page, with labels unique in the channel."""

@@ -23,8 +23,8 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
-# Documents to try questions on if too few are stored.
-MAX_TRIED_DOCUMENTS = 2
+# Documents whose headings are read if too few questions are stored.
+MAX_DOCUMENTS_READ = 2
 # Channels in one person's overview.
 MAX_CHANNELS = 10
 # Newest versions searched for stored suggested questions.
@@ -32,8 +32,8 @@ VERSIONS_READ = 50
 
 log = logging.getLogger(__name__)
 
-# Tries questions on new versions within a time limit; returns notice id -> questions.
-TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
+# Stores the questions of new versions; returns notice id -> questions.
+StoreQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
 
 
 class WelcomeBuilder:
@@ -44,14 +44,14 @@ class WelcomeBuilder:
         notices: Notices,
         catalog: Catalog,
         folders: ChannelFolders,
-        try_questions: TryQuestions,
+        store_questions: StoreQuestions,
         libraries: DirectLibraries,
     ) -> None:
         self._libraries = libraries
         self._notices = notices
         self._catalog = catalog
         self._folders = folders
-        self._try_questions = try_questions
+        self._store_questions = store_questions
 
     async def prepare(self, batch: str, target: Channel) -> Announcement:
         """Return the welcome with id ``batch``; create the folder of a channel that no folder feeds.
@@ -79,15 +79,15 @@ class WelcomeBuilder:
         )
 
     async def _questions(self, target: Channel) -> tuple[str, ...]:
-        """Return at most three suggested questions; try some now if too few are stored."""
+        """Return at most three suggested questions; read headings if too few are stored."""
         offered = await _offered(self._notices, target)
         if len(offered) < MAX_OFFERED:
-            untried = [
+            unread = [
                 one
                 for one in await self._notices.recent(target.id, VERSIONS_READ)
                 if one.kind == LIVE and one.questions is None
             ]
-            await self._try_questions(untried[:MAX_TRIED_DOCUMENTS])
+            await self._store_questions(unread[:MAX_DOCUMENTS_READ])
             offered = await _offered(self._notices, target)
         return offered
 
@@ -137,5 +137,5 @@ class ChannelOverviews:
 
 async def _offered(notices: Notices, channel: Channel) -> tuple[str, ...]:
     """Return at most three stored questions that the channel's documents answer."""
-    tried = await notices.sample_questions(channel.id, VERSIONS_READ)
-    return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]
+    stored = await notices.sample_questions(channel.id, VERSIONS_READ)
+    return tuple(dict.fromkeys(text for _, text in stored))[:MAX_OFFERED]

@@ -295,10 +295,10 @@ def _thread_name(id_: Any) -> str:
     return f"console {UUID(id_)}"
 
 
-def _suggestions(tried: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:
-    """Return suggested questions: those tried when their files arrived."""
+def _suggestions(stored: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:
+    """Return suggested questions: headings of new files."""
     return [
-        {"question": text, "title": notice.title or notice.file} for notice, text in tried[:MAX_SUGGESTIONS]
+        {"question": text, "title": notice.title or notice.file} for notice, text in stored[:MAX_SUGGESTIONS]
     ]
 
 

@@ -39,10 +39,9 @@ async def test_a_quickly_read_document_is_named(world: World) -> None:
 
 
 async def test_a_channels_first_search_explains_how_to_set_a_model(world: World) -> None:
-    """The hint is shown once, and not if a question is on record; trial questions do not count."""
+    """The hint is shown once, and not if a question is on record."""
     asked, never = world.question("When?"), Recorded(is_first=True)
     notes = SearchNotes(never)  # type: ignore[arg-type]
-    assert await notes.write(replace(asked, is_trial=True), found(Rung.FULL)) == []
     assert await notes.write(asked, found(Rung.FULL)) == [WORDS.first_search]
     assert await notes.write(asked, found(Rung.FULL)) == []
     assert never.asked == [make_channel().id]

@@ -249,14 +249,6 @@ async def test_prompts_are_bounded(world: World) -> None:
     assert not record["is_cut"]
 
 
-async def test_trial_questions_leave_no_record(world: World) -> None:
-    """A trial question for a receipt is no question of a person."""
-    drawer = Drawer()
-    async with writing_traces(drawer) as records:
-        await world.answering(records=records).answer(replace(world.question(QUESTION), is_trial=True))
-    assert drawer.kept == []
-
-
 async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """A record that cannot be stored is logged by its id; the next one is tried again."""
     drawer = Drawer(error=DatabaseUnavailable("disk full: When do"))

@@ -33,7 +33,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
 async def test_a_pdf_dropped_for_a_slack_channel_gets_a_receipt(
     program: Program, start_slack: StartSlack
 ) -> None:
-    """Shows that it names file and pages, opens page 1, and offers questions that can be answered."""
+    """Shows that it names file and pages, opens page 1, and offers headings that can be asked."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", faq_pdf(), "backup-faq.pdf")

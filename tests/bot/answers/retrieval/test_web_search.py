@@ -166,11 +166,10 @@ async def test_two_keywords_open_the_domains_passages(web: Web) -> None:
         question("Can the landlord come in?"),
         question("When do backups run?"),
         replace(question(ASKED), documents=frozenset({uuid4()})),
-        replace(question(ASKED), is_trial=True),
     ],
 )
 async def test_a_question_that_opens_nothing_never_touches_the_pages(web: Web, asked: Question) -> None:
-    """Covers too few keywords, a document filter, and trial questions for receipts."""
+    """Covers too few keywords and a document filter."""
     answering = web.answering(store=UntouchedStore.__new__(UntouchedStore))
     assert not any(one.publication.web for one in (await answering.answer(asked)).passages)
 

@@ -24,10 +24,9 @@ from bot.chat.chat_service import ChatService
 from bot.chat.notifications.notification_wording import WELCOME_LEAD, more_files, more_unreadable
 from bot.chat.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.chat.notifications.receipts import ReceiptBuilder, announcement_paragraphs
-from bot.chat.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
+from bot.chat.notifications.suggested_questions import MAX_OFFERED
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.ports import Announcement, AnswerListener
+from bot.core.ports import Announcement
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
 from storage.chat.notifications import Notices
@@ -80,19 +79,6 @@ class Platforms:
         return ["\n".join(announcement_paragraphs(one)) for where, one in self.posted if where == key.tenant]
 
 
-@dataclass
-class Oracle:
-    """Answers each question from a given version, and records the questions."""
-
-    version: int = 0
-    asked: list[Question] = field(default_factory=list)
-
-    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        self.asked.append(question)
-        cited = Citation(1, "", "a.pdf", 1, "quote", (), "https://example.test/v/1", self.version)
-        return Answer(AnswerState.GROUNDED, "Daily [1].", (cited,))
-
-
 class OneText:
     """Readings whose chunks all have the same text, each under its own heading."""
 
@@ -109,7 +95,6 @@ class Office:
     inbox: Path
     slack: Platforms = field(default_factory=Platforms)
     register: Register = field(default_factory=Register)
-    oracle: Oracle = field(default_factory=Oracle)
 
     async def shelf(self, key: ChannelKey = IT) -> NoticeShelf:
         """Return the documents of a channel."""
@@ -133,7 +118,7 @@ class Office:
         receipt_builder = ReceiptBuilder(
             shelf.notices,
             channels,
-            SuggestedQuestions(self.oracle, OneText()),
+            OneText(),
             CitationService(register, register, register),
             catalog=register,
             folders=ChannelFolders(Folders(self.database), self.inbox),
@@ -172,30 +157,15 @@ async def join(office: Office, key: ChannelKey, **more: Any) -> None:
 
 
 async def test_a_new_file_is_announced_once_with_suggested_questions(office: Office) -> None:
-    """Shows that a second tick posts nothing more, and that the questions were asked in that channel."""
+    """Shows that a second tick posts nothing more."""
     shelf = await office.shelf()
-    office.oracle.version = await shelf.add("backup.pdf")
-    await shelf.publish(office.oracle.version)
+    await shelf.publish(await shelf.add("backup.pdf"))
     announcing = await office.announcing()
     for _ in range(2):
         await announcing.tick()
     (words,) = office.slack.words(IT)
     assert "backup.pdf" in words
     assert "• When do backups run?" in words
-    assert len(office.oracle.asked) == MAX_OFFERED
-    assert {question.channel.tenant for question in office.oracle.asked} == {IT.tenant}
-
-
-async def test_a_question_that_another_document_answers_is_not_offered(office: Office) -> None:
-    """Shows that only answers that cite the new version count."""
-    shelf = await office.shelf()
-    office.oracle.version = -1
-    await shelf.publish(await shelf.add("backup.pdf"))
-    await (await office.announcing()).tick()
-    (words,) = office.slack.words(IT)
-    assert "•" not in words
-    (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
-    assert notice.questions == ()
 
 
 async def test_many_files_are_one_message_with_failures_first(office: Office) -> None:
@@ -221,8 +191,7 @@ async def test_live_files_are_named_next_to_many_failures(office: Office) -> Non
     for number in range(7):
         await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
     for number in range(3):
-        office.oracle.version = await shelf.add(f"good-{number}.pdf")
-        await shelf.publish(office.oracle.version)
+        await shelf.publish(await shelf.add(f"good-{number}.pdf"))
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     assert (words.count("bad-"), words.count("good-")) == (5, 2)
@@ -288,8 +257,7 @@ async def test_without_a_recipient_the_console_shows_the_notice(office: Office, 
 async def test_a_local_channels_questions_are_suggested_in_the_console(office: Office) -> None:
     """Shows that the console can suggest questions although nothing is posted."""
     shelf = await office.shelf(ChannelKey(Platform.LOCAL, "", "it"))
-    office.oracle.version = await shelf.add("a.pdf")
-    await shelf.publish(office.oracle.version)
+    await shelf.publish(await shelf.add("a.pdf"))
     await (await office.announcing()).tick()
     (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
     assert notice.questions
@@ -430,13 +398,11 @@ async def test_receipts_are_not_posted_in_direct_chats(office: Office) -> None:
     key = ChannelKey(Platform("slack"), "T1", "D1ALICE")
     shelf = await office.shelf(key)
     await Channels(office.database).ensure(key, is_direct=True)
-    office.oracle.version = await shelf.add("backup.pdf")
-    await shelf.publish(office.oracle.version)
+    await shelf.publish(await shelf.add("backup.pdf"))
     await (await office.announcing()).tick()
     assert office.slack.posted == []
     assert await states(shelf) == ["kept"]
-    office.oracle.version = await shelf.add("restore.pdf")
-    await shelf.publish(office.oracle.version)
+    await shelf.publish(await shelf.add("restore.pdf"))
     admins = await office.announcing(admin=key)
     await Channels(office.database).ensure(key, is_direct=True)
     await admins.tick()
@@ -446,8 +412,7 @@ async def test_receipts_are_not_posted_in_direct_chats(office: Office) -> None:
 async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
     """Shows document list and suggested questions without a quiet period; a second join posts nothing."""
     shelf = await office.shelf()
-    office.oracle.version = await shelf.add("backup.pdf")
-    await shelf.publish(office.oracle.version)
+    await shelf.publish(await shelf.add("backup.pdf"))
     office.register.statuses = [make_status("backup.pdf", "live")]
     for pace in (NotificationTiming(debounce=3600, max_delay=7200), HURRIED):
         for _ in range(2):
@@ -459,7 +424,6 @@ async def test_a_joined_channel_is_welcomed_once(office: Office) -> None:
     assert welcome.questions == ("When do backups run?", *welcome.questions[1:])
     assert len(welcome.questions) == MAX_OFFERED
     assert "backup.pdf" in receipt.entries[0].headline
-    assert len(office.oracle.asked) == MAX_OFFERED
 
 
 @pytest.mark.parametrize("has_library", [False, True])
@@ -470,8 +434,7 @@ async def test_a_direct_chat_is_welcomed_with_library_or_hint(office: Office, ha
     shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
     if has_library:
         await channels.set_direct_library(DirectLibrary(library))
-        office.oracle.version = await shelf.add("backup.pdf")
-        await shelf.publish(office.oracle.version)
+        await shelf.publish(await shelf.add("backup.pdf"))
         office.register.statuses = [make_status("backup.pdf", "live")]
     for _ in range(2):
         await join(office, key, is_direct=True, address={"channel": "D"})

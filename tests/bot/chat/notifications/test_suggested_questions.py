@@ -1,117 +1,53 @@
-"""Suggested questions for a new document: a model's, or question headings, if the document answers them."""
+"""Suggested questions for a new document: headings that are questions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
 
-from fakes.core import ASKED_AT, make_channel
-from fakes.web_house import ScriptedAnswering
+from fakes.core import ASKED_AT
 from harness.tables import for_each
 
 from bot.chat.notifications.suggested_questions import (
     MAX_OFFERED,
     MAX_QUESTION_CHARS,
-    MAX_TRIED,
-    SuggestedQuestions,
-    asking_headings,
     plain_questions,
+    suggested_questions,
 )
-from bot.core.errors import ModelUnavailable
-from bot.core.models import Answer, AnswerState, Citation, Reply
-from bot.core.ports import Generator
 from storage.chat_models import Notice
 from storage.models import Chunk
 from storage.queues.reading_repair import SelfHealingReadings
 
-VERSION = 7
-NOTICE = Notice(1, "live", ASKED_AT, 1, "it", None, version_id=VERSION, reading_id=UUID(int=1), chunks=1)
-
-
-def chunk(heading: str = "", text: str = "Backups run at two.") -> Chunk:
-    """Return a chunk under a heading."""
-    return Chunk(0, text, 1, (heading,) if heading else (), (), ((0, 1),))
+NOTICE = Notice(1, "live", ASKED_AT, 1, "it", None, version_id=7, reading_id=UUID(int=1), chunks=1)
 
 
 @dataclass
 class Reading:
-    """A reading of these chunks."""
+    """A reading of chunks under these headings."""
 
-    chunks: list[Chunk]
+    headings: tuple[str, ...]
 
     async def chunks_at(self, places: object) -> list[Chunk]:
         """Return all of them."""
-        return self.chunks
+        return [Chunk(0, "At two.", 1, (one,), (), ((0, 1),)) for one in self.headings]
 
 
-@dataclass
-class Author:
-    """A model with a scripted reply."""
-
-    reply: str | Exception
-    requests: list[str] = field(default_factory=list)
-
-    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """Return the reply."""
-        self.requests.append(request)
-        if isinstance(self.reply, Exception):
-            raise self.reply
-        return Reply(self.reply, None)
+async def suggested(*headings: str) -> tuple[str, ...]:
+    """Return the questions suggested for a document with these headings."""
+    return await suggested_questions(cast(SelfHealingReadings, Reading(headings)), NOTICE)
 
 
-def cites(version: int, state: AnswerState = AnswerState.GROUNDED) -> Answer:
-    """Return an answer that cites a version."""
-    return Answer(state, "[1]", (Citation(1, "A", "a.pdf", 1, "q", (), "", version_id=version),))
-
-
-async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Chunk) -> tuple[str, ...]:
-    """Return the questions suggested for a document of these chunks, with scripted answers."""
-    suggested = SuggestedQuestions(
-        ScriptedAnswering(dict(answers)),
-        cast(SelfHealingReadings, Reading(list(chunks) or [chunk()])),
-        cast("Generator | None", author),
-    )
-    return await suggested.questions(make_channel(), NOTICE)
-
-
-async def test_a_models_questions_are_suggested_if_answered() -> None:
-    """Shows that other documents' answers do not count; also the model's prompt."""
-    author = Author("1. When do backups run?\n- Who keeps the tapes?\nHow long are tapes kept?\n")
-    answers = {"When do backups run?": cites(VERSION), "Who keeps the tapes?": cites(VERSION + 1)}
-    assert await offered(answers, author) == ("When do backups run?",)
-    assert "Backups run at two." in author.requests[0]
-
-
-async def test_without_a_model_only_question_headings_are_suggested() -> None:
+async def test_only_headings_that_are_questions_are_suggested() -> None:
     """Shows that no question is made from an ordinary heading."""
     heading = "How do I reset my password?"
-    chunks = (chunk("Daily check of the tapes"), chunk("Contents"), chunk(heading))
-    assert await offered({heading: cites(VERSION, AnswerState.PASSAGES)}, None, *chunks) == (heading,)
-    assert asking_headings(chunks[:2]) == []
+    assert await suggested("Daily check of the tapes", "Contents", heading, heading) == (heading,)
 
 
-async def test_a_model_that_fails_leaves_the_headings() -> None:
-    """Shows that a receipt does not fail with the model."""
-    heading = "How do I reset my password?"
-    author = Author(ModelUnavailable("late"))
-    assert await offered({heading: cites(VERSION)}, author, chunk(heading)) == (heading,)
-
-
-async def test_tried_and_suggested_questions_are_limited() -> None:
-    """Shows limits on the cost per document."""
-    texts = [
-        f"How long is the {word} part kept?"
-        for word in "first second third fourth fifth sixth seventh".split()
-    ]
-    answering = ScriptedAnswering()
-    reading = cast(SelfHealingReadings, Reading([chunk()]))
-    author = cast(Generator, Author("\n".join(texts)))
-    assert await SuggestedQuestions(answering, reading, author).questions(make_channel(), NOTICE) == ()
-    assert len(answering.asked) == MAX_TRIED
-    assert await offered({text: cites(VERSION) for text in texts}, Author("\n".join(texts))) == tuple(
-        texts[:MAX_OFFERED]
-    )
+async def test_suggested_questions_are_limited() -> None:
+    """The first ones are suggested."""
+    texts = [f"How long is the {word} part kept?" for word in ("first", "second", "third", "fourth")]
+    assert await suggested(*texts) == tuple(texts[:MAX_OFFERED])
 
 
 @for_each(
@@ -128,4 +64,4 @@ async def test_tried_and_suggested_questions_are_limited() -> None:
 )
 def test_only_plain_questions_are_suggested(text: str) -> None:
     """Shows that text which a chat could take for a link, mention or markup is never suggested."""
-    assert plain_questions([text]) == []
+    assert plain_questions([text]) == ()
