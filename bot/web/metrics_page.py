@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from bot.web.connections import Runner
+from bot.web.connections import ConnectionLimits, Runner
 from bot.web.security import BASE_HEADERS, require_loopback
 from storage.errors import SettingsError
 
 RenderMetrics = Callable[[], Awaitable[bytes]]
 # Text format written by prometheus-client.
 CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+
+# Scrapers keep one connection each.
+LIMITS = ConnectionLimits(total=64, per_address=64)
 
 
 def metrics_routes(render: RenderMetrics) -> list[web.RouteDef]:
@@ -44,7 +47,7 @@ async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIt
 
     app = web.Application()
     app.add_routes([web.get("/metrics", send, name="metrics")])
-    runner = Runner(app, BASE_HEADERS)
+    runner = Runner(app, BASE_HEADERS, LIMITS)
     await runner.setup()
     host, _, port = address.rpartition(":")
     try:

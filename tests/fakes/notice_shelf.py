@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from uuid import UUID
 
 from sqlalchemy import select
@@ -11,7 +11,8 @@ from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.notification_events import record_failed
-from storage.chat.notifications import Notices
+from storage.chat.notifications import OUTAGE, SOURCE_CHANGED, SOURCE_FAILED, Notices, relevant
+from storage.chat_models import Notice
 from storage.models import Channel, ChannelKey, Rung
 from storage.queues.publication_queue import PublicationQueue
 from storage.sql.database import Database
@@ -27,6 +28,15 @@ from storage.sql.tables import (
 )
 
 LEASE = 60
+KINDS = ("live", "failed", "stranger", "folder", SOURCE_FAILED, SOURCE_CHANGED, OUTAGE)
+
+
+async def recent_notices(database: Database, channel_id: int, limit: int) -> list[Notice]:
+    """Return a channel's newest notices that are still true, newest first."""
+    own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
+    async with database.snapshot() as session:
+        kinds = [(await relevant(session, kind, own, limit, newest_first=True))[1] for kind in KINDS]
+    return sorted(chain.from_iterable(kinds), key=lambda one: one.created_at, reverse=True)[:limit]
 
 
 @dataclass

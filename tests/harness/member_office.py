@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.member_slack import MemberSlack, serve_members
+from fakes.notice_shelf import recent_notices
 from fakes.slack_events import TEAM, Signed, deliver, envelope
 from samples.paper import pdf
 from sqlalchemy import select
@@ -121,7 +122,7 @@ class MemberOffice:
         await self.ingestion.ingest_root(self.inbox, Rung.FULL, lambda _: None)
         for channel in await self.stores.channels.of_tenants([room.tenant for room in rooms]):
             (room,) = [one for one in rooms if one.tenant == channel.tenant]
-            for notice in await self.stores.notices.recent(channel.id, 9):
+            for notice in await recent_notices(self.stores.database, channel.id, 9):
                 tried = f"{room.question} Is it {room.password}?"
                 await self.stores.notices.store_questions(notice.id, [tried])
 

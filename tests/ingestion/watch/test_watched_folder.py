@@ -6,12 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fakes.notice_shelf import recent_notices
 from harness.clocks import shift_wall_clock
 from harness.ingestion_home import Home
 from samples.paper import locked_pdf, pdf
 
 from ingestion.watch.dry_run import Previewer
-from storage.chat.notifications import Notices
 from storage.errors import UnknownChannel
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folders
@@ -311,7 +311,7 @@ async def test_unsupported_files_are_listed_and_announced_once(home: Home) -> No
     home.drop("hr/notes.txt", b"y")
     await home.until(lambda: are({"notes.txt"}))
     (told,) = [row for row in await home.rows(NoticeRow) if row.kind == "stranger"]
-    (notice,) = [one for one in await Notices(home.database).recent(told.channel_id, 5) if not one.pages]
+    (notice,) = [one for one in await recent_notices(home.database, told.channel_id, 5) if not one.pages]
     assert (notice.kind, notice.file, notice.text) == ("failed", "notes.txt", told.text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
+from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf, recent_notices
 from harness.clocks import shift_wall_clock
 from sqlalchemy import select
 
@@ -178,7 +178,7 @@ async def test_expired_notices_stay_in_the_console(shelf: NoticeShelf) -> None:
     assert await shelf.notices.expire(utc_now() - timedelta(days=1)) == 0
     assert await shelf.notices.expire(utc_now() + timedelta(seconds=1)) == 1
     assert await shelf.notices.waiting() == []
-    (recent,) = await shelf.notices.recent(shelf.channel.id, 5)
+    (recent,) = await recent_notices(shelf.database, shelf.channel.id, 5)
     assert recent.file == "a.pdf"
 
 
