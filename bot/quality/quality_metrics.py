@@ -12,7 +12,7 @@ from statistics import fmean, median
 from typing import Any
 
 from bot.core.models import AnswerState
-from bot.quality.targets import FIGURE_TARGETS
+from bot.quality.targets import CHANNEL_TARGETS
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.traces import AnswerFacts, QuestionRecords
 from storage.clock import utc_now
@@ -20,11 +20,8 @@ from storage.clock import utc_now
 Json = dict[str, Any]
 
 MAX_WEEKS = 12
-# A document is recent if its date is at most this long before the question.
-RECENT_DAYS = 365
-
-ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
-WITH_SOURCES = {*ANSWERED, AnswerState.PASSAGES}
+# States with sources: sentences of a model, or quoted passages.
+ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 # States without a search.
 CHAT = {AnswerState.CHAT}
 
@@ -36,8 +33,10 @@ class QualityMetric:
     """A weekly metric."""
 
     label: str
-    # ``share`` (0-1), ``ms``, ``tokens``, or ``''`` for a plain number.
+    # ``share`` (0-1), ``s``, ``tokens``, or ``''`` for a count.
     unit: str
+    # What it counts, for whoever reads the figure.
+    meaning: str
     # Computes it over questions with a search; None: no data.
     compute: Callable[[Facts], float | None]
 
@@ -47,99 +46,92 @@ def _mean(values: Iterable[float]) -> float | None:
     return fmean(known) if known else None
 
 
-def _median(values: Iterable[float]) -> float | None:
-    known = list(values)
-    return median(known) if known else None
-
-
 def _share_of(*states: AnswerState) -> Callable[[Facts], float | None]:
     return lambda facts: _mean(one.state in states for one in facts)
-
-
-def _documents(facts: Facts) -> float | None:
-    """Return the mean number of distinct documents among the top five candidates."""
-    return _mean(len({found["file"] for found in one.top_sources}) for one in facts if one.top_sources)
-
-
-def _recent(facts: Facts) -> float | None:
-    """Return the share of recent documents among the dated ones of the top five candidates."""
-    return _mean(
-        date.fromisoformat(day) >= one.asked_at.date() - timedelta(days=RECENT_DAYS)
-        for one in facts
-        for day in {found["file"]: found["day"] for found in one.top_sources}.values()
-        if day
-    )
-
-
-def _figures(facts: Facts) -> float | None:
-    """Return the mean number of figures per answer with sources."""
-    return _mean(len(one.figures) for one in facts if one.state in WITH_SOURCES)
-
-
-def _figures_on_cited_pages(facts: Facts) -> float | None:
-    """Return the share of the shown figures that are on a page cited by their answer."""
-    return _mean(
-        (figure["file"], figure["page"]) in {(cited["file"], cited["page"]) for cited in one.citations}
-        for one in facts
-        for figure in one.figures
-    )
 
 
 def _thumbs_up_share(facts: Facts) -> float | None:
     return _mean(verdict == FeedbackVerdict.GOOD for one in facts for verdict, _ in one.verdicts)
 
 
-def _disputed_share(facts: Facts) -> float | None:
-    return _mean(any(verdict != FeedbackVerdict.GOOD for verdict, _ in one.verdicts) for one in facts)
-
-
-def _corrected(facts: Facts) -> float:
-    """Count the feedback that named the right page."""
-    return sum(page > 0 for one in facts for _, page in one.verdicts)
-
-
 def _opened(facts: Facts) -> float | None:
     """Return the share of answers with sources that had a source opened."""
     return _mean(
-        any(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
+        any(one.opened.values()) for one in facts if one.opened is not None and one.state in ANSWERED
     )
 
 
-def _openings(facts: Facts) -> float | None:
-    """Return the mean number of source openings per answer with sources."""
-    return _mean(
-        sum(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
-    )
+def _seconds(facts: Facts) -> float | None:
+    known = [one.milliseconds["total"] / 1000 for one in facts if "total" in one.milliseconds]
+    return median(known) if known else None
 
 
-def _tokens(kind: str) -> Callable[[Facts], float | None]:
-    return lambda facts: _mean(count for one in facts if (count := one.tokens.get(kind)) is not None)
+def _gaps(facts: Facts) -> float:
+    """Count the questions that nobody's document answered, or whose answer was disputed."""
+    return sum(map(is_gap, facts))
 
 
-def _milliseconds(part: str) -> Callable[[Facts], float | None]:
-    return lambda facts: _median(one.milliseconds[part] for one in facts if part in one.milliseconds)
+def is_gap(one: AnswerFacts) -> bool:
+    """True if a question got a plain no that nobody approved, or feedback that its answer is wrong."""
+    verdicts = {verdict for verdict, _ in one.verdicts}
+    is_unanswered = one.state == AnswerState.NOT_FOUND and FeedbackVerdict.GOOD not in verdicts
+    return is_unanswered or bool(verdicts - {FeedbackVerdict.GOOD})
 
 
-# By name. Times are medians; tokens are means over the questions that called a model.
+def _tokens(facts: Facts) -> float | None:
+    kinds = ("prompt", "completion")
+    spent = ([count for kind in kinds if (count := one.tokens.get(kind)) is not None] for one in facts)
+    return _mean(sum(counts) for counts in spent if counts)
+
+
+# By name, in the order shown; with the number of questions they are the eight figures of a channel.
 METRICS: dict[str, QualityMetric] = {
-    "answered": QualityMetric("answered", "share", _share_of(*ANSWERED)),
-    "passages": QualityMetric("passages shown", "share", _share_of(AnswerState.PASSAGES)),
-    "not_found": QualityMetric("not found", "share", _share_of(AnswerState.NOT_FOUND)),
-    "failed": QualityMetric("failed", "share", _share_of(AnswerState.FAILED)),
-    "documents": QualityMetric("documents in the top five", "", _documents),
-    "recent": QualityMetric("recent ones among them", "share", _recent),
-    "figures": QualityMetric("figures per answer", "", _figures),
-    "fitting": QualityMetric("figures on a cited page", "share", _figures_on_cited_pages),
-    "helpful": QualityMetric("thumbs up", "share", _thumbs_up_share),
-    "doubted": QualityMetric("disputed answers", "share", _disputed_share),
-    "corrected": QualityMetric("right page reported", "", _corrected),
-    "opened": QualityMetric("answers with an opened source", "share", _opened),
-    "openings": QualityMetric("openings per answer", "", _openings),
-    "first_ms": QualityMetric("time to first words", "ms", _milliseconds("first")),
-    "total_ms": QualityMetric("time to whole answer", "ms", _milliseconds("total")),
-    "prompt_tokens": QualityMetric("prompt tokens", "tokens", _tokens("prompt")),
-    "completion_tokens": QualityMetric("completion tokens", "tokens", _tokens("completion")),
+    "answered": QualityMetric(
+        "Answered",
+        "share",
+        "Answers with sources. Higher is not better by itself: what your documents don’t say needs a no.",
+        _share_of(*ANSWERED),
+    ),
+    "not_found": QualityMetric(
+        "Plain no",
+        "share",
+        "Questions to which I found nothing and said so. Look at Conversations for documents you lack.",
+        _share_of(AnswerState.NOT_FOUND),
+    ),
+    "helpful": QualityMetric(
+        "Thumbs up",
+        "share",
+        "Share of “Helpful” in all feedback. Most people give none.",
+        _thumbs_up_share,
+    ),
+    "opened": QualityMetric(
+        "Sources opened",
+        "share",
+        "Answers of which a person opened a source to check it.",
+        _opened,
+    ),
+    "seconds": QualityMetric(
+        "Seconds to an answer",
+        "s",
+        "Half of the questions were answered faster than this.",
+        _seconds,
+    ),
+    "gaps": QualityMetric(
+        "Gaps",
+        "",
+        "Questions with a plain no, or whose answer people disputed. A document may be missing or wrong.",
+        _gaps,
+    ),
+    "tokens": QualityMetric(
+        "Tokens per answer",
+        "tokens",
+        "Pieces of words that language models read and wrote, on average. Usage shows what they cost.",
+        _tokens,
+    ),
 }
+QUESTIONS = QualityMetric(
+    "Questions", "", "Questions that were searched for; greetings and commands don’t count.", len
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +173,7 @@ class ChannelQuality:
             "questions": self.questions,
             "figures": dict(self.figures),
             "baseline": dict(self.baseline) if self.baseline else None,
-            "targets": {name: [limit.sign, limit.value] for name, limit in FIGURE_TARGETS.items()},
+            "targets": {name: [limit.sign, limit.value] for name, limit in CHANNEL_TARGETS.items()},
             "missed": sorted(name for name, value in self.figures.items() if is_missed(name, value)),
             "weeks": [
                 {
@@ -197,7 +189,7 @@ class ChannelQuality:
 
 def is_missed(name: str, value: float | None) -> bool:
     """True if a metric is known and misses its target."""
-    limit = FIGURE_TARGETS.get(name)
+    limit = CHANNEL_TARGETS.get(name)
     return limit is not None and value is not None and not limit.is_met(value)
 
 

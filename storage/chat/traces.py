@@ -59,11 +59,6 @@ class AnswerFacts:
     state: str
     milliseconds: Mapping[str, int]
     tokens: Mapping[str, int | None]
-    # File and date of the top candidates.
-    top_sources: Sequence[Mapping[str, Any]]
-    # File and page of the figures shown.
-    figures: Sequence[Mapping[str, Any]]
-    citations: Sequence[Mapping[str, Any]]
     # Citation -> openings of its source; None if the answer cites no document.
     opened: Mapping[int, int] | None
     # Each person's verdict, and the right page if one was named, else 0.
@@ -185,10 +180,23 @@ class QuestionRecords:
         """Start of the retention period: older records are gone or about to be erased."""
         return utc_now() - self._kept_for
 
-    async def facts_since(self, channel_id: int, since: datetime) -> list[AnswerFacts]:
+    async def count_askers(self, channel_id: int, since: datetime, until: datetime) -> int:
+        """Count the people who asked in a channel of a chat, as long as messages are kept."""
+        asker = col(InboxRow.address)["asker"].as_string()
+        query = (
+            select(func.count(asker.distinct()))
+            .where(col(InboxRow.channel_id) == channel_id, asker != "")
+            .where(col(InboxRow.created_at) >= since, col(InboxRow.created_at) < until)
+        )
+        async with self._database.snapshot() as session:
+            return await session.scalar(query) or 0
+
+    async def facts_since(
+        self, channel_id: int, since: datetime, until: datetime | None = None
+    ) -> list[AnswerFacts]:
         """Return the figures of a channel's records, oldest first; those of private questions included."""
         row = QuestionRecordRow
-        parts = ("milliseconds", "tokens", "top_sources", "figures", "citations")
+        parts = ("milliseconds", "tokens", "citations")
         query = (
             select(
                 col(row.id),
@@ -203,6 +211,8 @@ class QuestionRecords:
             .where(col(row.asked_at) >= max(since, self.kept_since))
             .order_by(col(row.asked_at), col(row.id))
         )
+        if until is not None:
+            query = query.where(col(row.asked_at) < until)
         openings = (
             select(col(SourceOpeningRow.citation_id), func.sum(SourceOpeningRow.count))
             .where(col(SourceOpeningRow.channel_id) == channel_id)
@@ -217,8 +227,6 @@ class QuestionRecords:
                 state,
                 spent,
                 tokens,
-                top_sources,
-                figures,
                 cited,
                 verdict,
                 page,
@@ -228,9 +236,6 @@ class QuestionRecords:
                     state,
                     spent,
                     tokens,
-                    top_sources,
-                    figures,
-                    cited,
                     _opened(cited, opened),
                 )
                 said = ((verdict, page),) if verdict else ()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
-from bot.quality.quality_metrics import METRICS, compute_metrics
 from bot.quality.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
-from storage.chat.traces import AnswerFacts
-from storage.clock import utc_now
 from tools.evaluation.baselines import NAMES as BASELINES
 from tools.evaluation.golden import Page
 from tools.evaluation.highlights import Highlights
@@ -22,7 +20,6 @@ from tools.evaluation.measures import (
     share,
     spent,
 )
-from tools.evaluation.replies import Reply
 
 # Answerer or baseline -> results of all questions, in the same order.
 Results = Mapping[str, Sequence[Result]]
@@ -117,24 +114,16 @@ def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
 
     Figures that only a running service can measure, like the time to the first words, are left out.
     """
-    found = compute_metrics([_facts(one.reply) for one in answerable(results)])
+    replies = [one.reply for one in answerable(results)]
+    ranked = [one.ranked[:5] for one in replies if one.ranked]
+    found: dict[str, list[float]] = {
+        "documents in the top five": [len({file for file, _ in five}) for five in ranked],
+        "figures on a cited page": [page in one.cited for one in replies for page in one.figures],
+        "seconds to an answer": [median(one.milliseconds for one in replies) / 1000] if replies else [],
+    }
     for name, limit in FIGURE_TARGETS.items():
-        if (value := found[name]) is not None:
-            yield f"figure: {METRICS[name].label}", value, limit
-
-
-def _facts(reply: Reply) -> AnswerFacts:
-    """Return the trace that such an answer would leave."""
-    return AnswerFacts(
-        utc_now(),
-        reply.state,
-        milliseconds={"total": reply.milliseconds},
-        tokens={},
-        top_sources=[{"file": file, "day": None} for file, _ in reply.ranked[:5]],
-        figures=[{"file": file, "page": page} for file, page in reply.figures],
-        citations=[{"file": file, "page": page} for file, page in reply.cited],
-        opened=None,
-    )
+        if found[name]:
+            yield f"figure: {name}", fmean(found[name]), limit
 
 
 def removing(name: str, results: Results) -> Bar:

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.quality.quality_metrics import METRICS, ChannelQuality, channel_quality, is_missed
-from bot.quality.targets import FIGURE_TARGETS
+from bot.quality.quality_metrics import (
+    METRICS,
+    QUESTIONS,
+    ChannelQuality,
+    QualityMetric,
+    channel_quality,
+    is_missed,
+)
+from bot.quality.targets import CHANNEL_TARGETS, Limit
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
@@ -56,9 +63,9 @@ def shown(value: float | None, unit: str) -> str:
         return "–"
     if unit == "share":
         return f"{100 * value:.0f} %"
-    if unit in {"ms", "tokens"}:
-        return f"{value:,.0f}" + (" ms" if unit == "ms" else "")
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    if unit == "s":
+        return f"{value:.1f} s"
+    return f"{value:,.0f}"
 
 
 class QualityPage:
@@ -81,18 +88,24 @@ class QualityPage:
         """Return the figures of all channels."""
         require_visitor(request)
         channels = await self._pages.channels()
+        if len(channels) == 1 and not wants_json(request):
+            raise web.HTTPFound(f"quality/{channels[0].id}")
         found = [(one, await channel_quality(self._records, one.id)) for one in channels]
         if wants_json(request):
             return json_page([quality.as_json(channel.name) for channel, quality in found])
-        rows = [
-            (channel, quality.questions, list(_cells(quality)), quality.baseline is not None)
-            for channel, quality in found
-        ]
-        return self._pages.show(request, "quality.html", rows=rows, figures=METRICS, channel=None)
+        rows = [(channel, quality.questions, list(_cells(quality))) for channel, quality in found]
+        return self._pages.show(
+            request,
+            "quality.html",
+            rows=rows,
+            figures=METRICS,
+            questions=QUESTIONS,
+            channel=None,
+        )
 
     async def show(self, request: web.Request) -> web.Response:
         """Return one channel's figures by week."""
-        channel, _ = await self._pages.channel(request)
+        channel, channels = await self._pages.channel(request)
         quality = await channel_quality(self._records, channel.id)
         if wants_json(request):
             return json_page(quality.as_json(channel.name))
@@ -100,6 +113,7 @@ class QualityPage:
             request,
             "quality.html",
             channel=channel,
+            channels=channels,
             quality=quality,
             rows=list(_rows(quality)),
             size=(WIDTH, HEIGHT),
@@ -114,24 +128,35 @@ def _cells(quality: ChannelQuality) -> Iterator[tuple[str, bool]]:
 
 
 def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
-    """Yield a row per figure: label, chart, weekly values, total, baseline and target."""
+    """Yield a row per figure: label, meaning, chart, weekly values, total, baseline and target."""
+    asked = [week.questions if week.is_kept else None for week in quality.weeks]
+    yield _row(quality, QUESTIONS, asked, quality.questions)
     baseline = quality.baseline or {}
     for name, figure in METRICS.items():
         values = [week.figures[name] if week.is_kept else None for week in quality.weeks]
-        target = FIGURE_TARGETS.get(name)
-        yield {
-            "label": figure.label,
-            "curve": curve(values, target.value if target else None),
-            "said": ", ".join(
-                f"{week.begins}: {shown(value, figure.unit)}"
-                for week, value in zip(quality.weeks, values, strict=True)
-            ),
-            "weeks": [
-                (shown(value, figure.unit), week.is_kept, is_missed(name, value))
-                for week, value in zip(quality.weeks, values, strict=True)
-            ],
-            "all": shown(quality.figures[name], figure.unit),
-            "is_missed": is_missed(name, quality.figures[name]),
-            "baseline": shown(baseline.get(name), figure.unit),
-            "target": f"{SIGNS[target.sign]} {shown(target.value, figure.unit)}" if target else "",
+        value, before, target = quality.figures[name], baseline.get(name), CHANNEL_TARGETS.get(name)
+        yield _row(quality, figure, values, value, target) | {
+            "is_missed": is_missed(name, value),
+            "before": "" if before is None else shown(before, figure.unit),
         }
+
+
+def _row(
+    quality: ChannelQuality,
+    figure: QualityMetric,
+    values: Sequence[float | None],
+    value: float | None,
+    target: Limit | None = None,
+) -> dict[str, object]:
+    weeks = [shown(one, figure.unit) for one in values]
+    return {
+        "label": figure.label,
+        "meaning": figure.meaning,
+        "curve": curve(values, target.value if target else None),
+        "said": ", ".join(f"{week.begins}: {text}" for week, text in zip(quality.weeks, weeks, strict=True)),
+        "weeks": [(text, week.is_kept) for week, text in zip(quality.weeks, weeks, strict=True)],
+        "all": shown(value, figure.unit),
+        "is_missed": False,
+        "before": "",
+        "target": f"{SIGNS[target.sign]} {shown(target.value, figure.unit)}" if target else "",
+    }
