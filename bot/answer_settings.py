@@ -175,6 +175,16 @@ class AnswerSettings(FootnoteSettings):
     model_tokens: int = Field(
         800, ge=16, le=16_000, description="Maximum length of a model's answer, in tokens."
     )
+    model_prompt_price: float | None = Field(
+        None,
+        ge=0,
+        le=100_000,
+        description="Price of a million tokens that models read, in your currency; with the next one, it "
+        "makes the cost that the console shows under Usage.",
+    )
+    model_completion_price: float | None = Field(
+        None, ge=0, le=100_000, description="Price of a million tokens that models write."
+    )
 
     @property
     def has_model(self) -> bool:

@@ -126,6 +126,10 @@ class BotSettings(AnswerSettings):
         description="Where a channel's unanswered questions of the last seven days are posted on Monday "
         "mornings: channel, admin (the admin channel), off.",
     )
+    admin_summary: bool = Field(
+        False,
+        description="When a month is over, post its usage by channel in FOOTNOTE_ADMIN_CHANNEL.",
+    )
     thread_follow_ups: bool = Field(
         True,
         description="In Slack, answer replies without a mention in threads that Footnote has answered in, "

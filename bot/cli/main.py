@@ -209,6 +209,7 @@ def _add_records(commands: Any) -> None:
     quality = commands.add_parser("quality", help="quality figures of channels by week")
     quality.add_argument("--channel", help="only this channel")
     quality.add_argument("--weeks", type=_weeks, default=12, help="how far back (default 12)")
+    quality.add_argument("--month", metavar="YYYY-MM", help="print the usage of a month instead")
     quality.add_argument("--json", action="store_true", help="one JSON line per channel")
     quality.add_argument("--keep-baseline", action="store_true", help="store these figures as the baseline")
     quality.set_defaults(run="bot.cli.records:show_quality")

@@ -14,6 +14,7 @@ from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.models import AnswerState
 from bot.core.plaintext import shorten
+from bot.quality.monthly_usage import Month, TokenPrices, monthly_usage, usage_csv
 from bot.quality.quality_metrics import METRICS, ChannelQuality, channel_quality
 from bot.settings import load_settings
 from storage.chat.feedback import Feedback, FeedbackVerdict
@@ -111,12 +112,24 @@ def _gap_row(line: Json) -> str:
 async def show_quality(options: argparse.Namespace) -> int:
     """Print each channel's figures, in total and by week, with its baseline; direct chats are left out.
 
+    With ``--month``, print the usage of that month as CSV or JSON lines.
+
     Raises:
-        SettingsError: no such channel.
+        SettingsError: no such channel, or not a month.
     """
-    async with open_existing_home(load_settings()) as stores:
+    settings = load_settings()
+    async with open_existing_home(settings) as stores:
         named = [await chosen_channel(stores, options.channel)] if options.channel else None
-        for channel in named or [one for one in await stores.channels.all() if not one.is_direct]:
+        channels = named or [one for one in await stores.channels.all() if not one.is_direct]
+        if options.month is not None:
+            if (month := Month.parse(options.month)) is None:
+                raise SettingsError(f"--month {options.month}: write it like {Month.of(utc_now())}")
+            prices = TokenPrices(settings.bot.model_prompt_price, settings.bot.model_completion_price)
+            usage = await monthly_usage(stores.records, channels, month, prices)
+            lines = (f"{dump(one.as_json())}\n" for one in usage)
+            print("".join(lines) if options.json else usage_csv(usage), end="")
+            return 0
+        for channel in channels:
             quality = await channel_quality(stores.records, channel.id, options.weeks)
             name = channel_option(channel.name, channel.tenant)
             print(dump(quality.as_json(name)) if options.json else "\n".join(_quality_rows(quality, name)))
@@ -134,8 +147,7 @@ def _quality_rows(quality: ChannelQuality, channel: str) -> Iterator[str]:
     for name, figure in METRICS.items():
         known = [_known(week.figures[name]) if week.is_kept else "not kept" for week in quality.weeks]
         before = _known((quality.baseline or {}).get(name))
-        label = f"{figure.label}, ms" if figure.unit == "ms" else figure.label
-        yield _quality_row(label, _known(quality.figures[name]), before, known)
+        yield _quality_row(figure.label, _known(quality.figures[name]), before, known)
 
 
 def _quality_row(label: str, all_: str, before: str, weeks: Iterable[str]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from aiohttp import web
 
 from bot.answers.citations.signed_links import Links
 from bot.chat.conversation.queue_limits import QuestionRateLimiter
 from bot.core.ports import QuestionAnswering
+from bot.quality.monthly_usage import TokenPrices
 from bot.settings import Settings
 from bot.uploads.folder_uploads import FolderUploads
 from bot.uploads.upload_places import UploadPlaces
@@ -18,7 +19,9 @@ from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
+from bot.web.admin.settings_page import EffectiveSetting, SettingsPage
 from bot.web.admin.uploads_page import UploadsPage
+from bot.web.admin.usage_page import UsagePage
 from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
@@ -68,6 +71,7 @@ def build_web(
     renewal_urls: RenewalUrls = lambda *_: {},
     count_request: CountRequest | None = None,
     count_opening: Callable[[], None] | None = None,
+    effective_settings: Sequence[EffectiveSetting] = (),
 ) -> web.Application:
     """Return the whole web side as one application.
 
@@ -78,6 +82,7 @@ def build_web(
         renewal_urls: returns where members get new links.
         count_request: called for every answered request.
         count_opening: called when a person opens a source.
+        effective_settings: settings of the service, for the console.
     """
     assets = Assets()
     pages = Templates(assets, settings.bot.source_url, settings.bot.link_days)
@@ -116,6 +121,7 @@ def build_web(
             pages=pages,
             search=search,
             settings=settings,
+            effective_settings=effective_settings,
         )
     app.add_routes(extra_routes)
     return app
@@ -132,6 +138,7 @@ def _add_console(
     pages: Templates,
     search: SearchPage,
     settings: Settings,
+    effective_settings: Sequence[EffectiveSetting],
 ) -> None:
     """Add the console and the admin pages; access rules are in ``security``."""
     rates, question_chars = QuestionRateLimiter(settings.bot), settings.bot.question_chars
@@ -152,6 +159,14 @@ def _add_console(
     app.add_routes(SearchDebugger(admin, stores.records, trace, rates, question_chars).routes())
     app.add_routes(ConversationsPage(admin, stores.records).routes())
     app.add_routes(QualityPage(admin, stores.records).routes())
+    app.add_routes(
+        UsagePage(
+            admin,
+            stores.records,
+            TokenPrices(settings.bot.model_prompt_price, settings.bot.model_completion_price),
+        ).routes()
+    )
+    app.add_routes(SettingsPage(admin, effective_settings).routes())
     overview = DocumentOverview(stores.database, stores.catalog)
     app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
     uploads = FolderUploads(settings.storage.max_file_mb)

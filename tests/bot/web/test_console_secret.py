@@ -20,6 +20,8 @@ PATHS = (
     "/console/quality.json",
     "/console/documents",
     "/console/conversations",
+    "/console/settings",
+    "/console/usage.csv",
 )
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 

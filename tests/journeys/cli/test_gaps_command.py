@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 from harness.program import Program
 
+from storage.clock import utc_now
+
 
 def test_unanswered_questions_are_listed_with_unknown_words(
     with_page: Callable[[str, str, str], Program],
@@ -29,7 +31,12 @@ def test_unanswered_questions_are_listed_with_unknown_words(
     assert (json.loads(kept)["questions"], json.loads(kept)["baseline"]) == (3, None)
     (line,) = map(json.loads, program.run("quality", "--channel", "it", "--json").stdout.splitlines())
     assert line["baseline"] == line["figures"]
-    assert line["figures"]["passages"] == pytest.approx(1 / 3)
-    assert re.search(r"^  passages shown +0\.3333 +0\.3333 ", program.run("quality").stdout, re.MULTILINE)
+    assert line["figures"]["answered"] == pytest.approx(1 / 3)
+    assert re.search(r"^  Answered +0\.3333 +0\.3333 ", program.run("quality").stdout, re.MULTILINE)
+    month = f"{utc_now():%Y-%m}"
+    table = program.run("quality", "--month", month).stdout.splitlines()
+    assert table[0].startswith("month,channel,people,questions,answered,")
+    assert table[1].startswith(f"{month},it,0,3,1,2,0,")
+    assert "write it like" in program.run("quality", "--month", "soon").stderr
     assert program.run("gaps", "--days", "0").returncode == 2
     assert program.run("gaps", "--channel", "nowhere").returncode == 2
