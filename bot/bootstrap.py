@@ -52,6 +52,7 @@ from bot.chat.notifications.gap_digest import GapDigest
 from bot.chat.notifications.notifier import Notifier, Routes
 from bot.chat.notifications.page_notes import PageNotes
 from bot.chat.notifications.receipts import ReceiptBuilder
+from bot.chat.notifications.usage_summary import UsageSummary
 from bot.chat.notifications.welcome import ChannelOverviews
 from bot.core.ports import (
     Announcer,
@@ -62,6 +63,7 @@ from bot.core.ports import (
 )
 from bot.platforms.registry import loopback_links_warning, shared_platforms
 from bot.public_links import open_links
+from bot.quality.monthly_usage import TokenPrices
 from bot.settings import BotSettings, Settings, revealed
 from bot.uploads.file_checks import MEGABYTE
 from bot.uploads.file_host import FileHost
@@ -69,7 +71,7 @@ from bot.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.web.readiness import OutageWatch, Readiness
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
-from storage.chat.notification_events import Outages, record_digests
+from storage.chat.notification_events import Outages, record_digests, record_summary
 from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
@@ -400,6 +402,11 @@ async def build_notifier(
         digest=digest,
     )
     admins = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    summary = None
+    if admins and bot.admin_summary:
+        keep = partial(record_summary, stores.database, admins.id)
+        prices = TokenPrices(bot.model_prompt_price, bot.model_completion_price)
+        summary = UsageSummary(keep, stores.channels, stores.records, prices)
     return Notifier(
         stores.notices,
         stores.channels,
@@ -409,6 +416,7 @@ async def build_notifier(
         if loopback_links_warning(bot, links.public_url)
         else announcers,
         digest=digest,
+        summary=summary,
         uploads=Uploads(stores.database),
         may_have_work=PollGate(stores.database.changes, NoticeRow).should_poll,
     )

@@ -189,6 +189,14 @@ async def record_digests(database: Database, channels: Collection[int], week: st
             )
 
 
+async def record_summary(database: Database, channel_id: int, month: str, text: str) -> None:
+    """Record a month's usage, to be announced once to the admins, whose channel this is."""
+    async with database.transaction(exclusive=False) as session:
+        await _record_notice(
+            session, kind="summary", key=f"summary:{month}", channel_id=channel_id, text=text
+        )
+
+
 class Outages:
     """Outages as seen by all bots of a home; each start and each end is announced once.
 

@@ -40,9 +40,9 @@ from storage.sql.tables import (
 
 FAILED, LIVE, FOLDER, SOURCE, WELCOME, DIGEST = "failed", "live", "folder", "source", "welcome", "digest"
 SOURCE_FAILED, SOURCE_CHANGED = "source failed", "source changed"
-OUTAGE = "outage"
+OUTAGE, SUMMARY = "outage", "summary"
 _STRANGER = "stranger"
-_FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED, OUTAGE)
+_FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED, OUTAGE, SUMMARY)
 _AUDIENCE: ColumnElement[str] = case(
     (col(NoticeRow.kind).in_(_FOR_ADMINS), NoticeAudience.ADMINS.value),
     (col(NoticeRow.kind) == WELCOME, NoticeAudience.NEWCOMERS.value),
@@ -231,6 +231,7 @@ _QUERIES: dict[str, Callable[[], Any]] = {
     OUTAGE: _outages,
     WELCOME: _of_channels,
     DIGEST: _of_channels,
+    SUMMARY: _of_channels,
 }
 _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "live": _live_notice,
@@ -242,6 +243,7 @@ _NOTICES: dict[str, Callable[[Any], Notice]] = {
     OUTAGE: _outage_notice,
     WELCOME: _channel_notice,
     DIGEST: _channel_notice,
+    SUMMARY: _channel_notice,
 }
 
 
@@ -302,7 +304,7 @@ class Notices:
         return {
             FAILED: together(FAILED, _STRANGER),
             SOURCE: together(SOURCE_FAILED, SOURCE_CHANGED),
-            **{kind: found[kind] for kind in (LIVE, FOLDER, OUTAGE, WELCOME, DIGEST)},
+            **{kind: found[kind] for kind in (LIVE, FOLDER, OUTAGE, SUMMARY, WELCOME, DIGEST)},
         }
 
     async def welcome(self, channel_id: int) -> None:

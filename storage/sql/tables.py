@@ -422,7 +422,8 @@ class NoticeRow(SQLModel, table=True):
     # ``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (an
     # unsupported file), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
     # (a web page no longer contains what was quoted); ``welcome`` (the bot joined the channel); ``digest`` (a
-    # week of its questions is over); ``outage`` (a part of the service fails, or works again).
+    # week of its questions is over); ``outage`` (a part of the service fails, or works again);
+    # ``summary`` (the usage of a month that is over).
     kind: str
     # Idempotency key, for an event that is posted only once.
     key: str | None = Field(default=None, unique=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from bot.quality.monthly_usage import ChannelUsage
+
 FOLDERS_LEAD = "Something changed in the watched folders."
 
 SOURCES_LEAD = "Something changed on the approved web pages."
@@ -223,3 +225,25 @@ def words_nowhere(words: Sequence[str]) -> str:
 def more_gaps(count: int) -> str:
     """Return the count of questions not listed."""
     return f"and {count} more: see footnote gaps"
+
+
+USAGE_INCOMPLETE = "The first days are not counted, because their records are gone (FOOTNOTE_RECORD_DAYS)."
+
+
+def usage_lead(month: str, usage: Sequence[ChannelUsage]) -> str:
+    """Return the first line of a monthly summary."""
+    questions = sum(one.questions for one in usage)
+    asked = "1 question" if questions == 1 else f"{questions:,} questions"
+    channels = "1 channel" if len(usage) == 1 else f"{len(usage)} channels"
+    costs = [one.cost for one in usage if one.cost is not None]
+    cost = f", tokens for {sum(costs):,.2f}" if costs else ""
+    return f"Usage in {month}: {asked} in {channels}{cost}"
+
+
+def usage_of_channel(one: ChannelUsage) -> str:
+    """Return a channel's line of a monthly summary."""
+    people = f", {one.people} {'person' if one.people == 1 else 'people'}" if one.people else ""
+    up, down = one.thumbs_up, one.thumbs_down
+    thumbs = f", thumbs {up:,} up and {down:,} down" if up + down else ""
+    outcomes = f"{one.answered:,} answered, {one.not_found:,} plain no"
+    return f"{one.channel}: {one.questions:,} asked{people}, {outcomes}{thumbs}"

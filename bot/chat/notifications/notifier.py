@@ -20,6 +20,7 @@ from typing import Any
 
 from bot.chat.notifications.gap_digest import GapDigest
 from bot.chat.notifications.receipts import ReceiptBuilder
+from bot.chat.notifications.usage_summary import UsageSummary
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
@@ -114,6 +115,7 @@ class Notifier:
         announcers: Mapping[Platform, Announcer],
         pace: NotificationTiming | None = None,
         digest: GapDigest | None = None,
+        summary: UsageSummary | None = None,
         uploads: Uploads | None = None,
         may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -124,6 +126,7 @@ class Notifier:
         """
         self._uploads = uploads
         self._digest = digest
+        self._summary = summary
         self._notices = notices
         self._channels = channels
         self._receipt_builder = receipt_builder
@@ -155,6 +158,8 @@ class Notifier:
         self._is_unfinished = True
         if self._digest:
             await self._digest.record()
+        if self._summary:
+            await self._summary.record()
         while (batch := await self._notices.claim_interrupted(LEASE_SECONDS)) is not None:
             await self._recover_batch(batch)
         waiting, expired = await self._notices.waiting(), utc_now() - NOTICE_EXPIRY

@@ -24,7 +24,7 @@ from bot.core.plaintext import shorten
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
-from storage.chat.notifications import DIGEST, SOURCE_FAILED, WELCOME, Notices
+from storage.chat.notifications import DIGEST, SOURCE_FAILED, SUMMARY, WELCOME, Notices
 from storage.chat_models import Notice, Outage
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
@@ -92,9 +92,11 @@ def write_receipt(
         is_elsewhere: posted outside the documents' channel, so that channel is named.
     """
     failed, live, folders, web, outages = named = listed_notices(contents)
-    if not any(named):
+    summaries = contents[SUMMARY][1][:MAX_LISTED]
+    if not any(named) and not summaries:
         return None
     entries = [
+        *map(_summary, summaries),
         *(_outage(notice.outage) for notice in outages if notice.outage),
         *(_failure(notice, is_elsewhere) for notice in failed),
         *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
@@ -160,6 +162,11 @@ def _folder(notice: Notice) -> AnnouncementEntry:
     if notice.text is None:
         return AnnouncementEntry(notification_wording.folder_well(location, channel))
     return AnnouncementEntry(notification_wording.folder_problem(location, channel, _sentence(notice.text)))
+
+
+def _summary(notice: Notice) -> AnnouncementEntry:
+    headline, *lines = (notice.text or "").splitlines()
+    return AnnouncementEntry(headline, tuple(lines))
 
 
 def _outage(outage: Outage) -> AnnouncementEntry:
