@@ -381,6 +381,8 @@ class DocumentStatus:
     arrived_at: datetime | None = None
     # Retryable: the newest file could not be read or its copy is lost, even if an older version is live.
     can_retry: bool = False
+    # Row id of the live version, else of the newest one; None if its file was never stored.
+    version_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def overview() -> Subquery:
         col(DocumentRow.folder_id).label("folder_id"),
         col(DocumentRow.file).label("file"),
         func.coalesce(live_version.sha256, newest.sha256, "").label("version"),
+        func.coalesce(live_version.id, newest.id).label("version_id"),
         col(live_reading.rung).label("live_rung"),
         col(live_reading.pages).label("live_pages"),
         func.coalesce(live_reading.title, _of_open("title"), "").label("title"),
@@ -178,6 +179,7 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         number=row.number,
         arrived_at=row.arrived_at,
         can_retry=row.state != "deleted" and (row.has_failed or row.has_reason),
+        version_id=row.version_id,
     )
 
 

@@ -119,6 +119,7 @@ async def visit_source(page: Page, source: str, pictures: Path) -> None:
     await page.goto(source)
     await page.wait_for_selector("#hit", state="attached")
     await require_sound(page, pictures / "source.png")
+    await unfold(page)
     await page.fill("#find", "backup")
     await page.keyboard.press("Enter")
     await page.wait_for_selector(".hits mark")
@@ -127,9 +128,17 @@ async def visit_source(page: Page, source: str, pictures: Path) -> None:
     await page.wait_for_selector("#found-2", state="attached")
     await page.wait_for_function("() => document.querySelector('.paper img').complete")
     await require_sound(page, pictures / "found.png")
+    await unfold(page)
     await page.click("text=Contents")
     await page.wait_for_selector(".outline li")
     await require_sound(page, pictures / "contents.png")
+
+
+async def unfold(page: Page) -> None:
+    """Show the tools that a phone folds away."""
+    more = page.locator("label[for=more]")
+    if await more.is_visible():
+        await more.click()
 
 
 async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
@@ -157,7 +166,6 @@ async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
 async def run_again(page: Page, home: str) -> None:
     """Without scripts: submit the form, check the table of candidates, and open the first one marked."""
     await page.goto(f"{home}/console/search")
-    await page.get_by_role("button", name="Show").click()
     await page.fill("#question", QUESTION)
     await page.get_by_role("button", name="Run").click()
     assert "not recorded" in await page.inner_text(".facts >> nth=0")
@@ -175,6 +183,7 @@ async def upload_without_script(page: Page, home: str, folder: Path) -> None:
         await page.goto(f"{home}/console/documents")
         bicycles = {"name": "bicycles.pdf", "mimeType": "application/pdf", "buffer": data}
         other = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
+        await page.click("summary >> text=Add PDFs")
         await page.set_input_files("#file", [bicycles, other])
         await page.get_by_role("button", name="Upload").click()
         assert "I didn’t add notes.docx: I can only read PDFs." in await page.inner_text("main")
@@ -211,6 +220,7 @@ async def visit_upload(browser: Browser, program: Program, picture: Path) -> Non
     await page.wait_for_url(f"{program.url}/")  # the secret is exchanged for a cookie first
     await page.goto(f"{program.url}/console/documents")
     notes = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
+    await page.click("summary >> text=Add PDFs")
     await page.set_input_files("#file", [notes])
     await page.get_by_role("button", name="Upload").click()
     await page.wait_for_selector("text=I didn’t add notes.docx")
@@ -231,10 +241,9 @@ async def drop(page: Page, files: dict[str, bytes]) -> None:
 async def visit_all(page: Page, home: str, pictures: Path) -> None:
     """Visit every page of the console, and the trace of the first question."""
     pictures.mkdir()
-    for name in ("search", "quality", "documents", "conversations"):
+    for name in ("search", "quality", "documents", "usage", "settings", "conversations"):
         await page.goto(f"{home}/console/{name}")
         await require_sound(page, pictures / f"{name}.png")
-    await page.get_by_role("button", name="Show").click()
     await page.wait_for_selector("article")
     await require_sound(page, pictures / "conversation.png")
     await page.goto(page.url.replace("conversations", "search"))
@@ -252,6 +261,6 @@ async def visit_all(page: Page, home: str, pictures: Path) -> None:
     await page.wait_for_selector("h1 + *")
     await require_sound(page, pictures / "correction.png")
     await page.goto(f"{home}/console/quality")
-    await page.click("tbody a >> nth=0")
     await page.wait_for_selector(".curve circle")
+    await page.click("summary >> text=By week")
     await require_sound(page, pictures / "weeks.png")

@@ -39,10 +39,9 @@ async def test_firefox_shows_every_page(firefox: OpenFirefox, with_samples: Prog
 async def visit_console(page: FirefoxPage, home: str, pictures: Path) -> None:
     """Visit every page of the console; a trace leads from a passage to its page with boxes."""
     await require_sound(page, pictures / "ask.png")
-    for name in ("quality", "documents", "search", "conversations"):
+    for name in ("quality", "documents", "usage", "settings", "search", "conversations"):
         await page.goto(f"{home}/console/{name}")
         await require_sound(page, pictures / f"{name}.png")
-    await page.click("form.choose button")
     await page.wait_for("article a")
     await require_sound(page, pictures / "conversation.png")
     await page.click("article a")
@@ -64,6 +63,8 @@ async def visit_source(page: FirefoxPage, source: str, pictures: Path) -> None:
     await page.click("#copy")
     await page.wait_for("#copied:not(:empty)")
     assert await page.evaluate("document.querySelector('#copied').textContent") == "Copied"
+    if pictures.name == "phone":
+        await page.click("label[for=more]")
     await page.click("#find")
     await page.type(f"backup{ENTER}")
     await page.wait_for(".hits mark")
@@ -74,6 +75,8 @@ async def visit_source(page: FirefoxPage, source: str, pictures: Path) -> None:
     top = await page.evaluate(f"document.querySelector({marked!r}).getBoundingClientRect().top")
     assert 0 < top < 900
     await require_sound(page, pictures / "found.png")
+    if pictures.name == "phone":
+        await page.click("label[for=more]")
     await page.click(".contents")
     await page.wait_for(".outline li")
     await require_sound(page, pictures / "contents.png")

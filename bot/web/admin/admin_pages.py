@@ -49,6 +49,20 @@ class AdminPages:
                 return channel, channels
         raise web.HTTPNotFound
 
+    async def chosen(self, request: web.Request, page: str) -> Sequence[Channel]:
+        """Return all channels, of which one is to be chosen for ``page``.
+
+        Raises:
+            web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
+            web.HTTPFound: to the page of the channel chosen in the form, or of the only one.
+        """
+        require_visitor(request)
+        channels = await self.channels()
+        number = chosen_channel(request) or (channels[0].id if len(channels) == 1 else None)
+        if number:
+            raise web.HTTPFound(f"{page}/{number}")
+        return channels
+
     def show(self, request: web.Request, template: str, **values: object) -> web.Response:
         """Return a rendered page."""
         root = "../" * (request.path.count("/") - 1) or "./"

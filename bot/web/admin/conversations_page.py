@@ -9,8 +9,7 @@ from aiohttp import web
 
 from bot.chat.notifications.question_gaps import find_gaps, most_asked
 from bot.core.plaintext import replace_invalid_chars
-from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
-from bot.web.security import require_visitor
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
 
 # Most asked questions, and gaps, that are shown.
@@ -37,10 +36,7 @@ class ConversationsPage:
 
     async def index(self, request: web.Request) -> web.Response:
         """Redirect to the channel chosen in the form, or list the channels."""
-        require_visitor(request)
-        if number := chosen_channel(request):
-            raise web.HTTPFound(f"conversations/{number}")
-        channels = await self._pages.channels()
+        channels = await self._pages.chosen(request, "conversations")
         return self._pages.show(request, "conversations.html", channels=channels, channel=None)
 
     async def show(self, request: web.Request) -> web.Response:

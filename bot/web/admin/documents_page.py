@@ -62,6 +62,8 @@ class DocumentsPage:
         require_visitor(request)
         channels = await self._pages.channels()
         chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
+        if len(channels) == 1:
+            chosen["channel"] = str(channels[0].id)
         asked = {one.id: one for one in channels if chosen["channel"] in {"", str(one.id)}}
         found = [one for one in await self._overview.of(asked.keys()) if _is_asked_for(one, chosen)]
         _, key, is_falling = ORDERS.get(chosen["order"], ORDERS["file"])

@@ -19,8 +19,8 @@ from bot.chat.conversation.queue_limits import QuestionRateLimiter
 from bot.core.models import Question
 from bot.core.plaintext import replace_invalid_chars
 from bot.sign_in_settings import Role
-from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
-from bot.web.security import enforce_rate_limit, require_own_form, require_visitor
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.security import enforce_rate_limit, require_own_form
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
@@ -77,10 +77,7 @@ class SearchDebugger:
 
     async def index(self, request: web.Request) -> web.Response:
         """Redirect to the channel chosen in the form, or list the channels."""
-        require_visitor(request)
-        if number := chosen_channel(request):
-            raise web.HTTPFound(f"search/{number}")
-        channels = await self._pages.channels()
+        channels = await self._pages.chosen(request, "search")
         return self._pages.show(request, "search.html", channels=channels, channel=None, kept=(), chars=1)
 
     async def list(self, request: web.Request) -> web.Response:

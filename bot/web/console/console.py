@@ -117,6 +117,8 @@ class Console:
                 "upload": _place_view(place),
                 "documents": [
                     {
+                        "id": str(document.document),
+                        "version": document.version_id,
                         "file": document.file,
                         "title": document.title,
                         "pages": document.pages,

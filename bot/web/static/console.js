@@ -37,8 +37,10 @@
   const showDocuments = () => {
     const rows = known.documents.map((doc) => {
       const row = make("li");
-      row.append(make("b", "", doc.title || doc.file), make("span", `state ${doc.state}`, describe(doc)));
-      row.title = doc.file;
+      const link = make("a", "", doc.title || doc.file);
+      link.href = doc.version ? `console/pages/${doc.version}` : `console/documents/${channel.value}/${doc.id}`;
+      link.title = doc.file;
+      row.append(link, make("span", `state ${doc.state}`, describe(doc)));
       return row;
     });
     const more = known.progress.files - rows.length;
@@ -428,11 +430,16 @@
       turn.scrollIntoView({ block: "start" });
     }
   };
+  const nothingToAsk = () => `There are no documents to answer from yet. ${
+    at("upload").dataset.place ? "Drop a PDF on this page" : at("upload").hidden ? "Ask an admin to add PDFs" : "Copy PDFs to the folder above"
+  }, then ask again.`;
   at("ask").addEventListener("submit", async (event) => {
     event.preventDefault();
     const text = question.value.trim();
     const send = event.target.querySelector("button");
-    if (!text || send.disabled || !channel.value) return;
+    if (!text || send.disabled) return;
+    at("ask-note").textContent = channel.value ? "" : nothingToAsk();
+    if (!channel.value) return;
     question.value = "";
     send.disabled = true;
     await ask(text);

@@ -111,6 +111,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea")) return;
     const field = document.querySelector(`[data-focus="${CSS.escape(event.key)}"]`);
+    const more = document.getElementById("more");
+    if (field && more && !field.getClientRects().length) more.checked = true;
     if (field) { event.preventDefault(); field.focus(); return field.select(); }
     if (event.key in zoomKeys) return zoom(zoomKeys[event.key]);
     const paged = event.key.startsWith("Page");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -125,6 +126,34 @@ async def darkness(page: Page, place: Rectangle) -> float:
         [place.x0 / WIDTH, place.y0 / HEIGHT, place.x1 / WIDTH, place.y1 / HEIGHT],
     )
     return float(share)
+
+
+async def test_the_head_leaves_the_screen_to_the_page(page: Page, client: TestClient, house: House) -> None:
+    """At most 160 pixels stand above the page, also of an answer with two long quotes, on any screen."""
+    channel = await house.channel("alpha")
+    line = "the backups of all servers run daily at two o'clock in the morning and are kept for years "
+    shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([[line] * 9]), "Backup policy " * 9)
+    quotes = [(shelved, 1, line.strip()), (shelved, 1, "the backups")]
+    cited, _ = await house.cite_answer(channel, *quotes)
+    path = house.links.viewer_path(house.links.page_url(channel, cited))
+    for width, height in ((1280, 800), (390, 844)):
+        await page.set_viewport_size({"width": width, "height": height})
+        await page.goto(str(client.make_url(path)), wait_until="load")
+        shown = page.locator(".paper, .text").locator("visible=true").first
+        top = await shown.evaluate("one => one.getBoundingClientRect().top + scrollY")
+        assert top <= 160, width
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_a_page_is_printed_alone_on_one_sheet(page: Page, link: str) -> None:
+    """Nothing of the viewer is printed; the highlight is."""
+    await page.goto(link, wait_until="load")
+    printed = await page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+    await page.emulate_media(media="print")
+    for selector in (".about", ".bar", ".foot"):
+        assert await page.locator(selector).is_hidden()
+    assert (await marked(page)).holds(QUOTED)
 
 
 async def test_everything_works_without_javascript(browser: Browser, link: str) -> None:
@@ -383,6 +412,40 @@ async def test_text_of_models_and_pdfs_is_never_markup(page: Page, client: TestC
     await page.wait_for_selector(".cite")
     assert "<img src=x onerror=alert(1)>1 and [7] **no**" in await page.inner_text(".answer")
     assert await page.locator(".answer img").count() == 0
+
+
+async def test_asking_without_documents_says_what_to_do(page: Page, client: TestClient, house: House) -> None:
+    """The question stays in its field until there is something to ask."""
+    (house.home / "inbox").mkdir()
+    await page.goto(console_of(client))
+    await page.wait_for_selector("#upload[data-place]:not([data-place=''])")
+    await page.fill("#question", "When do backups run?")
+    await page.keyboard.press("Enter")
+    note = "There are no documents to answer from yet. Drop a PDF on this page, then ask again."
+    await page.wait_for_selector(f"#ask-note >> text={note}")
+    assert await page.input_value("#question") == "When do backups run?"
+
+
+async def test_documents_and_pages_are_links_in_the_side_bar(
+    page: Page, client: TestClient, link: str
+) -> None:
+    """A document opens at its first page; uploads are folded away; the only channel is chosen everywhere."""
+    await page.goto(console_of(client))
+    await page.wait_for_selector("#documents a")
+    assert await page.locator("#choose-files").is_hidden()
+    await page.click("#upload summary")
+    assert await page.locator("#choose-files").is_visible()
+    await page.click("#documents >> text=Backup policy")
+    await page.wait_for_selector(".number >> text=Page 1 of 3")
+    for name, heading in (
+        ("Conversations", "Conversations in alpha"),
+        ("Quality", "Quality of alpha"),
+        ("Search debugger", "Search debugger"),
+    ):
+        await page.goto(str(client.make_url("/")))
+        await page.get_by_role("link", name=name).click()
+        await page.wait_for_selector(f"h1 >> text={heading}")
+    assert "Ask alpha now" in await page.inner_text("form.ask")
 
 
 @pytest.mark.long

@@ -432,11 +432,13 @@ async def test_a_reader_may_read_and_ask_but_change_nothing(
     for path in (
         "/",
         "/console/channels",
-        "/console/search",
+        f"/console/search/{channel.id}",
         "/console/quality.json",
-        "/console/conversations",
+        "/console/usage",
+        f"/console/conversations/{channel.id}",
     ):
         assert (await browser.send("GET", path)).status == 200
+    assert (await browser.send("GET", "/console/settings")).status == 403
     listed = await (await browser.send("GET", "/console/documents")).text()
     assert "plan.pdf" in listed
     assert "Upload" not in listed
