@@ -58,6 +58,13 @@ class SignInSettings(FootnoteSettings):
         max_length=20_000,
         description="Who may view pages and ask questions, in the same format; unset: nobody.",
     )
+    oidc_channel_readers: str = Field(
+        "",
+        max_length=20_000,
+        description="Which channels a reader sees, as in it=group:staff; hr=group:hr, bob@example.com: names "
+        "or tenants as `footnote channels` lists them, with entries in the same format. Once set, readers "
+        "see no other channel; unset: readers see all.",
+    )
     oidc_groups_claim: str = Field(
         "groups",
         min_length=1,
@@ -77,9 +84,18 @@ class SignInSettings(FootnoteSettings):
         """True if sign-in is configured."""
         return self.oidc_issuer is not None
 
+    def channels(self, email: str, groups: Collection[str]) -> frozenset[str] | None:
+        """Return names or tenants of the channels that a reader may see, None if they may see all."""
+        if not self.oidc_channel_readers:
+            return None
+        names = _names(email, groups)
+        return frozenset(
+            channel for channel, said in _channel_entries(self) if not names.isdisjoint(_entries(said))
+        )
+
     def role(self, email: str, groups: Collection[str]) -> Role | None:
         """Return the highest role for a verified e-mail address and groups, None if there is none."""
-        names = {plain_address(email)} - {""} | {f"{GROUP}{group}" for group in groups}
+        names = _names(email, groups)
         for role, said in ((Role.ADMIN, self.oidc_admins), (Role.READER, self.oidc_readers)):
             if not names.isdisjoint(_entries(said)):
                 return role
@@ -87,14 +103,23 @@ class SignInSettings(FootnoteSettings):
 
     def granted_groups(self, groups: Collection[str], limit: int) -> list[str]:
         """Return up to ``limit`` of these groups that the settings grant a role, admins' first."""
-        named = dict.fromkeys([*_entries(self.oidc_admins), *_entries(self.oidc_readers)])
+        of_channels = (said for _, said in _channel_entries(self))
+        granting = (self.oidc_admins, self.oidc_readers, *of_channels)
+        named = dict.fromkeys(entry for said in granting for entry in _entries(said))
         held = {f"{GROUP}{group}" for group in groups}
         return [one.removeprefix(GROUP) for one in named if one in held][:limit]
 
     @model_validator(mode="after")
     def _validate_complete(self) -> Self:
         """Reject a sign-in that admits nobody, or whose issuer could be impersonated on the network."""
-        for variable, said in (("ADMINS", self.oidc_admins), ("READERS", self.oidc_readers)):
+        of_channels = list(_channel_entries(self))
+        if not all(name for name, _ in of_channels):
+            raise ValueError("FOOTNOTE_OIDC_CHANNEL_READERS: write each channel as NAME=entries")
+        for variable, said in (
+            ("ADMINS", self.oidc_admins),
+            ("READERS", self.oidc_readers),
+            *(("CHANNEL_READERS", said) for _, said in of_channels),
+        ):
             if not all(plain_address(one) or _GROUP.fullmatch(one) for one in _entries(said)):
                 raise ValueError(
                     f"FOOTNOTE_OIDC_{variable} contains an entry that is neither an ASCII e-mail address nor "
@@ -139,6 +164,19 @@ def require_public_url(settings: SignInSettings, public_url: str | None) -> None
 def plain_address(text: object) -> str:
     """Return an ASCII e-mail address in lower case; "" for anything else, which matches nobody."""
     return text.lower() if isinstance(text, str) and _ADDRESS.fullmatch(text) else ""
+
+
+def _names(email: str, groups: Collection[str]) -> set[str]:
+    """Return the entries that name a person."""
+    return {plain_address(email)} - {""} | {f"{GROUP}{group}" for group in groups}
+
+
+def _channel_entries(settings: SignInSettings) -> Iterator[tuple[str, str]]:
+    """Yield (channel, entries) of the readers of channels; '' for a channel that is not named."""
+    for one in settings.oidc_channel_readers.split(";"):
+        if one.strip():
+            name, is_named, said = one.partition("=")
+            yield name.strip() if is_named else "", said
 
 
 def _entries(said: str) -> Iterator[str]:

@@ -39,7 +39,7 @@ _RISKS: Mapping[str, Callable[[Any], str]] = {
     "teams_development": lambda value: "Messages are accepted without Teams’ signature." if value else "",
     "web_loopback": lambda value: "Web pages of this machine can be fetched." if value else "",
     "oidc_readers": lambda value: (
-        "Readers see what every channel asked, unless folders.toml names readers." if value else ""
+        "Readers see every channel, unless FOOTNOTE_OIDC_CHANNEL_READERS is set." if value else ""
     ),
     "verify": lambda value: (
         "" if value == "model" else "Sentences of the model are checked by their words only."

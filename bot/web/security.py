@@ -18,6 +18,7 @@ from bot.console_secret import QUERY_NAME
 from bot.core.models import LOCAL_ASKER
 from bot.loopback import is_loopback_host
 from bot.sign_in_settings import Role
+from storage.models import Channel
 from storage.readers.registry import READERS
 
 
@@ -30,6 +31,12 @@ class Visitor:
     role: Role
     # Display name; '' for anyone who uses this machine's secret.
     name: str = ""
+    # Names or tenants of the channels that they may see; None: all.
+    channels: frozenset[str] | None = None
+
+    def may_see(self, channel: Channel) -> bool:
+        """True if the visitor may see a channel with its documents and questions."""
+        return self.channels is None or not self.channels.isdisjoint({channel.name, channel.tenant})
 
 
 # Anyone who knows the secret.

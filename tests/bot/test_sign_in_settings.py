@@ -32,6 +32,8 @@ WHOLE: dict[str, Any] = {
         ({"oidc_issuer": "http://accounts.example"}, "https://"),
         ({"oidc_issuer": "https://accounts.example/?a=1"}, "query"),
         ({"oidc_scopes": "email"}, "oidc_scopes"),
+        ({"oidc_channel_readers": "group:staff"}, "write each channel as NAME=entries"),
+        ({"oidc_channel_readers": "it=staff"}, "FOOTNOTE_OIDC_CHANNEL_READERS"),
     ],
 )
 def test_an_incomplete_sign_in_is_refused(changed: dict[str, Any], said: str) -> None:
@@ -91,3 +93,14 @@ def test_sign_in_requires_a_secure_public_url(url: str | None) -> None:
         require_public_url(SignInSettings(**WHOLE), url)
     require_public_url(SignInSettings(**WHOLE), "http://127.0.0.1:8765")
     require_public_url(SignInSettings(**WHOLE), "https://footnote.example")
+
+
+def test_a_reader_sees_the_channels_that_name_them() -> None:
+    """By group or address; all without the setting, and none that does not name the person."""
+    assert SignInSettings(**WHOLE).channels("ada@example.com", []) is None
+    said = "it=group:staff; hr = group:hr, Bob@example.com;"
+    settings = SignInSettings(**WHOLE, oidc_channel_readers=said)
+    assert settings.channels("", ["staff"]) == {"it"}
+    assert settings.channels("bob@example.com", ["staff"]) == {"it", "hr"}
+    assert settings.channels("eve@example.com", ["board"]) == frozenset()
+    assert settings.granted_groups(["hr", "board"], 8) == ["hr"]

@@ -30,19 +30,23 @@ class AdminPages:
         self._channels = channels
         self._templates = templates
 
-    async def channels(self) -> Sequence[Channel]:
-        """Return all channels except direct chats, by name."""
-        return [one for one in await self._channels.all() if not one.is_direct]
+    async def channels(self, request: web.Request) -> Sequence[Channel]:
+        """Return the channels that the visitor may see, by name; direct chats are excluded.
+
+        Raises:
+            web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
+        """
+        visitor = require_visitor(request)
+        return [one for one in await self._channels.all() if not one.is_direct and visitor.may_see(one)]
 
     async def channel(self, request: web.Request) -> tuple[Channel, Sequence[Channel]]:
-        """Return the channel in the request's path, and all channels.
+        """Return the channel in the request's path, and all that the visitor may see.
 
         Raises:
             web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
             web.HTTPNotFound: no such channel.
         """
-        require_visitor(request)
-        channels = await self.channels()
+        channels = await self.channels(request)
         number = int(request.match_info["channel"])
         for channel in channels:
             if channel.id == number:
@@ -56,8 +60,7 @@ class AdminPages:
             web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
             web.HTTPFound: to the page of the channel chosen in the form, or of the only one.
         """
-        require_visitor(request)
-        channels = await self.channels()
+        channels = await self.channels(request)
         number = chosen_channel(request) or (channels[0].id if len(channels) == 1 else None)
         if number:
             raise web.HTTPFound(f"{page}/{number}")

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_own_form, require_visitor
+from bot.web.security import require_own_form
 from storage.documents.corrections import MAX_VALUE_CHARS, Corrections
 from storage.documents.document_overview import DocumentOverview, ListedDocument
 from storage.errors import SettingsError
@@ -59,8 +59,7 @@ class DocumentsPage:
 
     async def show(self, request: web.Request) -> web.Response:
         """Return the documents filtered by ``channel``, ``state`` and ``q``, sorted by ``order``."""
-        require_visitor(request)
-        channels = await self._pages.channels()
+        channels = await self._pages.channels(request)
         chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
         if len(channels) == 1:
             chosen["channel"] = str(channels[0].id)

@@ -129,9 +129,10 @@ class PageBrowser:
         return web.FileResponse(blob, headers=security.document_headers(source.file))
 
     async def _source(self, request: web.Request) -> VersionSource:
-        require_visitor(request)
+        visitor = require_visitor(request)
         source = await self._stores.catalog.version_source(int(request.match_info["version"]))
-        if source is None or (await self._stores.channels.get(source.channel_id)).is_direct:
+        channel = await self._stores.channels.get(source.channel_id) if source else None
+        if source is None or channel is None or channel.is_direct or not visitor.may_see(channel):
             raise web.HTTPNotFound
         return source
 

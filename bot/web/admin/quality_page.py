@@ -17,7 +17,6 @@ from bot.quality.quality_metrics import (
 )
 from bot.quality.targets import CHANNEL_TARGETS, Limit
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
 
 # Chart size in SVG units; the margin applies to every side.
@@ -86,8 +85,7 @@ class QualityPage:
 
     async def overview(self, request: web.Request) -> web.Response:
         """Return the figures of all channels."""
-        require_visitor(request)
-        channels = await self._pages.channels()
+        channels = await self._pages.channels(request)
         if len(channels) == 1 and not wants_json(request):
             raise web.HTTPFound(f"quality/{channels[0].id}")
         found = [(one, await channel_quality(self._records, one.id)) for one in channels]

@@ -7,7 +7,6 @@ from aiohttp import web
 from bot.quality.monthly_usage import Month, TokenPrices, monthly_usage, usage_csv
 from bot.web import security
 from bot.web.admin.admin_pages import AdminPages, json_page, wants_json
-from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
 from storage.clock import utc_now
 
@@ -33,11 +32,10 @@ class UsagePage:
         Raises:
             web.HTTPBadRequest: not a month.
         """
-        require_visitor(request)
+        channels = await self._pages.channels(request)
         month = Month.parse(request.query["month"]) if "month" in request.query else Month.of(utc_now())
         if month is None:
             raise web.HTTPBadRequest
-        channels = await self._pages.channels()
         usage = await monthly_usage(self._records, channels, month, self._prices)
         if request.match_info["ending"] == ".csv":
             headers = security.NO_STORE | {

@@ -25,7 +25,7 @@ from bot.sign_in_settings import Role
 from bot.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.web import security
 from bot.web.middleware import log_failure
-from bot.web.security import enforce_rate_limit, require_own_page, require_visitor
+from bot.web.security import Visitor, enforce_rate_limit, require_own_page, require_visitor
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
@@ -85,7 +85,7 @@ class Console:
         """Return the page."""
         visitor = require_visitor(request)
         may_change = visitor.role >= Role.ADMIN
-        channels = await self._local_channels()
+        channels = await self._local_channels(visitor)
         return self._pages.page(
             "console.html",
             security.CONSOLE_HEADERS,
@@ -99,14 +99,14 @@ class Console:
 
     async def send_channels(self, request: web.Request) -> web.Response:
         """Return the local channels."""
-        require_visitor(request)
-        rows = [{"id": channel.id, "name": channel.name} for channel in await self._local_channels()]
+        channels = await self._local_channels(require_visitor(request))
+        rows = [{"id": channel.id, "name": channel.name} for channel in channels]
         return _json({"channels": rows})
 
     async def send_channel(self, request: web.Request) -> web.Response:
         """Return a channel's documents, reading progress, web pages and suggested questions."""
         visitor = require_visitor(request)
-        channel = await self._channel(int(request.match_info["id"]))
+        channel = await self._channel(visitor, int(request.match_info["id"]))
         documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
         may_upload = visitor.role >= Role.ADMIN
@@ -153,7 +153,7 @@ class Console:
         """Answer one question: as JSON, or streamed as JSON lines (NDJSON) if the client accepts them."""
         visitor = require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
-        channel = await self._channel(channel_id)
+        channel = await self._channel(visitor, channel_id)
         enforce_rate_limit(self._rates, visitor)
         question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=visitor.actor)
         if request.headers.get("Accept") == LINES:
@@ -169,7 +169,7 @@ class Console:
             channel_id, thread = int(asked["channel"]), _thread_name(asked["thread"])
         except MALFORMED:
             raise web.HTTPBadRequest from None
-        channel = await self._channel(channel_id)
+        channel = await self._channel(visitor, channel_id)
         action = AuditedAction(visitor.actor, "forget", channel.tenant, thread)
         return _json({"forgotten": await self._stores.memory.erase(channel.id, thread, action)})
 
@@ -205,11 +205,11 @@ class Console:
             raise web.HTTPBadRequest
         return channel_id, replace_invalid_chars(text), thread
 
-    async def _local_channels(self) -> Sequence[Channel]:
-        return await self._stores.channels.all(Platform.LOCAL)
+    async def _local_channels(self, visitor: Visitor) -> Sequence[Channel]:
+        return [one for one in await self._stores.channels.all(Platform.LOCAL) if visitor.may_see(one)]
 
-    async def _channel(self, channel_id: int) -> Channel:
-        """Return a local channel; other channels count as missing.
+    async def _channel(self, visitor: Visitor, channel_id: int) -> Channel:
+        """Return a local channel that the visitor may see; other channels count as missing.
 
         Raises:
             web.HTTPNotFound: no local channel has this id.
@@ -220,7 +220,7 @@ class Console:
             channel = await self._stores.channels.get(channel_id)
         except UnknownChannel:
             raise web.HTTPNotFound from None
-        if not channel.is_local:
+        if not channel.is_local or not visitor.may_see(channel):
             raise web.HTTPNotFound
         return channel
 

@@ -37,7 +37,7 @@ class FeedbackPanel:
         """Store feedback on an answer; return the follow-up choices for a bad one."""
         visitor = require_own_page(request)
         said = await _read(request)
-        asked = await self._asked(said)
+        asked = await self._asked(visitor, said)
         try:
             verdict = FeedbackVerdict(str(said.get("verdict")))
             page = None if said.get("page") is None else int(said["page"])
@@ -54,20 +54,20 @@ class FeedbackPanel:
 
     async def explain(self, request: web.Request) -> web.Response:
         """Return why an answer came out as it did."""
-        require_own_page(request)
-        why = await self._feedback.why(await self._asked(await _read(request)))
+        visitor = require_own_page(request)
+        why = await self._feedback.why(await self._asked(visitor, await _read(request)))
         return web.json_response({"why": why}, headers=security.NO_STORE)
 
-    async def _asked(self, said: dict[str, Any]) -> AnsweredQuestion:
+    async def _asked(self, visitor: Visitor, said: dict[str, Any]) -> AnsweredQuestion:
         language = str(said.get("language"))
         return AnsweredQuestion(
-            (await self._channel(said)).id,
+            (await self._channel(visitor, said)).id,
             _question(said),
             Language(language) if language in set(Language) else Language.ENGLISH,
         )
 
-    async def _channel(self, said: dict[str, Any]) -> Channel:
-        """Return the local channel in the request.
+    async def _channel(self, visitor: Visitor, said: dict[str, Any]) -> Channel:
+        """Return the local channel in the request, if the visitor may see it.
 
         Raises:
             web.HTTPNotFound: no such local channel.
@@ -77,7 +77,7 @@ class FeedbackPanel:
             channel = await self._channels.get(number if 0 < number <= MAX_ID else 0)
         except (UnknownChannel, KeyError, ValueError, TypeError, OverflowError):
             raise web.HTTPNotFound from None
-        if not channel.is_local:
+        if not channel.is_local or not visitor.may_see(channel):
             raise web.HTTPNotFound
         return channel
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.sign_in_settings import Role
 from bot.web import security
-from bot.web.security import require_own_page, require_visitor
+from bot.web.security import Visitor, require_own_page, require_visitor
 from storage.folders.folder_status import FolderStatus
 from storage.models import Platform
 from storage.sql.audit import AuditedAction
@@ -37,8 +37,9 @@ class FolderPanel:
 
     async def send(self, request: web.Request) -> web.Response:
         """Return every folder that is watched or has a problem."""
-        may_approve = require_visitor(request).role >= Role.ADMIN
-        local = await self._local_channels()
+        visitor = require_visitor(request)
+        may_approve = visitor.role >= Role.ADMIN
+        local = await self._local_channels(visitor)
         folders = [
             _local_view(folder, local[folder.channel], may_approve=may_approve)
             if folder.channel in local
@@ -52,7 +53,7 @@ class FolderPanel:
         """Approve the deletion of exactly those vanished documents that the page showed."""
         visitor = require_own_page(request, Role.ADMIN)
         shown = await _read_shown(request)
-        number, local = int(request.match_info["id"]), await self._local_channels()
+        number, local = int(request.match_info["id"]), await self._local_channels(visitor)
         folders = {folder.id: folder for folder in await self._stores.folders.status()}
         if number not in folders or folders[number].channel not in local:
             raise web.HTTPNotFound
@@ -60,10 +61,10 @@ class FolderPanel:
         allowed = await self._stores.folders.approve(number, shown, action)
         return web.json_response({"allowed": allowed}, headers=security.NO_STORE)
 
-    async def _local_channels(self) -> dict[str, int]:
-        """Return tenant -> id of the local channels."""
+    async def _local_channels(self, visitor: Visitor) -> dict[str, int]:
+        """Return tenant -> id of the local channels that a visitor may see."""
         channels = await self._stores.channels.all(Platform.LOCAL)
-        return {str(channel.tenant): channel.id for channel in channels}
+        return {str(one.tenant): one.id for one in channels if visitor.may_see(one)}
 
 
 async def _read_shown(request: web.Request) -> list[UUID]:

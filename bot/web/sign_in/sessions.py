@@ -82,6 +82,10 @@ class Sessions:
         """Return the person's role by the current settings, None if they have none."""
         return self._settings.role(session.email, session.groups)
 
+    def channels(self, session: Session) -> frozenset[str] | None:
+        """Return the channels that a reader may see by the current settings, None for all."""
+        return self._settings.channels(session.email, session.groups)
+
     def actor(self, session: Session) -> str:
         """Return the person's audit name: platform, provider's host, verified address or ``sub:`` and id.
 

@@ -185,7 +185,9 @@ class SignIn:
         role = self._sessions.role(session) if session else None
         if session and role:
             request[SESSION] = session
-            request[security.VISITOR] = Visitor(self._sessions.actor(session), role, session.person)
+            channels = self._sessions.channels(session) if role is Role.READER else None
+            actor = self._sessions.actor(session)
+            request[security.VISITOR] = Visitor(actor, role, session.person, channels)
 
     async def _begin(self, request: web.Request) -> web.Response:
         """Redirect a browser to the provider; it comes back to the requested page."""

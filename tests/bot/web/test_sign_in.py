@@ -456,6 +456,35 @@ async def test_a_reader_may_read_and_ask_but_change_nothing(
     assert [one.action for one in await audited(house)] == ["sign in"]
 
 
+async def test_a_reader_sees_the_channels_of_their_groups_only(
+    open_browser: Open, house: House, provider: ForgingProvider
+) -> None:
+    """Another channel counts as missing on every page, in every list and to every question."""
+    theirs, other = await house.channel("beta"), await house.channel("alpha")
+    pages = {}
+    for channel in (theirs, other):
+        shelved = await house.shelve(channel, f"{channel.name}.pdf", make_pdf([[f"Plan {channel.name}"]]))
+        pages[channel.id] = f"/console/pages/{shelved.version}"
+        record = {"question": f"Who leads {channel.name}?", "searched": "", "answer": "", "citations": []}
+        record |= {"figures": [], "milliseconds": {"total": 1}, "tokens": {}, "searches": [{"unknown": []}]}
+        await house.stores.records.keep("q1", channel.id, utc_now(), "not_found", record)
+    provider.person = {"sub": ADA, "groups": ["staff"]}
+    browser = await open_browser(
+        oidc_readers="group:staff", oidc_channel_readers="beta=group:staff; alpha=group:hr, x@example.com"
+    )
+    await browser.sign_in()
+    for channel, status in ((theirs, 200), (other, 404)):
+        paths = [f"/console/{one}/{channel.id}" for one in ("channels", "search", "conversations", "quality")]
+        for path in (*paths, pages[channel.id], f"{pages[channel.id]}/file.pdf"):
+            assert (await browser.send("GET", path)).status == status, path
+        question = {"channel": channel.id, "question": "Who?"}
+        assert (await browser.send("POST", "/console/ask", SCRIPT, json=question)).status == status
+    for path in ("/", "/console/channels", "/console/documents", "/console/usage.csv", "/console/quality.json"):
+        listed = await (await browser.send("GET", path)).text()
+        assert "beta" in listed, path
+        assert "alpha" not in listed, path
+
+
 async def test_the_console_applies_the_rate_limit_of_chats(open_browser: Open, house: House) -> None:
     """The rate limit covers both pages and all roles; malformed questions do not count."""
     channel = await house.channel("alpha")
