@@ -36,13 +36,13 @@ from bot.chat.notifications.answer_revisions import AnswerReviser
 from bot.chat.notifications.notifier import Notifier
 from bot.console_secret import console_address, read_console_secret
 from bot.core.ports import DrawFigure
-from bot.operations.effective_settings import effective_settings
+from bot.operations.effective_settings import effective_settings, rooms_of
 from bot.operations.metrics.service_metrics import ServiceMetrics
 from bot.operations.metrics.state_collector import CountSources, StateCollector
 from bot.platforms.registry import PLATFORMS, SIGNED_ROUTES, loopback_links_warning, renewal_urls
 from bot.public_links import open_links
 from bot.server_socket import BACKLOG, ServerSocket
-from bot.settings import SETTINGS_CLASSES, Settings
+from bot.settings import Settings
 from bot.uploads.file_host import FileHost
 from bot.web.app import build_web, make_runner
 from bot.web.connections import ConnectionLimits, cap_to_file_descriptors
@@ -58,7 +58,6 @@ from storage.index.embedded.index import EmbeddedIndex
 from storage.index.embedded.tenant_check import TenantCheck
 from storage.models import Platform
 from storage.queues.local_copies import TICK_SECONDS, LocalCopies
-from storage.settings import FootnoteSettings, load_valid
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, verify_blob_store
 from storage.task_group import cancel_and_wait
 
@@ -343,7 +342,7 @@ async def _open_web(
         renewal_urls=renewal_urls,
         count_request=metrics.count_request,
         count_opening=metrics.count_opening,
-        effective_settings=effective_settings(_rooms(settings)),
+        effective_settings=effective_settings(rooms_of(settings)),
     )
     platforms.add_routes(app)
     limits = ConnectionLimits(
@@ -363,16 +362,6 @@ async def _open_web(
     finally:
         await runner.cleanup()
         await readiness.aclose()
-
-
-def _rooms(settings: Settings) -> Iterator[FootnoteSettings]:
-    """Yield the settings of all packages; those that are loaded where they are used, anew."""
-    loaded: dict[type[FootnoteSettings], FootnoteSettings] = {
-        type(one): one for one in (settings.storage, settings.bot, settings.ingestion)
-    }
-    for room in SETTINGS_CLASSES:
-        if one := loaded.get(room) or load_valid(room)[0]:
-            yield one
 
 
 def startup_banner(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:

@@ -14,8 +14,9 @@ from pydantic.fields import FieldInfo
 
 from bot.loopback import is_loopback_host
 from bot.operations.doctor.redaction import known_redactor
+from bot.settings import SETTINGS_CLASSES, Settings
 from bot.web.admin.settings_page import EffectiveSetting
-from storage.settings import FootnoteSettings, read_dotenv, read_toml
+from storage.settings import FootnoteSettings, load_valid, read_dotenv, read_toml
 
 # Fields that `serve` also takes as arguments.
 _ARGUMENTS = {"host", "port", "inbox"}
@@ -46,6 +47,16 @@ _RISKS: Mapping[str, Callable[[Any], str]] = {
     ),
     "record_days": lambda value: "" if value else "Without records, Quality, Usage and gaps stay empty.",
 }
+
+
+def rooms_of(settings: Settings) -> Iterator[FootnoteSettings]:
+    """Yield the settings of all packages; those that are loaded where they are used are read again."""
+    loaded: dict[type[FootnoteSettings], FootnoteSettings] = {
+        type(one): one for one in (settings.storage, settings.bot, settings.ingestion)
+    }
+    for room in SETTINGS_CLASSES:
+        if one := loaded.get(room) or load_valid(room)[0]:
+            yield one
 
 
 def effective_settings(rooms: Iterable[FootnoteSettings]) -> list[EffectiveSetting]:

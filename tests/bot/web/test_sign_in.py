@@ -479,7 +479,13 @@ async def test_a_reader_sees_the_channels_of_their_groups_only(
             assert (await browser.send("GET", path)).status == status, path
         question = {"channel": channel.id, "question": "Who?"}
         assert (await browser.send("POST", "/console/ask", SCRIPT, json=question)).status == status
-    for path in ("/", "/console/channels", "/console/documents", "/console/usage.csv", "/console/quality.json"):
+    for path in (
+        "/",
+        "/console/channels",
+        "/console/documents",
+        "/console/usage.csv",
+        "/console/quality.json",
+    ):
         listed = await (await browser.send("GET", path)).text()
         assert "beta" in listed, path
         assert "alpha" not in listed, path
