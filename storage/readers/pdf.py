@@ -15,4 +15,4 @@ async def read_pdf(sandbox: PdfProcess, path: Path) -> bytes:
     return await sandbox.fetch(path)
 
 
-PDF_READER = Reader((PDF,), read_pdf, version="mupdf-6", draws_pages=True)
+PDF_READER = Reader((PDF,), read_pdf, version="mupdf-7", draws_pages=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from storage.pdf.child.glyphs import accents, printed_gaps
-from storage.pdf.child.glyphs.hidden_text import Ink, Rect, lines_of
+from storage.pdf.child.glyphs.hidden_text import Ink, Rect, Span, lines_of
 
 Char = dict[str, Any]
 Line = dict[str, Any]
@@ -21,10 +21,15 @@ TINY = 0.42  # smaller text is next to a drop cap
 RAISED, LOWERED = 0.1, -0.04
 RAISED_UNSHRUNK = 0.25
 MAX_SHIFT = 0.75
+# Range of a fraction bar below the baseline of the numerator, and above that of the denominator, as fractions
+# of their size; and the distance, as a fraction of a text's size, that counts as none.
+OVER_BAR, UNDER_BAR = (0.0, 0.7), (0.6, 1.5)
+NEAR_BAR = 0.3
 
 _RAISED = str.maketrans("0123456789+-\u2212\u2013=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾")
 _LOWERED = str.maketrans("0123456789+-\u2212\u2013=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _DIGIT = re.compile(r"\d")
+_FEW_DIGITS = re.compile(r"\d{1,2}")
 _SHIFTABLE = re.compile(r"\d|^[+\u2212\u2013-]$")
 # Characters without a glyph of their own: any of them may be a hyphen.
 _VEILED = re.compile(
@@ -82,9 +87,10 @@ def _may_be_shifted(spans: Sequence[dict[str, Any]]) -> bool:
 def correct(raw: dict[str, Any], ink: Ink) -> None:
     """Correct the characters of a page in place; ``raw`` is MuPDF's rawdict of it."""
     _join_marks(raw)
+    fractions = _Fractions(raw, ink)
     dashes: dict[tuple[str, str], str] = {}
     for line in lines_of(raw):
-        _mark_shifted(line)
+        _mark_shifted(line, fractions)
         for span in line["spans"]:
             text = _text(span)
             if _DINGBATS in span["font"]:
@@ -124,29 +130,86 @@ def _text(span: dict[str, Any]) -> str:
     return str(span["text"]) if "text" in span else "".join([char["c"] for char in span["chars"]])
 
 
-def _mark_shifted(line: Line) -> None:
+class _Fractions:
+    """The fractions of a page that are printed with a bar, except mixed numbers and those such as ½.
+
+    Their digits stay raised and lowered: 2½ would become 21 and 2.
+    """
+
+    def __init__(self, raw: dict[str, Any], ink: Ink) -> None:
+        self._bars = [rule for rule in ink.rules if rule[3] - rule[1] < 1 < rule[2] - rule[0]]
+        self._raw = raw
+
+    def has_part(self, span: Span, beside: Span) -> bool:
+        """True if a span is a numerator or denominator; its bar does not extend to ``beside``."""
+        return any(
+            self._is_fraction(bar)
+            for bar in self._bars
+            if (_is_over(span, bar) or _is_under(span, bar)) and not _is_along(beside, bar)
+        )
+
+    def _is_fraction(self, bar: Rect) -> bool:
+        spans = [span for line in lines_of(self._raw) for span in line["spans"] if _text(span).strip()]
+        if any(_ends_in_number_at(span, bar) for span in spans):
+            return False
+        parts = [
+            " ".join(_text(span).strip() for span in spans if is_part(span, bar))
+            for is_part in (_is_over, _is_under)
+        ]
+        return all(parts) and not all(map(_FEW_DIGITS.fullmatch, parts))
+
+
+def _is_over(span: Span, bar: Rect) -> bool:
+    least, most = OVER_BAR
+    return _is_inside(span, bar) and least <= (bar[1] - span["origin"][1]) / span["size"] <= most
+
+
+def _is_under(span: Span, bar: Rect) -> bool:
+    least, most = UNDER_BAR
+    return _is_inside(span, bar) and least <= (span["origin"][1] - bar[3]) / span["size"] <= most
+
+
+def _is_inside(span: Span, bar: Rect) -> bool:
+    near = NEAR_BAR * span["size"]
+    return bool(bar[0] - near <= span["bbox"][0] and span["bbox"][2] <= bar[2] + near)
+
+
+def _is_along(span: Span, bar: Rect) -> bool:
+    """True if the bar is above or below text of the span."""
+    return bool(min(bar[2], span["bbox"][2]) - max(bar[0], span["bbox"][0]) > NEAR_BAR * span["size"])
+
+
+def _ends_in_number_at(span: Span, bar: Rect) -> bool:
+    _, top, right, bottom = span["bbox"]
+    is_before = top < bar[1] < bottom and abs(bar[0] - right) < NEAR_BAR * span["size"]
+    return bool(is_before and _text(span)[-1:].isdigit())
+
+
+def _mark_shifted(line: Line, fractions: _Fractions) -> None:
     """Replace digits above or below the baseline by their raised or lowered characters.
 
-    In a fraction, the baseline is that of the letter before: it is V₁ above the bar, too.
+    The parts of a fraction have baselines of their own, and an index there is beside its letter or number:
+    V₁ above the bar, 10⁻³ below it.
     """
     spans = [span for span in line["spans"] if _text(span).strip()]
-    base: dict[str, Any] | None = None
+    base: Span | None = None
+    part: Span | None = None
     for number, span in enumerate(spans):
         beside = base or next((one for one in spans[number:] if one["size"] * SMALL > span["size"]), None)
         before = spans[number - 1] if number else None
         if before and before is not base and before["size"] * SMALL > span["size"]:
-            beside = before if _text(before)[-1:].isalpha() else beside
+            beside = before if before is part or _text(before)[-1:].isalpha() else beside
         table = _shifted(span, beside, line["dir"]) if beside else None
-        if not table:
+        if table and beside and beside is not part and fractions.has_part(span, beside):
+            part = span
+        elif not table:
             base = span
         elif _SHIFTABLE.search(_text(span)):
             for char in span["chars"]:
                 char["c"] = char["c"].translate(table)
 
 
-def _shifted(
-    span: dict[str, Any], beside: dict[str, Any], direction: tuple[float, float]
-) -> dict[int, int] | None:
+def _shifted(span: Span, beside: Span, direction: tuple[float, float]) -> dict[int, int] | None:
     """Return the translation table for a span: raised, lowered, or None for neither."""
     across, down = direction
     (x, y), (base_x, base_y) = (one["origin"] for one in (span, beside))

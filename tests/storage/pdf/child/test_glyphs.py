@@ -21,6 +21,8 @@ CMAP = (
 )
 LETTERS = b"1 beginbfrange <20> <7D> <0020> endbfrange"  # all but ~ map to themselves
 
+Part = tuple[str, float, float]  # text, points above the line, size
+
 
 def empty_page() -> pymupdf.Page:
     """Return a page that keeps its document open."""
@@ -38,13 +40,18 @@ def printed(*lines: str, step: float = 18, size: float = 11) -> pymupdf.Page:
     return page
 
 
-def put(page: pymupdf.Page, y: float, *parts: tuple[str, float, float], gap: float = 0) -> pymupdf.Page:
-    """Print (text, points above the line, size) one after the other."""
-    x = 72.0
+def put(page: pymupdf.Page, y: float, *parts: Part, gap: float = 0, left: float = 72) -> pymupdf.Page:
+    """Print the parts of a line one after the other."""
+    x = left
     for text, up, size in parts:
         page.insert_text((x, y - up), text, fontsize=size)
         x += pymupdf.get_text_length(text, fontsize=size) + gap
     return page
+
+
+def width_of(parts: Sequence[Part]) -> float:
+    """Return the width at which ``put`` prints the parts."""
+    return sum(pymupdf.get_text_length(text, fontsize=size) for text, _, size in parts)
 
 
 def renamed(page: pymupdf.Page, *mappings: bytes) -> pymupdf.Page:
@@ -105,6 +112,38 @@ def test_an_index_above_a_fraction_bar_stays_an_index() -> None:
     assert lines(page) == ["I = V₁"]
     page = put(empty_page(), 72, ("I = ", 0, 10), ("V", 4, 7), ("2", 6.5, 5))
     assert lines(page) == ["I = V²"]
+
+
+@pytest.mark.parametrize(
+    ("before", "above", "below", "read_as"),
+    [
+        ("R = ", [("0.503", 4, 7)], [("0.001", -4, 7)], "R = 0.503 0.001 Ohm"),
+        ("R = ", [("1200", 7, 10)], [("17", -7, 10)], "R = 1200 17 Ohm"),
+        ("R = ", [("200", 4, 7), ("2", 6.5, 5)], [("10", -4, 7), ("-3", -1.5, 5)], "R = 200² 10⁻³ Ohm"),
+        ("N + ", [("1", 4, 7)], [("3", -4, 7)], "N + ¹ 3 Ohm"),
+        ("about 2", [("1", 4, 7)], [("100", -4, 7)], "about 2¹ ₁₀₀ Ohm"),
+    ],
+)
+def test_parts_of_a_fraction_are_numbers(
+    before: str, above: Sequence[Part], below: Sequence[Part], read_as: str
+) -> None:
+    """Numerators of ⅓ and of mixed numbers stay raised: N + 1 is another number."""
+    page = put(empty_page(), 72, (before, 0, 10))
+    left = 72 + pymupdf.get_text_length(before, fontsize=10)
+    for part in (above, below):
+        put(page, 72, *part, left=left)
+    right = left + max(width_of(above), width_of(below))
+    page.draw_line((left, 69.5), (right, 69.5), width=0.4)
+    page.insert_text((right, 72), " Ohm", fontsize=10)
+    assert " ".join(read(page).text.split()) == read_as
+
+
+def test_an_underlined_footnote_mark_is_no_fraction() -> None:
+    page = put(empty_page(), 72, ("The fee is due ", 0, 10), ("12", 4, 7), (" monthly", 0, 10))
+    left = 72 + pymupdf.get_text_length("The fee is due ", fontsize=10)
+    page.draw_line((left, 69), (left + 7, 69), width=0.4)
+    page.insert_text((72, 84), "It includes the 10 visits", fontsize=10)
+    assert "due ¹² monthly" in read(page).text
 
 
 def test_hyphenated_words_are_joined_at_any_line_spacing() -> None:
