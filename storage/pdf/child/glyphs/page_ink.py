@@ -13,6 +13,10 @@ from storage.pdf.child.mupdf import pymupdf
 # In points; anything thicker is a bar.
 MAX_RULE = 3.0
 
+# Segments of a curve, of which one at least is neither horizontal nor vertical to this many points.
+MIN_CURVE = 3
+LEVEL = 0.05
+
 # Minimum shorter side of an area that can hide a word, in points.
 MIN_BAR = 4.0
 
@@ -167,9 +171,11 @@ def _is_seen(drawing: dict[str, Any]) -> bool:
 
 
 def _rules(drawing: dict[str, Any]) -> Iterator[Rect]:
-    """Yield the horizontal and vertical lines, and thin rectangles as lines."""
-    for item in drawing["items"]:
-        if item[0] == "l":
+    """Yield the horizontal and vertical lines, and thin rectangles as lines, but no parts of a curve."""
+    items = drawing["items"]
+    curves = _curves(items) if len(items) >= MIN_CURVE else ()
+    for number, item in enumerate(items):
+        if item[0] == "l" and number not in curves:
             (x0, y0), (x1, y1) = item[1], item[2]
         elif item[0] == "re":
             x0, y0, x1, y1 = item[1]
@@ -181,3 +187,21 @@ def _rules(drawing: dict[str, Any]) -> Iterator[Rect]:
             continue
         if abs(y1 - y0) < 1 or abs(x1 - x0) < 1:
             yield min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+
+def _curves(items: Sequence[Any]) -> set[int]:
+    """Return the numbers of the segments of curves, which cross the labels of a chart but strike nothing."""
+    found: set[int] = set()
+    run: list[int] = []
+    for number, item in enumerate((*items, ("end",))):
+        if run and (item[0] != "l" or item[1] != items[run[-1]][2]):
+            is_curve = len(run) >= MIN_CURVE and any(_is_slanted(*items[one][1:3]) for one in run)
+            found.update(run if is_curve else ())
+            run = []
+        if item[0] == "l":
+            run.append(number)
+    return found
+
+
+def _is_slanted(start: Sequence[float], end: Sequence[float]) -> bool:
+    return min(abs(end[0] - start[0]), abs(end[1] - start[1])) > LEVEL

@@ -209,6 +209,15 @@ def test_struck_out_text_is_omitted_and_counted() -> None:
     assert text.struck == 5
 
 
+def test_a_curve_strikes_no_labels_of_a_chart() -> None:
+    """Shows a contour line that rises by less than a point from its label to the next."""
+    page = printed("at 24 m/s", "to 26 m/s")
+    points = [(60 + 12 * number, 68 + 0.2 * number) for number in range(8)]
+    page.draw_polyline(points)
+    assert lines(page) == ["at 24 m/s", "to 26 m/s"]
+    assert read(page).struck == 0
+
+
 def test_pages_with_too_many_drawings_are_read_without_them() -> None:
     """A path takes a kilobyte of memory: above the limit, drawings and strikethroughs are ignored."""
     page = printed("at least eight fourteen")
