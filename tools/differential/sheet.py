@@ -78,7 +78,8 @@ class PagePicture:
         own, theirs = self._own_places(difference.token), self._their_places(difference.token)
         here, there = (own, theirs) if difference.kind is Kind.ALONE else (theirs, own)
         lonely = [box for box in here if not any(_overlap(box, other) for other in there)]
-        places = lonely or here or there
+        page = (0, 0, *self._image.size)
+        places = [box for box in lonely or here or there if _overlap(box, page)]
         if not places:
             return None
         left, top, right, bottom = places[0]
