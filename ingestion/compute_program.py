@@ -63,13 +63,15 @@ def chunk(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     ReadingFiles(Path(job["root"])).write_here(
         UUID(job["reading"]), arranged.pdf.pages, document.chunks, None, figures
     )
+    metadata = read_metadata(pdf)
+    labelled = metadata.get("title")
     return {
-        "title": document.title,
+        "title": document.title or (labelled.value if labelled else ""),
         "pages": len(pdf.pages),
         "chunks": len(document.chunks),
         "figures": len(figures),
         "details": {
-            METADATA_KEY: dump_metadata(read_metadata(pdf).values()),
+            METADATA_KEY: dump_metadata(metadata.values()),
             "struck_words": pdf.struck_words,
             "is_repaired": pdf.is_repaired,
             "is_locked": pdf.is_locked,

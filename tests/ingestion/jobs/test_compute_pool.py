@@ -108,6 +108,13 @@ async def test_a_reading_is_chunked_stored_and_analysed(side: ComputePool, tmp_p
     assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
 
 
+async def test_a_title_is_the_labelled_one_if_no_print_stands_out(side: ComputePool, tmp_path: Path) -> None:
+    """Without it, lists and receipts show the file's name beside answers that name the title."""
+    text = "Standard Operating Procedure\nNumber: 07A v.02\nTitle: Using Balances\nTare the balance first."
+    made = await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", text))
+    assert made["title"] == "Using Balances"
+
+
 async def test_figures_are_analysed_after_the_chunks(side: ComputePool, tmp_path: Path) -> None:
     """A batch may hold chunks, figures or both; a figure is found by name and labels."""
     job = cut(tmp_path)
