@@ -210,11 +210,12 @@ class FullReader:
         try:
             base = await self._chunk(claim, quick, wait_until_idle)
             figures = await self._figures(base, wait_until_idle)
-            texts = await self._files.texts(base.id)
+            chunks = await self._files.wordless_chunks(base.id)
             vectors = await self._embed(
-                [*texts, *(figure.embedding_text for figure in figures)], wait_until_idle
+                [*(chunk.text for chunk in chunks), *(figure.embedding_text for figure in figures)],
+                wait_until_idle,
             )
-            sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
+            sentences = await self._sentences.embed(chunks, wait_until_idle) if self._sentences else []
             metadata = await self._metadata(base)
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:

@@ -1,9 +1,12 @@
-"""Sentence embedder: precomputes the vectors of quotable sentences, so that no question waits for them."""
+"""Sentence embedder: precomputes the vectors of quotable sentences, so that no question waits for them.
+
+A row of a table is embedded below its heading: "Hotel  180" says nothing of "Trips abroad".
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +15,8 @@ from storage.crash_points import reach
 from storage.embeddings.base import Embedder
 from storage.embeddings.quantized_vectors import ChunkSentenceVectors, Int8Vectors, TextRange, quantize
 from storage.embeddings.vector_cache import VectorCache
-from storage.text.sentences import quotables
+from storage.models import Chunk
+from storage.text.sentences import Quotable, quotables
 
 # A sentence costs about a quarter of a chunk, so this many embedder batches go into one call.
 BATCH_CONCURRENCY = 4
@@ -20,10 +24,10 @@ BATCH_CONCURRENCY = 4
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A chunk's text and the ranges of its quotable parts."""
+    """A chunk's text, the ranges of its quotable parts, and what is embedded for each of them."""
 
     text: str
-    spans: tuple[TextRange, ...]
+    parts: Mapping[TextRange, str]
 
 
 class SentenceEmbedder:
@@ -35,24 +39,30 @@ class SentenceEmbedder:
         self._batch_size = BATCH_CONCURRENCY * embedder.batch
 
     async def embed(
-        self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
+        self, chunks: Sequence[Chunk], wait_until_idle: Callable[[], Awaitable[object]]
     ) -> list[ChunkSentenceVectors]:
         """Return the vectors of every chunk's quotable parts, in chunk order.
+
+        Args:
+            chunks: with or without their words.
 
         Raises:
             EmbedderUnavailable: the embedder fails.
             DatabaseUnavailable: the database fails.
         """
         found: list[ChunkSentenceVectors] = []
-        portions = _portions(texts, self._batch_size)
+        portions = _portions(chunks, self._batch_size)
         while portion := await asyncio.to_thread(next, portions, None):
-            parts = [one.text[start:end] for one in portion for start, end in one.spans]
-            vectors = await self._vectors(parts, wait_until_idle)
+            vectors = await self._vectors(
+                [part for one in portion for part in one.parts.values()], wait_until_idle
+            )
             start = 0
             for one in portion:
-                some = vectors[start : start + len(one.spans)]
-                found.append(ChunkSentenceVectors.create(self._embedder.space, one.text, one.spans, some))
-                start += len(one.spans)
+                some = vectors[start : start + len(one.parts)]
+                found.append(
+                    ChunkSentenceVectors.create(self._embedder.space, one.text, tuple(one.parts), some)
+                )
+                start += len(one.parts)
         return found
 
     async def _vectors(
@@ -67,13 +77,20 @@ class SentenceEmbedder:
         return quantize(np.concatenate(made))
 
 
-def _portions(texts: Sequence[str], most: int) -> Iterator[list[_Split]]:
+def _portions(chunks: Sequence[Chunk], most: int) -> Iterator[list[_Split]]:
     """Yield runs of chunks with at least ``most`` quotable parts in total; the last may have fewer."""
     portion: list[_Split] = []
-    for text in texts:
-        portion.append(_Split(text, tuple(dict.fromkeys((one.start, one.end) for one in quotables(text)))))
-        if sum(len(one.spans) for one in portion) >= most:
+    for chunk in chunks:
+        parts = {(one.start, one.end): _embedded(chunk, one) for one in quotables(chunk.text)}
+        portion.append(_Split(chunk.text, parts))
+        if sum(len(one.parts) for one in portion) >= most:
             yield portion
             portion = []
     if portion:
         yield portion
+
+
+def _embedded(chunk: Chunk, part: Quotable) -> str:
+    """Return the text of a part as it is embedded: a row below its innermost heading."""
+    headings = chunk.section_at(part.start) if part.is_row else ()
+    return f"{headings[-1]}\n{part.text}" if headings else part.text

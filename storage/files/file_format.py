@@ -61,12 +61,6 @@ def chunk_of(values: list[Any]) -> Chunk:
     return Chunk(ordinal, text, tokens, tuple(path), WordMap.from_base64(words), page_starts, sections)
 
 
-def text_of(values: list[Any]) -> str:
-    """Return the text in a chunk's line."""
-    text: str = values[1]
-    return text
-
-
 def page_text_of(values: list[Any]) -> str:
     """Return the text in a page's line."""
     text: str = values[4]

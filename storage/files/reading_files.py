@@ -40,7 +40,6 @@ from storage.files.file_format import (
     read_vectors,
     searched_text,
     sections_of,
-    text_of,
     wordless_chunk,
     write_folder_atomically,
     write_lines,
@@ -122,9 +121,9 @@ class ReadingFiles:
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._evict_lines(reading_id)
 
-    async def texts(self, reading_id: UUID) -> list[str]:
-        """Return the text of every chunk, in order."""
-        return await self._read([reading_id], self._read_all, reading_id, "chunks", text_of)
+    async def wordless_chunks(self, reading_id: UUID) -> list[Chunk]:
+        """Return all chunks in order, without their words: boxes are not unpacked."""
+        return await self._read([reading_id], self._read_all, reading_id, "chunks", wordless_chunk)
 
     async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
         """Return how often each lower-case word occurs in the headings and text of the chunks."""

@@ -60,9 +60,9 @@ MAX_INTRODUCED_CHARS = 250
 # Longest preceding context that is quoted to resolve an anaphoric sentence.
 MAX_SUBJECT_CHARS = 300
 
-# Splitter version. Raise it when the quotable parts of a text change: every reading is then repeated. Without
-# that, parts without a vector are embedded at query time.
-SPLITTER = "quotables-2"
+# Splitter version. Raise it when the quotable parts of a text change, or what ``sentence_embedder.py`` embeds
+# for them: every reading is then repeated. Without that, parts without a vector are embedded at query time.
+SPLITTER = "quotables-3"
 
 # Longest list, or item with its lead-in, that is quoted as one, in words.
 MAX_LIST_WORDS = 80

@@ -240,7 +240,9 @@ async def test_a_full_reading_shares_pages_and_chunks_with_the_quick(files: Read
     assert await files.chunks(full) == CHUNKS
     assert await files.pages(full) == PAGES
     assert await files.figures(full) == FIGURES[:1]
-    assert await files.texts(full) == [chunk.text for chunk in CHUNKS]
+    wordless = await files.wordless_chunks(full)
+    assert [one.text for one in wordless] == [chunk.text for chunk in CHUNKS]
+    assert not any(one.words for one in wordless)
     assert np.array_equal(await files.vectors(full), vectors)
 
 

@@ -121,7 +121,7 @@ class BenchHome:
             readings = list(await session.scalars(full))
         chance, found = random.Random(seed), []
         while len(found) < count:
-            text = chance.choice(await self.stores.files.texts(chance.choice(readings)))
+            text = chance.choice(await self.stores.files.wordless_chunks(chance.choice(readings))).text
             words = _WORD.findall(chance.choice(text.split(".")))
             if len(words) >= 8:
                 found.append(f"What is the {' '.join(words[:8])}?")
