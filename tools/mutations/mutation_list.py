@@ -155,8 +155,8 @@ MUTATIONS = (
     Mutation(
         "a correctly spelt word is replaced by one like it",
         "bot/answers/understanding/spelling_correction.py",
-        "not (is_known or _is_abbreviation(word) or self._is_word(word))",
-        "not (is_known or _is_abbreviation(word))",
+        "(word.isupper() and len(word) <= MAX_ABBREVIATION) or self._is_word(word))",
+        "(word.isupper() and len(word) <= MAX_ABBREVIATION))",
         f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected",
     ),
     Mutation(
