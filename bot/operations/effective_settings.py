@@ -25,9 +25,6 @@ _MANY_LINK_DAYS = 30
 
 # Field -> why a value is risky, '' if it is not. Any unencrypted address is risky, too.
 _RISKS: Mapping[str, Callable[[Any], str]] = {
-    "confinement": lambda value: (
-        "" if value == "required" else "If the kernel offers no sandbox, PDFs are read without one."
-    ),
     "console": lambda value: (
         "A proxy on this machine can expose the local console; only its secret protects it." if value else ""
     ),

@@ -89,19 +89,19 @@ METRICS: dict[str, QualityMetric] = {
     "answered": QualityMetric(
         "Answered",
         "share",
-        "Answers with sources. Higher is not better by itself: what your documents don’t say needs a no.",
+        "Answers with sources; more is not better, since what your documents don’t say needs a no.",
         _share_of(*ANSWERED),
     ),
     "not_found": QualityMetric(
         "Plain no",
         "share",
-        "Questions to which I found nothing and said so. Look at Conversations for documents you lack.",
+        "Questions to which I found nothing in the documents, and said so.",
         _share_of(AnswerState.NOT_FOUND),
     ),
     "helpful": QualityMetric(
         "Thumbs up",
         "share",
-        "Share of “Helpful” in all feedback. Most people give none.",
+        "Share of “Helpful” in all feedback, which most people don’t give.",
         _thumbs_up_share,
     ),
     "opened": QualityMetric(
@@ -119,13 +119,13 @@ METRICS: dict[str, QualityMetric] = {
     "gaps": QualityMetric(
         "Gaps",
         "",
-        "Questions with a plain no, or whose answer people disputed. A document may be missing or wrong.",
+        "Questions with a plain no, or with a disputed answer: a document may be missing or wrong.",
         _gaps,
     ),
     "tokens": QualityMetric(
         "Tokens per answer",
         "tokens",
-        "Pieces of words that language models read and wrote, on average. Usage shows what they cost.",
+        "Pieces of words that language models read and wrote for an answer, on average.",
         _tokens,
     ),
 }
