@@ -19,7 +19,7 @@ from storage.models import Channel, ChannelKey, Platform
 @pytest.fixture
 async def channel(house: House) -> Channel:
     """Return a chat channel in which Ann asked twice and Bob once; a greeting does not count."""
-    key = ChannelKey(Platform.SLACK, "T1", "C0IT")
+    key = ChannelKey(Platform("slack"), "T1", "C0IT")
     channel = await house.channels.ensure(key, "=it")
     inbox = Inbox(house.database)
     for number, (asker, state) in enumerate(

@@ -24,7 +24,7 @@ from storage.clock import utc_now
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 
-IT, ADMINS = ChannelKey(Platform.SLACK, "T1", "C0IT"), ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
+IT, ADMINS = ChannelKey(Platform("slack"), "T1", "C0IT"), ChannelKey(Platform("slack"), "T1", "C0ADMINS")
 
 
 @dataclass
@@ -79,7 +79,7 @@ async def test_admins_get_the_usage_of_a_month_once_when_it_is_over(tmp_path: Pa
             channels,
             receipts,
             routes=Routes("off", admins),
-            announcers={Platform.SLACK: posts},
+            announcers={Platform("slack"): posts},
             pace=NotificationTiming(debounce=0),
             summary=summary,
         ).tick()
