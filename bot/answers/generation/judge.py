@@ -20,6 +20,7 @@ from bot.answers.understanding.answer_types import RequiredAnswer
 from bot.answers.understanding.question_terms import QuestionTerms, bare_code, code_words, lookup_terms
 from bot.core.models import AnalyzedQuestion, Passage
 from storage.embeddings.cosine_scale import CosineCalibration
+from storage.models import Rung
 from storage.text.analyzer import analyze
 
 # Minimum probability for a model to read the evidence, and for a compared document to be quoted.
@@ -45,7 +46,7 @@ class Signals:
 
     # Cosine of the nearest sentence, row or item; None: no vectors were compared.
     sentence: float | None
-    # Highest cosine of a passage.
+    # Highest cosine of a passage; while a document is read by words alone, of its sentences.
     passage: float | None
     # Score (0-1) of the first passage.
     rank: float
@@ -150,6 +151,11 @@ class Judge:
         nearest = sorted(ranked, key=lambda one: -((one.cosine or 0.0) + 0.5 * one.coverage))
         cosines = [one.cosine for one in ranked if one.cosine is not None]
         likeness = [one.vector for one in passages if one.vector is not None]
+        unread = [
+            one.cosine
+            for one in ranked
+            if one.cosine is not None and one.item.passage.publication.rung is Rung.QUICK
+        ]
         near = [
             one.unit.text
             for one in nearest
@@ -157,7 +163,7 @@ class Judge:
         ]
         return Signals(
             sentence=max(cosines, default=None),
-            passage=max(*cosines, self._scale.rescale(max(likeness))) if cosines and likeness else None,
+            passage=max([self._scale.rescale(max(likeness)), *unread]) if cosines and likeness else None,
             rank=passages[0].score if passages else 0.0,
             lacks=not RequiredAnswer(question.text).is_held_by(*near),
             empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage, make_publication
 
 from bot.answers.generation.extractive import ExtractiveAnswerer
 from bot.answers.generation.judge import Judge, Outcome, Verdict
 from bot.core.models import Passage
+from storage.models import Rung
 
 FORM = "ELT:  |  | Engine Model:  | O-360\nRated Power:  | 180 hp | Registered Owner:  | Contoso"
 
@@ -102,11 +103,13 @@ async def test_rare_terms_are_shown_wherever_they_occur(question: str, outcome: 
     assert verdict.probability < verdict.passages_from
 
 
-async def test_a_passage_without_vector_uses_its_closest_sentence() -> None:
-    """Shows that one document still being read does not lower the confidence of the others."""
-    near, far = make_passage(BACKUPS, vector=0.9), make_passage("Cooks wear hats.", vector=0.0, ordinal=1)
+@pytest.mark.parametrize("rung", Rung)
+async def test_a_document_without_vectors_uses_its_closest_sentence(rung: Rung) -> None:
+    """Shows that a document still being read is compared, and a fully read one by its passages only."""
+    far = make_passage("Cooks wear hats.", vector=0.0, file="b.pdf")
+    near = replace(make_passage(BACKUPS), publication=replace(make_publication(), rung=rung), vector=None)
     asked = replace(ask("When do backups run?", BACKUPS), vector=(await HashEmbedder().aembed([BACKUPS]))[0])
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, make_evidence(near, far))
-    signals = Judge().verdict(asked, [far, replace(near, vector=None)], ranked.candidates).signals
+    signals = Judge().verdict(asked, [far, near], ranked.candidates).signals
     assert signals.sentence is not None
-    assert signals.passage == signals.sentence
+    assert signals.passage == (signals.sentence if rung is Rung.QUICK else 0.0)
