@@ -24,14 +24,14 @@ from bot.answers.generation.answer_writer import AnswerWriter, Deadline, Writing
 from bot.answers.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
 from bot.answers.generation.figures import FigureSelector, number_of
 from bot.answers.generation.judge import NEAR_PROBABILITY, Judge
-from bot.answers.retrieval.reranking import ContextExpansion, gather_evidence
+from bot.answers.retrieval.reranking import ContextExpansion, gather_evidence, read_beside
 from bot.answers.retrieval.web_search import WebSearch
 from bot.answers.rewriting.query_rewriting import FollowUpRewriter
 from bot.answers.rewriting.question_translation import QuestionTranslator
 from bot.answers.search_notes import SearchNotes
 from bot.answers.trace import QuestionRecord, SearchAttempt, TimedListener, Trace
 from bot.answers.trace_writer import TraceWriter
-from bot.answers.understanding.answer_types import wants_figure, wants_table
+from bot.answers.understanding.answer_types import wants_figure, wants_table, wants_whole_list
 from bot.answers.understanding.channel_documents import ChannelView
 from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.answers.understanding.question_terms import spoken_language
@@ -252,10 +252,12 @@ class Answering:
         """Rank the quotes and judge the evidence, unless only a figure may answer."""
         if search.evidence is not None:
             question = search.retrieval.question
-            search.quotes = await self._writer.rank_quotes(question, search.evidence)
-            search.verdict = self._judge.verdict(
-                question, search.retrieval.passages, search.quotes.candidates
-            )
+            quotes = await self._writer.rank_quotes(question, search.evidence)
+            if wants_whole_list(question.text) and (best := quotes.best):
+                beside = await read_beside(best, search.evidence, self._readings)
+                quotes = replace(quotes, beside=beside)
+            search.quotes = quotes
+            search.verdict = self._judge.verdict(question, search.retrieval.passages, quotes.candidates)
             if search.question.compared:
                 self._judge_compared(search)
         return search

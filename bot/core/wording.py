@@ -91,6 +91,7 @@ class ReplyWords:
     missing_part: str
     more_steps: PluralSentence
     earlier_steps: PluralSentence
+    more_items: PluralSentence
     generated: str
     cut_short: str
     understood: SentenceTemplate

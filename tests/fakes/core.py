@@ -254,8 +254,9 @@ class Shelf:
         return len(held), {term: sum(term in one for one in held) for term in terms}
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """Return the chunks; those that no passage is made of are empty."""
         held = {(one.publication.reading_id, one.ordinal): one for one in reversed(self.passages)}
-        return [_as_chunk(held[place]) for place in places]
+        return [_as_chunk(held.get(place) or make_passage("", ordinal=place[1])) for place in places]
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         return self.figures[number]

@@ -88,12 +88,17 @@ class WritingTask:
     # Compared documents that answer, or nearly do, in the order of the question.
     answering: tuple[UUID, ...] = ()
 
+    @property
+    def quotable(self) -> Sequence[Evidence]:
+        """The evidence, and the passages to which a list may extend."""
+        return (*self.evidence, *self.quotes.beside)
+
     def comparison(self, chosen: Sequence[QuoteCandidate], quotes: Draft) -> Comparison | None:
         """Return quotes of several documents or of pages that differ, to show instead; None without any."""
         if not (self.answering or self.quotes.is_of_several_pages):
             return None
         found = compare(self.question, chosen, self.quotes.candidates, self.answering)
-        is_of_several = self.answering or found.is_differing or len(_documents_of(quotes, self.evidence)) > 1
+        is_of_several = self.answering or found.is_differing or len(_documents_of(quotes, self.quotable)) > 1
         return found if is_of_several else None
 
     def differing(self, claims: Sequence[VerifiedClaim]) -> Comparison | None:
@@ -331,7 +336,7 @@ class _Draft:
         return self._with_quotes(quotes, note, is_dated=is_dated)
 
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
-        judged = verify(quotes, self.evidence)
+        judged = verify(quotes, self._task.quotable)
         self.attempts.append(Attempt(quotes, judged))
         return [put_fact_page_first(claim, self._task.question) for claim in judged.claims]
 

@@ -142,6 +142,13 @@ class RankedQuotes:
 
     candidates: Sequence[QuoteCandidate]
     embedded: int = 0
+    # Passages next to the best one, to which its list may extend; nothing else of them is quoted.
+    beside: Sequence[Evidence] = ()
+
+    @property
+    def best(self) -> Evidence | None:
+        """Passage of the best candidate that is no label; None without candidates."""
+        return next((one.item for one in without_labels(self.candidates)), None)
 
     @property
     def is_of_several_pages(self) -> bool:
@@ -174,7 +181,8 @@ class RankedQuotes:
         beside = (one for one in self.candidates if one.page == best.page)
         ranked = sorted((*chosen, *beside), key=lambda one: -one.score)
         near = takewhile(lambda one: one.score >= best.score - MARGINS.same_page, ranked)
-        evidence = {one.item.number: one.item for one in self.candidates}.values()
+        read = {one.item.number: one.item for one in self.candidates}.values()
+        evidence = (*read, *self.beside)
         lists = (asked_list(question.text, one.item, one.unit, evidence) for one in near)
         return next(filter(None, lists), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, zip_longest
+from itertools import groupby, takewhile, zip_longest
 
 from bot.answers.understanding.answer_types import wants_list, wants_steps
 from bot.answers.verification.claims import page_at
@@ -14,11 +14,14 @@ from bot.core.wording import reply_words
 from storage.text.callouts import is_callout, opens_callout
 from storage.text.sentences import Quotable, split_units
 
-# Maximum steps quoted; of a longer list those from the requested one.
+# Maximum steps or items quoted; of a longer list those from the requested one.
 MAX_STEPS = 12
 
 # Maximum length of a callout that is quoted with the list after it.
 MAX_CALLOUT_CHARS = 600
+
+# (passage, start, end) of a part of its text.
+Span = tuple[Evidence, int, int]
 
 _LINE = re.compile(r"^.*$", re.MULTILINE)
 _STEP = re.compile(r"^[ \t]*\(?(?:step[ \t]+)?(\d{1,2}(?:\.\d{1,2})*)[.):]?[ \t]+(?=\S)", re.MULTILINE | re.I)
@@ -33,6 +36,11 @@ class _Step:
     start: int
     end: int
 
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.item, self.start, self.end
+
     def follows(self, other: _Step) -> bool:
         """True if it is the next step of the same list."""
         return self.number == (*other.number[:-1], other.number[-1] + 1)
@@ -43,10 +51,6 @@ class _Step:
         return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
 
 
-# (passage, start, end) of a part of its text.
-Span = tuple[Evidence, int, int]
-
-
 @dataclass(frozen=True, slots=True)
 class StepList:
     """The list that a step belongs to."""
@@ -55,7 +59,7 @@ class StepList:
     parts: tuple[Span, ...]
     # Parts beyond ``MAX_STEPS`` steps, which are not quoted.
     rest: tuple[Span, ...] = ()
-    # Step numbers of the rest, as printed.
+    # Step numbers of the rest, as printed; of bullets their marks.
     rest_numbers: tuple[str, ...] = ()
     # Step numbers before the first one quoted.
     left_out: tuple[str, ...] = ()
@@ -79,8 +83,14 @@ class StepList:
         yield from (Claim(*_quoted(part)) for part in self.parts)
         if self.rest:
             item, start, _ = self.rest[0]
-            count, page = len(self.rest_numbers), page_at(item, start)
-            said = reply_words(language).more_steps(count, steps=_range(self.rest_numbers), page=page)
+            count, page, words = len(self.rest_numbers), page_at(item, start), reply_words(language)
+            steps = _range(self.rest_numbers)
+            is_numbered = any(map(str.isdigit, steps))
+            said = (
+                words.more_steps(count, steps=steps, page=page)
+                if is_numbered
+                else words.more_items(count, page=page)
+            )
             quotes = tuple(quote for part in self.rest for quote in _quoted(part)[1])
             yield Claim(said, quotes, is_reference=True)
 
@@ -124,8 +134,8 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepLi
             stop = later[0] if later else last + 1
             first_shown = steps[ranks[begin]].number
             return StepList(
-                tuple(_parts(steps[ranks[begin] : stop])),
-                tuple(_parts(steps[stop : last + 1])),
+                tuple(_grouped(one.span for one in steps[ranks[begin] : stop])),
+                tuple(_grouped(one.span for one in steps[stop : last + 1])),
                 tuple(".".join(map(str, steps[place].number)) for place in later),
                 tuple(
                     ".".join(map(str, (*first_shown[:-1], last_part)))
@@ -158,7 +168,7 @@ def asked_list(
     steps = whole_steps(item, following if quote.text.endswith(":") else quote.end - 1, evidence)
     if steps:
         return steps.with_introduction(item, quote.lead[0] if quote.lead else quote.start).with_callouts()
-    return _guarded_by(item, quote, evidence) if is_procedure else _whole_bullets(item, quote)
+    return _guarded_by(item, quote, evidence) if is_procedure else _whole_bullets(item, quote, evidence)
 
 
 def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
@@ -169,19 +179,84 @@ def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -
     return guarded if guarded and guarded.parts[0][1] <= quote.start else None
 
 
-def _whole_bullets(item: Evidence, quote: Quotable) -> StepList | None:
-    units = split_units(item.passage.text)
-    inside = [(one.start, one.end, one.lead) for one in units if quote.start <= one.start < quote.end]
-    leads = {one.lead for one in units}
-    lead = next((span if (span := one[:2]) in leads else one[2] for one in reversed(inside)), None)
+def _whole_bullets(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
+    """Return the list that a quote introduces or is in, with its parts in the adjacent passages.
+
+    A list that is cut where a chunk ends goes on in the next one below its lead-in, which is repeated there.
+    """
+    lead = _lead_of(item, quote)
     if lead is None:
         return None
-    members, stop = {lead}, lead[1]
-    for one in units:
+    said, passages = _plain(item, lead), _beside(item, evidence)
+    at = passages.index(item)
+    lists = [(item, lead)]
+    for one in passages[at + 1 :]:
+        if (again := _opening_lead(one, said)) is None:
+            break
+        lists.append((one, again))
+    for one, below in zip(reversed(passages[:at]), reversed(passages[: at + 1]), strict=False):
+        earlier = _last_lead(one, said) if _opening_lead(below, said) else None
+        if earlier is None:
+            break
+        lists.insert(0, (one, earlier))
+    found = [entry for one, span in lists for entry in _entries(one, span)]
+    own = [place for place, entry in enumerate(found) if entry[0] is item]
+    if not own:
+        return StepList(tuple(_on_pages(item, *lead)))
+    begin = 0 if own[0] < MAX_STEPS else own[0]
+    stop = max(begin + MAX_STEPS, own[-1] + 1)
+    first = found[begin][0]
+    (start,) = (span[0] for one, span in lists if one is first)
+    later = found[stop:]
+    return StepList(
+        tuple(_grouped([(first, start, found[begin][2]), *found[begin + 1 : stop]])),
+        tuple(_grouped(later)),
+        ("•",) * len(later),
+    )
+
+
+def _lead_of(item: Evidence, quote: Quotable) -> tuple[int, int] | None:
+    """Return the lead-in that a quote contains, or that of its last item; None if it is in no list."""
+    units = split_units(item.passage.text)
+    leads = {one.lead for one in units}
+    inside = [one for one in units if quote.start <= one.start < quote.end]
+    spans = ((one.start, one.end) if (one.start, one.end) in leads else one.lead for one in reversed(inside))
+    return next(spans, None)
+
+
+def _plain(item: Evidence, span: tuple[int, int]) -> str:
+    return " ".join(item.passage.text[slice(*span)].split())
+
+
+def _opening_lead(item: Evidence, said: str) -> tuple[int, int] | None:
+    """Return where the lead-in stands among those that open a passage; None if it does not."""
+    units = split_units(item.passage.text)
+    leads = {one.lead for one in units}
+    opening = takewhile(leads.__contains__, ((one.start, one.end) for one in units))
+    return next((span for span in opening if _plain(item, span) == said), None)
+
+
+def _last_lead(item: Evidence, said: str) -> tuple[int, int] | None:
+    """Return where the lead-in stands if its list reaches the end of a passage; else None."""
+    units = split_units(item.passage.text)
+    above = {(one.start, one.end): one.lead for one in units}
+    lead = units[-1].lead if units else None
+    while lead and _plain(item, lead) != said:
+        lead = above[lead]
+    return lead
+
+
+def _entries(item: Evidence, lead: tuple[int, int]) -> list[Span]:
+    """Return the items of a list, each with what it introduces."""
+    members, found = {lead}, list[Span]()
+    for one in split_units(item.passage.text):
         if one.lead in members:
             members.add((one.start, one.end))
-            stop = one.end
-    return StepList(tuple(_on_pages(item, lead[0], stop)))
+            if one.lead == lead:
+                found.append((item, one.start, one.end))
+            else:
+                found[-1] = (item, found[-1][1], one.end)
+    return found
 
 
 def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
@@ -242,11 +317,11 @@ def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:
     return reached
 
 
-def _parts(steps: Sequence[_Step]) -> Iterator[Span]:
+def _grouped(spans: Iterable[Span]) -> Iterator[Span]:
     """Yield one span for each passage and page."""
-    for _, group in groupby(steps, key=lambda one: one.item.number):
+    for _, group in groupby(spans, key=lambda one: one[0].number):
         members = list(group)
-        yield from _on_pages(members[0].item, members[0].start, max(one.end for one in members))
+        yield from _on_pages(members[0][0], members[0][1], members[-1][2])
 
 
 def _on_pages(item: Evidence, start: int, end: int) -> Iterator[Span]:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from statistics import mean
 from typing import Protocol
 from uuid import UUID
@@ -44,6 +45,8 @@ NEIGHBOUR_SHARE = 0.9
 
 # Maximum chunks for which a table is followed in each direction.
 MAX_TABLE_CHUNKS = 4
+# Maximum chunks for which a requested list is followed in each direction.
+MAX_LIST_CHUNKS = 4
 
 # (passage, part of its text).
 VectorUnit = tuple[Passage, Quotable]
@@ -315,3 +318,34 @@ async def gather_evidence(
         else:
             evidence.append(_evidence(number, passage, next(read)))
     return evidence
+
+
+async def read_beside(
+    item: Evidence, evidence: Sequence[Evidence], chunks: SelfHealingReadings
+) -> list[Evidence]:
+    """Return the chunks of a passage's section next to it, as far as they are not in the evidence.
+
+    They are numbered after it; at most ``MAX_LIST_CHUNKS`` on each side.
+
+    Raises:
+        storage.errors.InfrastructureError: readings are unavailable.
+    """
+    passage = item.passage
+    if passage.publication.web:
+        return []
+    first = max(passage.ordinal - MAX_LIST_CHUNKS, 0)
+    last = min(passage.ordinal + MAX_LIST_CHUNKS, passage.publication.chunks - 1)
+    read = await chunks.chunks_at(
+        [(passage.publication.reading_id, ordinal) for ordinal in range(first, last + 1)]
+    )
+    before, after = read[: passage.ordinal - first], read[passage.ordinal - first + 1 :]
+    section = (*takewhile(_of(passage), reversed(before)), *takewhile(_of(passage), after))
+    known = {_place(one.passage, one.passage.ordinal) for one in evidence}
+    new = (chunk for chunk in section if _place(passage, chunk.ordinal) not in known)
+    return [
+        evidence_of(number, passage.publication, chunk) for number, chunk in enumerate(new, len(evidence) + 1)
+    ]
+
+
+def _of(passage: Passage) -> Callable[[Chunk], bool]:
+    return lambda chunk: chunk.heading_path == passage.heading_path

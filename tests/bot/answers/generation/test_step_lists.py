@@ -186,3 +186,39 @@ def test_a_partial_list_names_its_earlier_steps() -> None:
         )
         first, *_ = drafted(ask("How do I switch off unit 20?"), quote).claims
         assert first.text == WORDS.earlier_steps(25, steps=before)
+
+
+CUT = (
+    "Covered are:\n• Skiing\n• Diving, such as:\n– Wrecks",
+    "Covered are:\n• Climbing\n• Riding\n\nNothing else.",
+)
+
+
+@for_each(
+    ("place", "word"),
+    [(0, "Covered"), (0, "• Skiing"), (1, "Covered"), (1, "• Riding")],
+)
+def test_bullets_continue_where_a_chunk_ends(place: int, word: str) -> None:
+    """Shows a list in two chunks whole, its repeated lead-in once, from either of them."""
+    items = make_evidence(*(make_passage(text, ordinal=n, page=n + 1) for n, text in enumerate(CUT)))
+    item = items[place]
+    start = item.passage.text.index(word)
+    quote = QuoteCandidate(item, Quotable(start, start + len(word), word, is_row=False), score=1.0)
+    ranked = RankedQuotes([quote], beside=[one for one in items if one is not item])
+    texts = [claim.text for claim in ranked.draft(ask("What are the sports?"), [quote]).claims]
+    assert texts == [CUT[0], "• Climbing\n• Riding"]
+
+
+def test_the_place_of_more_bullets_is_cited() -> None:
+    """Shows that a list of many chunks is not quoted whole, and ends with its section."""
+    texts = ["Covered are:\n" + "\n".join(f"• Sport {n}{m}" for m in "abcdefg") for n in range(3)]
+    items = make_evidence(
+        *(make_passage(text, ordinal=n, page=n + 1) for n, text in enumerate(texts)),
+        make_passage("Boats\n\nCovered are:\n• Hulls", ordinal=3, page=9, heading_path=("Boats",)),
+    )
+    quote = QuoteCandidate(items[0], Quotable(0, 12, "Covered are:", is_row=False), score=1.0)
+    ranked = RankedQuotes([quote], beside=items[1:])
+    *shown, rest = ranked.draft(ask("What are the sports?"), [quote]).claims
+    assert [claim.text.splitlines()[-1] for claim in shown] == ["• Sport 0g", "• Sport 1e"]
+    assert rest.text == WORDS.more_items(9, page=2)
+    assert [one.passage for one in rest.quotes] == [2, 3]

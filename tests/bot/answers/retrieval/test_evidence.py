@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fakes.core import Shelf, make_evidence, make_passage, make_publication
 
-from bot.answers.retrieval.reranking import ContextExpansion, gather_evidence
+from bot.answers.retrieval.reranking import MAX_LIST_CHUNKS, ContextExpansion, gather_evidence, read_beside
 from bot.core.models import Evidence
 
 SECTION = ("Backups",)
@@ -64,3 +64,17 @@ async def test_evidence_keeps_to_the_budget() -> None:
     assert [item.number for item in taken] == [1, 2]
     assert len(await gather_evidence(passages, shelf, max_passages=4, tokens=10)) == 1
     assert len(await gather_evidence(passages, shelf, max_passages=4, tokens=9999)) == 4
+
+
+async def test_the_chunks_around_a_list_are_read_once() -> None:
+    """Shows chunks of its section on both sides, numbered after the evidence, without what it holds."""
+    publication = replace(make_publication(), chunks=10)
+    passages = [
+        replace(make_passage(f"text {at}", ordinal=at, heading_path=path), publication=publication)
+        for at, path in enumerate([("Intro",), *8 * [SECTION], ("End",)])
+    ]
+    evidence = make_evidence(passages[2], passages[3])
+    beside = await read_beside(evidence[0], evidence, Shelf(passages))
+    assert ordinals(beside) == [1, 4, 5, 2 + MAX_LIST_CHUNKS]
+    assert [item.number for item in beside] == [3, 4, 5, 6]
+    assert ordinals(await read_beside(make_evidence(passages[9])[0], [], Shelf(passages))) == []
