@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -103,7 +103,10 @@ class QuoteCandidate:
         """True for a heading, caption, table header or unrequested field, which is no answer by itself."""
         words = " ".join(self.unit.text.split())
         is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
-        if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words) or words.endswith(_ASKS):
+        is_heading = words in (" ".join(heading.split()) for heading in self.section)
+        if self.is_unasked or is_header or is_heading:
+            return True
+        if _CAPTION_NUMBER.fullmatch(words) or words.endswith(_ASKS):
             return True
         if _gives_value(words):
             return False
@@ -255,7 +258,7 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     pages: dict[tuple[UUID, int], QuoteCandidate] = {}
     for one in takewhile(lambda one: one.score >= best.score - MARGINS.other_page, shown):
         if one.page not in pages and len(pages) < MAX_PASSAGES and not _is_repeated(one, pages.values()):
-            pages[one.page] = _shorter(one, shown) if pages else one
+            pages[one.page] = _shorter(one, shown, pages.values()) if pages else one
     chosen = list(pages.values())
     for one in shown:
         is_near = one.page in pages and one.score >= pages[one.page].score - MARGINS.same_page
@@ -269,10 +272,13 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     return [one for one in chosen if not any(_is_beyond(other, one) for other in chosen)]
 
 
-def _shorter(best: QuoteCandidate, shown: Sequence[QuoteCandidate]) -> QuoteCandidate:
-    """Return the best short quote of a further page if it is close to its best one; else that one."""
+def _shorter(
+    best: QuoteCandidate, shown: Sequence[QuoteCandidate], earlier: Collection[QuoteCandidate]
+) -> QuoteCandidate:
+    """Return the best short and new quote of a further page if it is close to its best one; else that one."""
     near = (one for one in shown if one.page == best.page and one.score >= best.score - MARGINS.same_page)
-    return next((one for one in near if len(one.unit.text) <= MAX_FURTHER_CHARS), best)
+    short = (one for one in near if len(one.unit.text) <= MAX_FURTHER_CHARS)
+    return next((one for one in short if not _is_repeated(one, earlier)), best)
 
 
 def _is_beyond(item: QuoteCandidate, part: QuoteCandidate) -> bool:

@@ -82,6 +82,16 @@ def test_a_question_answers_none() -> None:
         assert chosen(part(heading, 9.0), part(NEAR, 8.0)) == [NEAR]
 
 
+def test_a_heading_is_no_passage() -> None:
+    """Shows that neither a numbered heading nor one that ends as a sentence is quoted, but a step is."""
+    for heading in ("4.2 Restoring a whole backup from tape", "Stop. Think. Act."):
+        passage = make_passage(f"{heading}\n{NEAR}", heading_path=("4. Backups", heading))
+        [item] = make_evidence(passage)
+        first = QuoteCandidate(item, Quotable(0, len(heading), heading, is_row=False), score=9.0)
+        assert chosen(first, part(NEAR, 8.0)) == [NEAR]
+        assert chosen(part(heading, 9.0)) == [heading]
+
+
 def test_sentences_in_other_scripts_are_recognized() -> None:
     """Covers sentence marks of other scripts, and words without spaces between them."""
     for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون۔", "अवकाश बीस दिन है।"):
@@ -132,6 +142,13 @@ def test_steps_are_quoted_in_their_order() -> None:
 def test_nothing_is_quoted_twice() -> None:
     """Shows that equal or contained text is quoted once."""
     assert chosen(part("The fee is 5 EUR.", 1.0), part("the fee is 5 EUR.", 1.0)) == ["The fee is 5 EUR."]
+
+
+def test_a_shorter_quote_of_a_further_page_repeats_none() -> None:
+    """Shows that what three reports say in the same words is quoted once, however long the rest is."""
+    further = [part(f"Pilots {letter * 250} fly.", 8.5, file=letter) for letter in "bc"]
+    shorter = [part(BEST, 8.4, file=letter) for letter in "bc"]
+    assert chosen(part(BEST, 9.0), *further, *shorter) == [BEST, *(one.unit.text for one in further)]
 
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
