@@ -22,8 +22,8 @@ from bot.answers.generation.quote_selection import TERMS_CACHE_SIZE, QuoteCandid
 from bot.answers.generation.step_lists import is_step
 from bot.answers.retrieval.reranking import SentenceVectors
 from bot.answers.understanding.answer_types import RequiredAnswer, wants_steps
-from bot.answers.understanding.question_terms import QuestionTerms, bare_code, code_words
-from bot.answers.verification.table_rows import names_of_row
+from bot.answers.understanding.question_terms import QuestionTerms, bare_code, code_words, exact_words
+from bot.answers.verification.table_rows import cells_of, is_table_row, names_of_row
 from bot.core.models import AnalyzedQuestion, Evidence
 from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import CosineCalibration
@@ -33,6 +33,9 @@ from storage.text.sentences import Quotable, quotables
 
 # Minimum share of the question that a field must cover if the question does not mention its label.
 MIN_SAID = 0.5
+
+# Minimum share of the question that a table's row must cover with its labels and columns.
+MIN_ROW = 0.1
 
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _CELL_END = re.compile(r"\||\s{2,}")
@@ -145,6 +148,7 @@ class _WordScores:
         self._required = RequiredAnswer(question.text)
         self._wants_steps = wants_steps(question.text)
         self._codes = {bare_code(code) for code in code_words(question.text)}
+        self._names = {term for word in exact_words(question.text) for term in analyze(word)}
         self._wants_latest = _LATEST.search(question.text) is not None
         self._best = max((item.passage.score for item in evidence), default=0.0) or 1.0
 
@@ -187,9 +191,20 @@ class _WordScores:
                 + WEIGHTS.step * (self._wants_steps and is_step(unit.text))
             )
             is_about = is_foreign or is_latest or any(one.coverage(above | said) for one in self._paraphrases)
-            yield QuoteCandidate(
-                item, unit, coverage, is_about, score, is_unasked=labels == 0 and coverage < MIN_SAID
-            )
+            is_unasked = labels == 0 and coverage < MIN_SAID
+            if unit.is_row and not (is_unasked or is_foreign or is_latest):
+                is_unasked = self._is_of_another_thing(passage.text, unit, said, coverage)
+            yield QuoteCandidate(item, unit, coverage, is_about, score, is_unasked=is_unasked)
+
+    def _is_of_another_thing(self, text: str, row: Quotable, said: frozenset[str], coverage: float) -> bool:
+        """True for a table's row whose labels and columns are not asked for, nor a name that it holds."""
+        if not is_table_row(text, row.start):
+            return False
+        first, *others = cells_of(row.text) or [""]
+        labels = (first, *(cell for cell in others if cell.endswith(":")))
+        heads = terms_of((names_of_row(text, row.start), *labels))
+        is_named = any(one.aspect_coverage(heads) for one in self._paraphrases) or self._names & said
+        return coverage < MIN_ROW or not is_named
 
 
 @lru_cache(maxsize=TERMS_CACHE_SIZE)

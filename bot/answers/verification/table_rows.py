@@ -65,6 +65,11 @@ def _readable_row(text: str, start: int, end: int) -> str:
     return " · ".join(filter(None, (group, *shown)))
 
 
+def is_table_row(text: str, at: int) -> bool:
+    """True if an offset is in the row of a table."""
+    return _row_at(text, at).startswith("|")
+
+
 def names_of_row(text: str, at: int) -> str:
     """Return the names of the row at an offset: its table's caption, column names, group and label."""
     header = find_header(text, at)

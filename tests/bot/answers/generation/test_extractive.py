@@ -149,6 +149,16 @@ async def test_an_unrequested_form_field_is_no_answer() -> None:
     assert (await quoted("What is the accident number of Venice?", form, text))[0] == form
 
 
+async def test_a_row_of_another_thing_is_no_answer() -> None:
+    """Shows that a row needs an asked word in its label or columns, or a name from the question."""
+    history = "| Version | Changes |\n| --- | --- |\n| 2.1 | Managers decide about work from abroad |"
+    text = "Work abroad is for managers."
+    assert await quoted("Who may work from abroad?", history, text) == [text]
+    assert await quoted("Which version allows work from abroad?", history) == [history.splitlines()[-1][2:-2]]
+    rooms = "| Person | Room |\n| --- | --- |\n| Lindqvist | North 12 |"
+    assert await quoted("Who works in North 12?", rooms, text) == ["Lindqvist | North 12"]
+
+
 async def test_a_heading_with_a_separate_number_is_no_answer() -> None:
     """Shows that it is not taken for a form row of two cells."""
     heading, text = "4.  Required Materials", "Materials of every trip are a phone and a first aid kit."
