@@ -16,6 +16,14 @@ class UploadRejected(Exception):
     """An upload was rejected; the message is the reply that says why."""
 
 
+class UploadTooLarge(UploadRejected):
+    """The file is larger than FOOTNOTE_MAX_FILE_MB."""
+
+
+class UploadKnown(UploadRejected):
+    """The channel has a file with the same bytes."""
+
+
 class UploadValidator:
     """Rejects files that ingestion would not read."""
 
@@ -53,7 +61,7 @@ class UploadValidator:
     def _check_size(self, size: int, name: str, words: ReplyWords) -> None:
         limit = self._max_file_mb
         if size > limit * MEGABYTE:
-            raise UploadRejected(words.upload_too_large(file=name, limit=limit))
+            raise UploadTooLarge(words.upload_too_large(file=name, limit=limit))
 
 
 def shown_name(name: str, media_type: str = READERS.media_types[0].name) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from bot.answers.understanding.channel_folders import folder_name
 from bot.answers.understanding.direct_libraries import DirectLibraries
@@ -22,7 +24,7 @@ from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import escape_markers
 from bot.core.ports import IncomingMessage
 from bot.core.wording import ReplyWords, reply_words
-from bot.uploads.file_checks import MEGABYTE, UploadRejected, UploadValidator, shown_name
+from bot.uploads.file_checks import MEGABYTE, UploadKnown, UploadRejected, UploadValidator, shown_name
 from bot.uploads.file_host import FileDownload, FileHost
 from bot.uploads.file_names import free_file_name, safe_file_name
 from bot.uploads.upload_folder import PartialFile, UploadFolder, run_on_disk
@@ -41,7 +43,9 @@ from storage.chat_models import (
 )
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
+from storage.folders.folders import Folders
 from storage.models import Channel, Platform, TenantName
+from storage.sql.audit import AuditedAction
 
 # Value in FOOTNOTE_UPLOADS for the library of direct chats.
 LIBRARY = "library"
@@ -159,20 +163,17 @@ class UploadIntake:
             self._check_channel(channel, host, words)
         if host is None:
             raise UploadRejected(words.uploads_off)
-        folder = upload_folder(self._inbox, channel)
         name = shown_name(str(item.address[UPLOAD_KEY].get("name") or ""))
+        where = {} if channel.id == item.channel_id else {CHAT_KEY: item.channel_id}
+        address = {name: value for name, value in item.address.items() if name not in PERSONAL_KEYS} | where
+        asker = str(item.address.get("asker", ""))
         try:
             async with host.open(item.address) as download:
                 name = shown_name(download.name)
-                self._checks.check_declared(download, words)
-                partial_file = await run_on_disk(folder.create_partial, item.address["key"])
-                try:
-                    await self._checks.write(download, partial_file, words)
-                    upload = await self._record(item, channel, download, partial_file, words)
-                    await self._finish(folder, partial_file, upload)
-                except BaseException:
-                    await run_on_disk(folder.discard, partial_file)
-                    raise
+                key = item.address["key"]
+                return await self.add(
+                    channel, download, key=key, uploader=asker, words=words, address=address
+                )
         except FileUnavailable as error:
             log.warning("channel=%d upload download failed: %s", channel.id, error)
             raise UploadRejected(words.upload_unfetched(file=name)) from error
@@ -181,6 +182,43 @@ class UploadIntake:
                 raise
             log.warning("channel=%d upload download abandoned: %s", channel.id, error)
             raise UploadRejected(words.upload_unfetched(file=name)) from error
+
+    async def add(
+        self,
+        channel: Channel,
+        download: FileDownload,
+        *,
+        key: str,
+        uploader: str,
+        words: ReplyWords,
+        address: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Upload:
+        """Write a file into a channel's folder of uploads and record it, whatever FOOTNOTE_UPLOADS says.
+
+        Args:
+            channel: the channel that gets the document.
+            download: the file.
+            key: idempotency key.
+            uploader: who may remove it, in the format of FOOTNOTE_ADMINS.
+            words: language of a refusal.
+            address: where to post its receipt; empty: in the channel.
+
+        Raises:
+            UploadRejected: not readable, too large, a duplicate, or over quota.
+        """
+        folder, name = upload_folder(self._inbox, channel), shown_name(download.name, download.media_type)
+        self._checks.check_declared(download, words)
+        try:
+            partial_file = await run_on_disk(folder.create_partial, key)
+            try:
+                await self._checks.write(download, partial_file, words)
+                size = partial_file.size
+                new = NewUpload(channel.id, key, uploader, partial_file.sha256, size, dict(address))
+                upload = await self._record(channel, new, download, words)
+                await self._finish(folder, partial_file, upload)
+            except BaseException:
+                await run_on_disk(folder.discard, partial_file)
+                raise
         except OSError as error:
             log.warning("channel=%d storing an upload failed: %s", channel.id, type(error).__name__)
             raise UploadRejected(words.upload_no_folder(file=name)) from error
@@ -195,12 +233,7 @@ class UploadIntake:
             raise UploadRejected(words.uploads_off)
 
     async def _record(
-        self,
-        item: InboxItem,
-        channel: Channel,
-        download: FileDownload,
-        partial_file: PartialFile,
-        words: ReplyWords,
+        self, channel: Channel, new: NewUpload, download: FileDownload, words: ReplyWords
     ) -> Upload:
         """Record the upload in SQL against the channel's quota, under a free name.
 
@@ -208,24 +241,16 @@ class UploadIntake:
             UploadRejected: a duplicate, or over quota.
         """
         there = await self._prune_missing(channel)
-        where = {} if channel.id == item.channel_id else {CHAT_KEY: item.channel_id}
-        new = NewUpload(
-            channel.id,
-            item.address["key"],
-            str(item.address.get("asker", "")),
-            partial_file.sha256,
-            partial_file.size,
-            {name: value for name, value in item.address.items() if name not in PERSONAL_KEYS} | where,
-        )
         safe, quota = safe_file_name(download.name, download.media_type), self._rules.quota
         kept = await self._uploads.keep(new, lambda taken: free_file_name(safe, [*there, *taken]), quota)
         if isinstance(kept, Upload):
             return kept
         reason, known = kept
         shown = shown_name(download.name)
+        if reason is UploadRefusal.KNOWN:
+            raise UploadKnown(words.upload_known(file=shown, known=escape_markers(known)))
         raise UploadRejected(
             {
-                UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=escape_markers(known)),
                 UploadRefusal.TOO_MANY: partial(words.upload_too_many, quota.files, file=shown),
                 UploadRefusal.TOO_LARGE: partial(
                     words.upload_no_room, file=shown, limit=quota.size // MEGABYTE
@@ -249,6 +274,30 @@ class UploadIntake:
             if upload.name not in there and utc_now() - upload.created_at > MISSING_FILE_GRACE:
                 await self._uploads.forget(upload)
         return there
+
+
+async def remove_upload(
+    channel: Channel,
+    upload: Upload,
+    *,
+    inbox: Path,
+    uploads: Uploads,
+    folders: Folders,
+    action: AuditedAction,
+) -> None:
+    """Remove an upload of a channel, so that it is no longer searched.
+
+    The file is deleted first, then its document, then the upload itself: after a crash in between, repeating
+    this completes the removal.
+
+    Raises:
+        OSError: the file cannot be deleted, and nothing was changed.
+        storage.errors.InfrastructureError: SQL cannot be reached; repeating this does the rest.
+    """
+    await run_on_disk(upload_folder(inbox, channel).remove, upload.name)
+    if (document := await uploads.document(upload)) is not None:
+        await folders.delete(document.folder_id, {document.id: document.file})
+    await uploads.forget(upload, action)
 
 
 def upload_folder(inbox: Path, channel: Channel) -> UploadFolder:

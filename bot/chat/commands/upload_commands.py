@@ -11,8 +11,7 @@ from bot.chat.commands.chat_intents import ChatIntent
 from bot.core.models import LOCAL_ASKER, Question
 from bot.core.plaintext import escape_markers, shorten
 from bot.core.wording import ReplyWords
-from bot.uploads.upload_folder import run_on_disk
-from bot.uploads.upload_intake import upload_folder
+from bot.uploads.upload_intake import remove_upload
 from storage.chat.uploads import Uploads
 from storage.chat_models import Upload
 from storage.folders.folders import Folders
@@ -46,9 +45,6 @@ class UploadCommands:
     async def remove(self, name: str, question: Question, words: ReplyWords) -> str:
         """Remove the upload with this name, so that it is no longer searched; return the reply.
 
-        The file is deleted first, then its document, then the upload itself: after a crash in between,
-        repeating the command completes the removal.
-
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached; repeating the command does the rest.
         """
@@ -59,13 +55,17 @@ class UploadCommands:
             await self._audit.record(self._action(question, upload, is_done=False))
             return words.upload_not_yours(file=escape_markers(upload.name))
         try:
-            await run_on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)
+            await remove_upload(
+                question.channel,
+                upload,
+                inbox=self._inbox,
+                uploads=self._uploads,
+                folders=self._folders,
+                action=self._action(question, upload),
+            )
         except OSError as error:
             log.warning("could not delete upload: upload=%d: %s", upload.id, type(error).__name__)
             return words.upload_not_removed(file=escape_markers(upload.name))
-        if (document := await self._uploads.document(upload)) is not None:
-            await self._folders.delete(document.folder_id, {document.id: document.file})
-        await self._uploads.forget(upload, self._action(question, upload))
         return words.upload_removed(file=escape_markers(upload.name))
 
     async def people(self, question: Question) -> tuple[str, ...]:
