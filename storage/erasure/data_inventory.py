@@ -104,6 +104,12 @@ TABLES: dict[str, InventoryEntry] = {
         None,
         "until the app is removed there",
     ),
+    "api_token": InventoryEntry(
+        "name and hash of a token for programs, and the channel that it opens",
+        (_C,),
+        None,
+        "until it is revoked",
+    ),
     "link_key": InventoryEntry("the keys that sign links", (), None, "until they are rotated twice"),
     "audit": InventoryEntry(
         "who did what: ids, the e-mail address of people who sign in, no message text",

@@ -15,6 +15,7 @@ from storage.clock import utc_now
 from storage.folders.folder_status import strangers_fact
 from storage.queues.index_rebuilds import rebuild_fact
 from storage.sql.tables import (
+    ApiTokenRow,
     BlobRow,
     ChannelMoveRow,
     ChannelRow,
@@ -78,7 +79,7 @@ async def forget_channel(session: AsyncSession, channel_id: int) -> None:
     await session.execute(delete(FactRow).where(col(FactRow.name).in_(facts)))
     told = update(NoticeRow).where(col(NoticeRow.told_in) == channel_id)
     await session.execute(told.values(told_in=None))
-    for table in (NoticeRow, ChannelMoveRow):
+    for table in (NoticeRow, ChannelMoveRow, ApiTokenRow):
         await session.execute(delete(table).where(col(table.channel_id) == channel_id))
     await session.execute(delete(FolderRow).where(col(FolderRow.id).in_(folders)))
     untold = (

@@ -1,1 +1,1 @@
-"""Installations of the app: Slack tokens, link keys, ended console sessions."""
+"""Installations of the app: Slack tokens, link keys, ended console sessions, tokens of programs."""

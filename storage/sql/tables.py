@@ -6,6 +6,7 @@
     channel <- inbox <- outbox        channel, version <- citation <- source_opening
     channel <- notice
     channel <- upload
+    channel <- api_token
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
     web_page -> web_text <- web_citation -> channel <- channel_move
 
@@ -556,6 +557,20 @@ class LinkKeyRow(SQLModel, table=True):
     number: int
     secret: bytes
     made_at: datetime = utc_column(default_factory=utc_now)
+
+
+class ApiTokenRow(SQLModel, table=True):
+    """Bearer token of a program that uses the API; deleted with its channel, or when it is revoked."""
+
+    __tablename__ = "api_token"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    name: str
+    # SHA-256 of the token, in hexadecimal digits.
+    digest: str = Field(unique=True)
+    # None: all channels.
+    channel_id: int | None = Field(default=None, foreign_key="channel.id", ondelete="CASCADE", index=True)
+    created_at: datetime = utc_column(default_factory=utc_now)
 
 
 class SlackInstallationRow(SQLModel, table=True):
