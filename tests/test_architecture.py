@@ -116,7 +116,7 @@ LAYERS = {
         ("citations", "search_notes"),
         ("document_outline", "generation"),
         ("trace",),
-        ("compound_questions", "trace_writer"),
+        ("compound_questions", "passage_search", "trace_writer"),
         ("pipeline",),
     ),
     "bot.chat": (

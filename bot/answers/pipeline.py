@@ -24,6 +24,7 @@ from bot.answers.generation.answer_writer import AnswerWriter, Deadline, Writing
 from bot.answers.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
 from bot.answers.generation.figures import FigureSelector, number_of
 from bot.answers.generation.judge import NEAR_PROBABILITY, Judge
+from bot.answers.passage_search import cite_passages
 from bot.answers.retrieval.reranking import ContextExpansion, gather_evidence, read_beside
 from bot.answers.retrieval.web_search import WebSearch
 from bot.answers.rewriting.query_rewriting import FollowUpRewriter
@@ -36,7 +37,7 @@ from bot.answers.understanding.channel_documents import ChannelView
 from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.answers.understanding.question_terms import spoken_language
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, StageTime
-from bot.core.ports import AnswerListener, Retriever
+from bot.core.ports import AnswerListener, FoundPassage, Retriever
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
@@ -120,6 +121,15 @@ class Answering:
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         """Answer a message and return the full record, without storing or logging it."""
         return await trace_each(self._trace, question, listener)
+
+    async def search(self, question: Question, limit: int) -> Sequence[FoundPassage]:
+        """Return the passages found for a query, best first; see ``bot.core.ports.SearchPassages``."""
+        (run,) = await self._start_runs(question, Deadline(self._settings.answer_seconds), None)
+        async with run.deadline.limit():
+            found = await self._retriever.retrieve(await run.view.narrow(run.question))
+            read, tokens = self._readings, self._settings.evidence_tokens
+            evidence = await gather_evidence(found.passages, read, max_passages=limit, tokens=tokens)
+            return await cite_passages(run.question, found, evidence, self._writer, self._citations)
 
     async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
         started = time.perf_counter()

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
+from uuid import UUID
 
 from bot.core.models import (
     AnalyzedQuestion,
     Answer,
     AnswerFigure,
+    Citation,
     CitedPage,
     Claim,
     Draft,
@@ -125,6 +127,17 @@ class LinkPreview:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """A passage found for a query, and its best sentence as a citation."""
+
+    document: UUID
+    citation: Citation
+    text: str
+    # Relevance, 0-1.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequest:
     """A request to cancel the questions in progress in a thread."""
 
@@ -135,6 +148,10 @@ class StopRequest:
     # True if the question of a reply address is older than the request.
     covers: Callable[[dict[str, Any]], bool]
 
+
+# Returns at most so many passages of the question's channel, best first, without writing an answer.
+# It raises ``storage.errors.InfrastructureError`` or TimeoutError if an engine is down or slow.
+SearchPassages = Callable[[Question, int], Awaitable[Sequence[FoundPassage]]]
 
 # Assigns a chat message to a question; False if another question has it.
 ClaimMessage = Callable[[dict[str, Any]], Awaitable[bool]]
