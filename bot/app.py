@@ -18,6 +18,7 @@ from bot.answers.trace import QuestionRecord
 from bot.answers.trace_writer import CountQuestion
 from bot.bootstrap import (
     build_answering,
+    build_api,
     build_chat_service,
     build_conversation,
     build_ingestion,
@@ -337,6 +338,7 @@ async def _open_web(
         images=images,
         settings=settings,
         readiness=readiness,
+        api=build_api(settings, stores, answering, links, build_uploads(settings, stores, {})),
         console_secret=console_secret,
         console_routes=metrics_routes(render),
         renewal_urls=renewal_urls,

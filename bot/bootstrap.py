@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from bot.rerankers.cross_encoder import CrossEncoder
     from bot.rerankers.llm_reranker import LlmReranker
     from bot.rerankers.rerank_api import ApiReranker
+    from bot.web.api.api_service import ApiService
     from ingestion.app import Ingestion
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
@@ -379,6 +380,19 @@ def build_chat_service(
         draw=draw,
         accepts_files=UploadPolicy(settings.uploads).accepts,
     )
+
+
+def build_api(
+    settings: Settings,
+    stores: Stores,
+    answering: Answering,
+    links: Links,
+    uploads: UploadIntake | None = None,
+) -> ApiService:
+    """Return the service that programs call; ``uploads``: None refuses their files."""
+    from bot.web.api.api_service import ApiService
+
+    return ApiService(answering, answering.search, stores, links, settings, uploads=uploads)
 
 
 async def build_notifier(

@@ -30,6 +30,7 @@ MADE_AT_RUN_TIME = {
     "footnote.toml",
     "glossary.toml",
     "link_keys.json",
+    "openapi.json",
     "sbom.json",
     "serve.json",
     "state.json",

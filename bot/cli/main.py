@@ -51,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_listings(commands)
     _add_records(commands)
     _add_security(commands)
+    _add_tokens(commands)
     _add_folders(commands)
     _add_sources(commands)
     _add_erase(commands)
@@ -243,6 +244,27 @@ def _add_security(commands: Any) -> None:
     rotate.set_defaults(run="bot.cli.security.links:rotate_key")
     for action in (revoke, rotate):
         action.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def _add_tokens(commands: Any) -> None:
+    tokens = commands.add_parser(
+        "tokens",
+        help="tokens of programs that use the HTTP API",
+        description="The API is off without a token. A token opens one channel, or all, and no direct chat.",
+    )
+    actions = tokens.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="create a token and print it once")
+    create.add_argument("name", help="the program that will use it, to tell tokens apart")
+    opens = create.add_mutually_exclusive_group(required=True)
+    opens.add_argument("--channel", metavar="NAME", help="open this channel only")
+    opens.add_argument("--all-channels", action="store_true", help="open all channels")
+    create.set_defaults(run="bot.cli.programs.tokens:create_token")
+    listed = actions.add_parser("list", help="list tokens, without their secrets")
+    listed.add_argument("--json", action="store_true", help="one JSON line per token")
+    listed.set_defaults(run="bot.cli.programs.tokens:list_tokens")
+    revoke = actions.add_parser("revoke", help="revoke a token now")
+    revoke.add_argument("id", type=int, help="its number, as `footnote tokens list` prints it")
+    revoke.set_defaults(run="bot.cli.programs.tokens:revoke_token")
 
 
 def _add_where(command: Any) -> None:

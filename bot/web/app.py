@@ -22,16 +22,20 @@ from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
 from bot.web.admin.settings_page import EffectiveSetting, SettingsPage
 from bot.web.admin.uploads_page import UploadsPage
 from bot.web.admin.usage_page import UsagePage
+from bot.web.api.api_service import ApiService
+from bot.web.api.http_api import HttpApi
 from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
 from bot.web.figure_images import FigureImages
 from bot.web.middleware import (
+    API_PATH,
     CountRequest,
     RenewalUrls,
     add_headers,
     default_headers,
+    except_programs,
     log_access,
     render_errors,
     store_console_secret,
@@ -65,6 +69,7 @@ def build_web(
     images: PageImages,
     settings: Settings,
     readiness: Readiness,
+    api: ApiService,
     console_secret: str | None,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
@@ -86,7 +91,7 @@ def build_web(
     """
     assets = Assets()
     pages = Templates(assets, settings.bot.source_url, settings.bot.link_days)
-    middlewares = [log_access(count_request), render_errors(pages, renewal_urls)]
+    middlewares = [log_access(count_request), except_programs(render_errors(pages, renewal_urls))]
     if console_secret is not None:
         middlewares.append(store_console_secret(pages))
     signing_in = SignIn(settings.sign_in, links, stores.database, pages) if settings.sign_in else None
@@ -124,6 +129,7 @@ def build_web(
             effective_settings=effective_settings,
         )
     app.add_routes(extra_routes)
+    app.add_subapp(API_PATH, HttpApi(api, images, links).application())
     return app
 
 

@@ -40,6 +40,8 @@ class CountRequest(Protocol):
         """Count a request; ``is_forged``: its link was not signed by us."""
 
 
+# Paths of programs, which get their errors as JSON.
+API_PATH = "/api/v1"
 COOKIE_SECONDS = 30 * 24 * 3600
 _FORGED = web.RequestKey("is_forged", bool)
 _PARSERS = {"aiohttp.web_request", "aiohttp.multipart"}
@@ -104,7 +106,7 @@ def render_errors(pages: Templates, renewal_urls: RenewalUrls) -> Middleware:
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            _require_known_charset(request)
+            require_known_charset(request)
             return await handler(request)
         except LinkError as error:
             request[_FORGED] = not isinstance(error, LinkEnded)
@@ -116,7 +118,7 @@ def render_errors(pages: Templates, renewal_urls: RenewalUrls) -> Middleware:
                 return pages.refusal(refusal.status)
             raise
         except Exception as error:  # outermost boundary: details go to the log only
-            if _is_unreadable(request, error):
+            if is_unreadable(request, error):
                 return pages.refusal(400)
             log_failure(request, error)
             return pages.refusal(500)
@@ -124,7 +126,24 @@ def render_errors(pages: Templates, renewal_urls: RenewalUrls) -> Middleware:
     return answer
 
 
-def _is_unreadable(request: web.Request, error: Exception) -> bool:
+def except_programs(middleware: Middleware) -> Middleware:
+    """Return the middleware for people only: the API renders its own errors."""
+
+    @web.middleware
+    async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if is_for_programs(request.path):
+            return await handler(request)
+        return await middleware(request, handler)
+
+    return answer
+
+
+def is_for_programs(path: str) -> bool:
+    """True for the paths of the API."""
+    return path.startswith(f"{API_PATH}/")
+
+
+def is_unreadable(request: web.Request, error: Exception) -> bool:
     """True if a body contradicts its headers or ended early."""
     is_gone = isinstance(error, ConnectionError) and request.transport is None
     # aiohttp raises many kinds of errors for malformed parts, even assertions, so look at the raising module.
@@ -181,7 +200,7 @@ def _route_name(request: web.Request) -> str:
     return (request.match_info.route.name or "unnamed") if is_ours else "unmatched"
 
 
-def _require_known_charset(request: web.Request) -> None:
+def require_known_charset(request: web.Request) -> None:
     """Reject a body whose charset Python does not know.
 
     Raises:

@@ -18,9 +18,13 @@ from sqlmodel import col
 
 from bot.answers.citations.signed_links import KeyRing, Links
 from bot.answers.trace import QuestionRecord, Trace
+from bot.answers.understanding.direct_libraries import DirectLibraries
 from bot.console_secret import console_address
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.ports import AnswerListener
+from bot.core.ports import AnswerListener, FoundPassage
+from bot.settings import Settings
+from bot.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
+from bot.web.api.api_service import ApiService
 from bot.web.page_images import PageImages
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
@@ -30,6 +34,8 @@ from storage.chat.notifications import Notices
 from storage.chat.retention import Retention
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
+from storage.chat.uploads import Uploads
+from storage.chat_models import UploadQuota
 from storage.documents.catalog import Catalog
 from storage.documents.vocabulary import Vocabularies
 from storage.files.blobs import Blobs
@@ -124,6 +130,8 @@ class ScriptedAnswering:
     """Gives each question its scripted answer."""
 
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
+    # Query -> the passages found.
+    passages: dict[str, Sequence[FoundPassage]] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
     # Partial texts shown before each answer.
     beginnings: tuple[str, ...] = ()
@@ -147,6 +155,11 @@ class ScriptedAnswering:
         if isinstance(scripted, Exception):
             raise scripted
         return scripted
+
+    async def search(self, question: Question, limit: int) -> Sequence[FoundPassage]:
+        """Return the scripted passages."""
+        self.asked.append(question)
+        return self.passages.get(question.text, ())[:limit]
 
     async def trace(self, question: Question) -> QuestionRecord:
         """Return the scripted answer with an empty trace."""
@@ -203,6 +216,26 @@ class House:
     def links(self) -> Links:
         """Links that live seven days by this house's clock."""
         return Links(self.keys, self.public_url, timedelta(days=7), lambda: self.now)
+
+    def api(self, settings: Settings) -> ApiService:
+        """Return the service for programs, whose uploads go to the house's inbox."""
+        uploads = UploadIntake(
+            Uploads(self.database),
+            self.channels,
+            DirectLibraries(self.channels),
+            self.catalog,
+            self.home / "inbox",
+            rules=UploadRules(UploadPolicy("off"), UploadQuota(2, 1 << 20), settings.storage.max_file_mb),
+            hosts={},
+        )
+        return ApiService(
+            self.answering,
+            self.answering.search,
+            self.stores,
+            self.links,
+            settings,
+            uploads=uploads,
+        )
 
     def images(self, megabytes: int = 512) -> PageImages:
         """Return the page renderer, with a cache limit."""

@@ -70,7 +70,13 @@ class Program:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
-        return run_command(arguments, self._environment())
+        return run_command(arguments, self.variables)
+
+    def new_token(self, *opens: str) -> str:
+        """Create a token of the API by the command, which prints it once."""
+        made = self.run("tokens", "create", "test", *opens)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
 
     def ask(self, question: str, channel: str) -> dict[str, Any]:
         """Return an answer as JSON, as other programs get it."""
@@ -113,11 +119,11 @@ class Program:
         """Start ``serve``; its output goes to ``log``."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "serve.out").open("ab") as output:
-            return Fork("footnote", ["serve", "--port", str(self.port)], self._environment(), output)
+            return Fork("footnote", ["serve", "--port", str(self.port)], self.variables, output)
 
     def start_on(self, terminal: int, *arguments: str) -> Fork:
         """Start a command on a terminal."""
-        return Fork("footnote", arguments, self._environment(), terminal=terminal)
+        return Fork("footnote", arguments, self.variables, terminal=terminal)
 
     async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
         """Wait until this many files of the channel are live at the rung or better."""
@@ -156,7 +162,9 @@ class Program:
                 assert answered.status == 200, await answered.text()
                 return await answered.text()
 
-    def _environment(self) -> dict[str, str]:
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment of the program."""
         kept = {
             name: os.environ[name]
             for name in ("PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME")

@@ -611,4 +611,18 @@ MUTATIONS = (
         "if False:  # once more",
         "tests/storage/erasure/test_eraser.py::test_a_rebuild_is_not_ended_before_the_index_is_dropped",
     ),
+    Mutation(
+        "a token of one channel opens all",
+        "bot/web/api/access.py",
+        "return not channel.is_direct and self.channel_id in (None, channel.id)",
+        "return not channel.is_direct",
+        "tests/bot/web/test_http_api.py::test_other_channels_do_not_exist_for_a_token",
+    ),
+    Mutation(
+        "a token itself is stored",
+        "storage/installations/api_tokens.py",
+        'return hashlib.sha256(token.encode(errors="replace")).hexdigest()',
+        "return token",
+        "tests/storage/installations/test_api_tokens.py::test_a_token_is_stored_as_its_hash_only",
+    ),
 )

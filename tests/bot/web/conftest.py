@@ -69,19 +69,21 @@ async def visit(house: House) -> AsyncIterator[Visit]:
 
             chosen = BotSettings(**settings)
             checks = {name: fails if name in not_ready else works for name in ("sql", "index", "slack")}
+            all_settings = Settings(
+                StorageSettings(home=house.home, max_file_mb=max_file_mb),
+                chosen,
+                IngestionSettings(vision_url="https://models.example/v1"),
+                sign_in,
+            )
             app = build_web(
                 answering=house.answering,
                 trace=house.answering.trace,
                 stores=house.stores,
                 links=house.links,
                 images=house.images(chosen.page_images_mb),
-                settings=Settings(
-                    StorageSettings(home=house.home, max_file_mb=max_file_mb),
-                    chosen,
-                    IngestionSettings(vision_url="https://models.example/v1"),
-                    sign_in,
-                ),
+                settings=all_settings,
                 readiness=Readiness(checks, reasons={"slack": SLACK_PLATFORM.not_ready}),
+                api=house.api(all_settings),
                 console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
                 extra_routes=extra_routes,
                 renewal_urls=renewal_urls,

@@ -1,0 +1,1 @@
+"""HTTP API for programs: bearer tokens, JSON."""
