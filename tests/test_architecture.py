@@ -39,6 +39,8 @@ HOMES = {
         *ROOTS,
     ),
     "jinja2": ("bot.web",),
+    "mcp": ("bot.web.api.mcp_server",),
+    "mcp_types": ("bot.web.api.mcp_server",),
     "openai": (
         "bot.llm.chat_model",
         "ingestion.reading.captioning",

@@ -41,6 +41,7 @@ LONG_MODULES = {
 SHORT_MODULES = {
     "bot/chat/conversation/event_deduplication.py": "a defence with a test of its own",
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
+    "bot/cli/programs/mcp.py": "imported only where an assistant starts it",
     "bot/cli/security/audit.py": "the audit's commands, which the parser names",
     "bot/answers/passage_search.py": "what programs find, apart from what is answered",
     "bot/llm/metadata_filler.py": "imported only where a model reads metadata",

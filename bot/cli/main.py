@@ -249,8 +249,8 @@ def _add_security(commands: Any) -> None:
 def _add_tokens(commands: Any) -> None:
     tokens = commands.add_parser(
         "tokens",
-        help="tokens of programs that use the HTTP API",
-        description="The API is off without a token. A token opens one channel, or all, and no direct chat.",
+        help="tokens of programs that use the HTTP API and the MCP server",
+        description="Both are off until there is a token. It opens one channel, or all, and no direct chat.",
     )
     actions = tokens.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="create a token and print it once")
@@ -265,6 +265,12 @@ def _add_tokens(commands: Any) -> None:
     revoke = actions.add_parser("revoke", help="revoke a token now")
     revoke.add_argument("id", type=int, help="its number, as `footnote tokens list` prints it")
     revoke.set_defaults(run="bot.cli.programs.tokens:revoke_token")
+    server = commands.add_parser(
+        "mcp",
+        help="MCP server over standard input, for an AI assistant on this machine",
+        description="Needs no token: whoever starts it can read the home. Also works beside `serve`.",
+    )
+    server.set_defaults(run="bot.cli.programs.mcp:serve_mcp")
 
 
 def _add_where(command: Any) -> None:

@@ -24,6 +24,7 @@ from bot.web.admin.uploads_page import UploadsPage
 from bot.web.admin.usage_page import UsagePage
 from bot.web.api.api_service import ApiService
 from bot.web.api.http_api import HttpApi
+from bot.web.api.mcp_endpoint import McpEndpoint
 from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
@@ -129,6 +130,9 @@ def build_web(
             effective_settings=effective_settings,
         )
     app.add_routes(extra_routes)
+    endpoint = McpEndpoint(api)
+    app.add_routes(endpoint.routes())
+    app.cleanup_ctx.append(endpoint.cleanup_context)
     app.add_subapp(API_PATH, HttpApi(api, images, links).application())
     return app
 

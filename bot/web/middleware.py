@@ -41,7 +41,7 @@ class CountRequest(Protocol):
 
 
 # Paths of programs, which get their errors as JSON.
-API_PATH = "/api/v1"
+API_PATH, MCP_PATH = "/api/v1", "/mcp"
 COOKIE_SECONDS = 30 * 24 * 3600
 _FORGED = web.RequestKey("is_forged", bool)
 _PARSERS = {"aiohttp.web_request", "aiohttp.multipart"}
@@ -127,7 +127,7 @@ def render_errors(pages: Templates, renewal_urls: RenewalUrls) -> Middleware:
 
 
 def except_programs(middleware: Middleware) -> Middleware:
-    """Return the middleware for people only: the API renders its own errors."""
+    """Return the middleware for people only: the API and the MCP server render their own errors."""
 
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -139,8 +139,8 @@ def except_programs(middleware: Middleware) -> Middleware:
 
 
 def is_for_programs(path: str) -> bool:
-    """True for the paths of the API."""
-    return path.startswith(f"{API_PATH}/")
+    """True for the paths of the API and the MCP server."""
+    return path == MCP_PATH or path.startswith(f"{API_PATH}/")
 
 
 def is_unreadable(request: web.Request, error: Exception) -> bool:

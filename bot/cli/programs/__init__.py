@@ -1,1 +1,1 @@
-"""Commands for programs: their tokens."""
+"""Commands for programs: their tokens, and the MCP server over standard input."""

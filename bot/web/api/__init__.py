@@ -1,1 +1,1 @@
-"""HTTP API for programs: bearer tokens, JSON."""
+"""HTTP API and MCP server for programs: bearer tokens, JSON, one service behind both."""

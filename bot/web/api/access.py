@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from bot.core.models import LOCAL_ASKER
 from bot.web.api.problems import ApiError
 from storage.chat.channels import Channels
 from storage.errors import UnknownChannel
@@ -14,6 +15,8 @@ from storage.models import Channel
 
 # Prefix of an actor in the audit log, in the format of FOOTNOTE_ADMINS: platform, installation, user.
 ACTOR = "api:token:"
+# Key of the caller in the scope of an ASGI request.
+ACCESS_KEY = "footnote.access"
 UNNAMED = "Name a channel: the token opens several."
 
 
@@ -35,6 +38,10 @@ class Access:
     def opens(self, channel: Channel) -> bool:
         """True if the caller may use this channel."""
         return not channel.is_direct and self.channel_id in (None, channel.id)
+
+
+# Caller of the command line, who can read the home anyway.
+LOCAL_ACCESS = Access(LOCAL_ASKER)
 
 
 class AccessControl:

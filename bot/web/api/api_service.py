@@ -1,4 +1,4 @@
-"""Use cases of programs, behind the routes: ask, search, documents, citations, feedback.
+"""Use cases of programs, shared by HTTP and MCP: ask, search, documents, citations, feedback.
 
 Every call is given the caller's access. Things of channels that it does not open do not exist for it.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
+from bot.answers.citations.citations import CitationService
 from bot.answers.citations.signed_links import Links
 from bot.chat.conversation.memory import answer_in_thread
 from bot.chat.conversation.queue_limits import QuestionOrigin, QuestionRateLimiter
@@ -31,7 +32,7 @@ from storage.chat.uploads import Uploads
 from storage.chat_models import Upload
 from storage.errors import UnknownChannel
 from storage.installations.api_tokens import ApiTokens
-from storage.models import Channel, CitationRecord, DocumentStatus, VersionSource
+from storage.models import Channel, CitationRecord, DocumentStatus, LivePublication, VersionSource
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.stores import Stores
 
@@ -48,6 +49,25 @@ class AskedAnswer:
     id: str
     channel: Channel
     answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDocument:
+    """Document that answers, with its publication."""
+
+    channel: Channel
+    status: DocumentStatus
+    publication: LivePublication
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPage:
+    """Page of a document, with a new link."""
+
+    document: LiveDocument
+    page: int
+    text: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ class ApiService:
         self._answering = answering
         self._search = search
         self._stores = stores
+        self._citations = CitationService(stores.citations, links, stores.catalog)
         self._links = links
         self._intake = uploads
         self._uploads = Uploads(stores.database)
@@ -198,6 +219,44 @@ class ApiService:
         if not access.opens(channel) or source is None or source.is_deleted:
             raise ApiError(404)
         return ShownCitation(record, source, self._links.page_url(channel, record))
+
+    async def page(self, access: Access, channel: str | None, document: str, number: int) -> OpenedPage:
+        """Return the text of a page of a live document, given by its id, or its file as citations name it."""
+        live = await self._live(access, channel, document)
+        if not 1 <= number <= live.publication.pages:
+            raise ApiError(404)
+        try:
+            page = await self._stores.readings.page(live.publication.reading_id, number)
+        except LookupError:
+            raise ApiError(404) from None
+        return OpenedPage(live, number, page.text, await self._open_page(live, number))
+
+    async def text(self, access: Access, channel: str | None, document: str) -> tuple[str, Sequence[str]]:
+        """Return a link to the first page of a live document, and the texts of its pages."""
+        live = await self._live(access, channel, document)
+        texts = await self._stores.readings.page_texts(live.publication.reading_id)
+        return await self._open_page(live, 1), texts
+
+    async def all_documents(self, access: Access) -> list[tuple[Channel, DocumentStatus]]:
+        """Return the live documents of every channel that the caller may use."""
+        channels = [one for one in await self._stores.channels.all() if access.opens(one)]
+        return [
+            (channel, one)
+            for channel in channels
+            for one in await self._stores.catalog.active_documents(channel.id)
+            if one.state == "live"
+        ]
+
+    async def _live(self, access: Access, channel: str | None, document: str) -> LiveDocument:
+        where, documents = await self.documents(access, channel)
+        for one in documents:
+            if document in (str(one.document), one.file):
+                if live := await self._stores.catalog.live_document(where.id, one.document):
+                    return LiveDocument(where, one, live)
+        raise ApiError(404)
+
+    async def _open_page(self, live: LiveDocument, number: int) -> str:
+        return await self._citations.open_page(live.channel, live.publication.version_id, number)
 
     async def feedback(self, access: Access, said: FeedbackRequest) -> None:
         """Store feedback on an answer of one of the caller's channels."""

@@ -70,6 +70,15 @@ class FeedbackRequest(_Body):
     comment: Annotated[str, Field(max_length=MAX_COMMENT_CHARS)] = ""
 
 
+class PageRequest(_Body):
+    """Page to be read, for assistants."""
+
+    document: Annotated[
+        Text, Field(max_length=1000, description="Id of the document, or its file as citations name it.")
+    ]
+    page: Annotated[int, Field(ge=1, description="Counts from 1.")]
+
+
 class CitationView(BaseModel):
     """Quote with its page and its signed link."""
 
@@ -178,6 +187,17 @@ class SearchResults(BaseModel):
 
     channel: str
     passages: list[PassageView]
+
+
+class PageContent(BaseModel):
+    """Page of a document, for assistants."""
+
+    document: UUID
+    title: str
+    file: str
+    page: int
+    text: str
+    url: Annotated[str, Field(description="Signed link to the page.")]
 
 
 class StoredCitation(BaseModel):
