@@ -36,7 +36,8 @@ def split_message(
     """Return the question of a message, and a message for each of its files that gets a reply.
 
     Without a mention, only readable files are handled, and only where uploads are on. Text sent with an
-    accepted file travels with it and is asked once the file is searchable.
+    accepted file travels with it and is asked once the file is searchable. With another file only a question
+    is answered, and any other text gets the reply to the file: there is one reply, not two.
 
     Args:
         asked: the same as a question, if it is one.
@@ -48,11 +49,10 @@ def split_message(
     if said.is_unaddressed:
         chosen, words = readable if is_taken else (), ""
     else:
-        chosen = files if is_taken or not said.text else readable
         words = said.text if is_taken and readable else ""
+        chosen = () if asked and not words and "?" in said.text else files
     uploads = [_upload(said, one, words if one in readable[:1] else "") for one in chosen[:MAX_FILES]]
-    is_asked = asked is not None and bool(asked.text) and not (is_taken and readable)
-    return [*([asked] if asked and is_asked else []), *uploads]
+    return uploads or ([asked] if asked else [])
 
 
 def _upload(said: IncomingMessage, file: MessageFile, words: str) -> IncomingMessage:
