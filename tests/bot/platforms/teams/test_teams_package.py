@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.chat.commands.chat_intents import ChatIntent, recognize
+from bot.core.models import Language
+
 SCRIPT = Path(__file__).parents[4] / "deploy" / "teams" / "make_package.py"
 APP_ID = "12345678-1234-1234-1234-123456789abc"
 
@@ -45,6 +48,20 @@ def test_personal_chats_offer_files_only_if_uploads_are_enabled(
     with zipfile.ZipFile(target) as package:
         (bot,) = json.loads(package.read("manifest.json"))["bots"]
     assert bot["supportsFiles"] is takes_files
+
+
+def test_each_prompt_starter_is_a_command() -> None:
+    """What a click sends is understood without a search."""
+    manifest = json.loads((SCRIPT.parent / "manifest.json").read_text())
+    (prompts,) = manifest["bots"][0]["commandLists"]
+    intents = [command_of(one["title"]) for one in prompts["commands"]]
+    assert intents == [ChatIntent.HELP, ChatIntent.NEWS, ChatIntent.DOCUMENT_LIST]
+
+
+def command_of(text: str) -> ChatIntent | None:
+    """Return the intent of an English message."""
+    command = recognize(text, Language.ENGLISH)
+    return command.intent if command else None
 
 
 def test_without_an_app_id_the_script_prints_its_usage() -> None:
