@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StopRequest
+from bot.platforms.slack.message_text import plain_text, text_of
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -23,8 +25,6 @@ _BROADCAST = "thread_broadcast"
 _SAID = (None, "file_share", "me_message", _BROADCAST)
 # Mentions of users, user groups, or @here, @channel and @everyone.
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
-# Slack's markup in angle brackets: mentions, channels, links, each with an optional label.
-_CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
 def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
@@ -59,7 +59,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
         thread=str(thread or ""),
-        text=replace_invalid_chars(plain_text(str(event.get("text") or ""), bot)),
+        text=replace_invalid_chars(plain_text(text_of(event), bot)),
         address={
             "channel": channel,
             "ts": ts,
@@ -85,20 +85,26 @@ def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
         return None  # Slack sends a mention as "message", too: reply to one of the two
     place = {"channel": str(event.get("channel") or ""), "user": str(event["user"])}
     thread = event.get("thread_ts")
-    return place | ({"thread_ts": str(thread)} if thread else {}), plain_text(
-        str(event.get("text") or ""), bot
-    )
+    return place | ({"thread_ts": str(thread)} if thread else {}), plain_text(text_of(event), bot)
 
 
 def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
     """Return the question in a ``message_changed`` event; None if it asks nothing or its text is the same."""
     event: Json = envelope.get("event") or {}
     message, before = event.get("message") or {}, event.get("previous_message") or {}
-    if event.get("subtype") != "message_changed" or message.get("text") == before.get("text"):
+    if event.get("subtype") != "message_changed" or text_of(message) == text_of(before):
         return None
     said = {name: value for name, value in message.items() if name != "edited"}
     place = {"type": "message", "channel": event.get("channel"), "channel_type": event.get("channel_type")}
     return read_event({**envelope, "event": {**said, **place}}, follow_ups=follow_ups)
+
+
+def adds_mention(envelope: Json) -> bool:
+    """True if an edit mentions us and the text before it did not: it asks for the first time."""
+    event, authorization = event_of(envelope)
+    bot = str(authorization.get("user_id") or "")
+    texts = (text_of(event.get(one) or {}) for one in ("message", "previous_message"))
+    return event.get("channel_type") != "im" and [_mentions(one, bot) for one in texts] == [True, False]
 
 
 def read_withdrawal(envelope: Json) -> str | None:
@@ -188,25 +194,19 @@ def is_outsider(body: Json) -> bool:
     return own is not None and own not in home and not is_message
 
 
+def message_url(address: Json, message: Json) -> str | None:
+    """Return a message's permalink; None if it is ephemeral."""
+    if "ts" not in message:
+        return None
+    channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
+    thread = address.get("thread")
+    inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
+    return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
+
+
 def asker_of(installation: str, user: str) -> str:
     """Return a person's id as in FOOTNOTE_ADMINS: ``slack:<installation>:<user>``."""
     return f"{SLACK}:{installation}:{user}"
-
-
-def plain_text(text: str, bot: str) -> str:
-    """Convert Slack markup to plain text, without mentions of ``bot``."""
-    bare = _CONTROL.sub(lambda match: _spelled(match, bot), text)
-    decoded = bare.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return " ".join(decoded.replace("\N{NO-BREAK SPACE}", " ").split(" ")).strip()
-
-
-def _spelled(match: re.Match[str], bot: str) -> str:
-    sigil, target, label = match.groups()
-    if sigil == "@" and target == bot:
-        return ""
-    if sigil:
-        return f"{'#' if sigil == '#' else '@'}{(label or target).lstrip('@#')}"
-    return label or target
 
 
 def _is_said_by_a_person(event: Json, bot: str) -> bool:
@@ -220,11 +220,14 @@ def _is_said_by_a_person(event: Json, bot: str) -> bool:
 def _is_addressed(event: Json, bot: str) -> bool:
     if event.get("type") == "app_mention" or event.get("channel_type") == "im":
         return True
-    text = str(event.get("text") or "")
+    return _mentions(text_of(event), bot)
+
+
+def _mentions(text: str, bot: str) -> bool:
     return bool(bot) and (f"<@{bot}>" in text or f"<@{bot}|" in text)
 
 
 def _may_follow_up(event: Json) -> bool:
     """True if it is a thread reply without mentions: a reply that mentions others is meant for them."""
     is_reply = event.get("thread_ts") not in (None, event.get("ts")) and event.get("subtype") != _BROADCAST
-    return is_reply and not _OTHERS.search(str(event.get("text") or ""))
+    return is_reply and not _OTHERS.search(text_of(event))

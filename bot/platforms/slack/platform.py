@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from bot.chat.chat_platform import PlatformSpec
 from bot.chat.chat_service import ChatService
 from bot.health.findings import HealthCheck
 from bot.loopback import is_loopback_url
-from bot.platforms.slack.events import SLACK
+from bot.platforms.slack.events import SLACK, message_url
 from bot.settings import BotSettings
 from storage.errors import docs_url
 from storage.installations.slack_installations import SlackInstallations
@@ -66,16 +65,6 @@ def _manifest(public_url: str) -> str:
     from bot.platforms.slack.workspace.app_manifest import render_manifest
 
     return render_manifest(public_url)
-
-
-def message_url(address: Json, message: Json) -> str | None:
-    """Return a message's permalink; None if it is ephemeral."""
-    if "ts" not in message:
-        return None
-    channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
-    thread = address.get("thread")
-    inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
-    return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
 
 
 def channel_url(tenant: TenantName) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +21,9 @@ from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StoredAnswer
 from bot.core.wording import reply_words
 from bot.platforms.slack.blocks import Block, SlackMessage, render
-from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider, plain_text
-from bot.platforms.slack.feedback_buttons import feedback_blocks
+from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider
+from bot.platforms.slack.feedback_buttons import answer_row
+from bot.platforms.slack.message_text import plain_text
 from bot.platforms.slack.question_buttons import (
     asked_blocks,
     asked_line,
@@ -128,14 +128,16 @@ async def post_private_placeholder(address: Json, language: Language) -> None:
         await _send(address["response_url"], text=text, response_type="ephemeral", replace_original=False)
 
 
-async def post_private_answer(address: Json, answer: Answer, sources_shown: int) -> None:
+async def post_private_answer(
+    address: Json, answer: Answer, sources_shown: int, *, offers_person: bool = False
+) -> None:
     """Post the answer as an ephemeral message with a button to share it.
 
     Raises:
         DeliveryError: Slack refused, as it does after 30 minutes, or could not be reached.
         DeliveryUnclear: the answer may or may not have been shown.
     """
-    rendered = _rendered(address, answer, sources_shown)
+    rendered = _rendered(address, answer, sources_shown, offers_person=offers_person)
     is_shareable = answer.state is not AnswerState.FAILED
     share = [_share_button(address["key"], answer.language)] if is_shareable else []
     await _send(
@@ -165,13 +167,15 @@ def may_share(payload: Json, address: Json) -> bool:
     return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
 
 
-async def share_to_channel(url: str, stored: StoredAnswer, sources_shown: int) -> None:
+async def share_to_channel(
+    url: str, stored: StoredAnswer, sources_shown: int, *, offers_person: bool = False
+) -> None:
     """Post an answer to the channel with its asker and question, then delete the ephemeral one.
 
     Raises:
         DeliveryError: as ``post_private_answer``; the answer was not posted.
     """
-    rendered = _rendered(stored.address, stored.answer, sources_shown)
+    rendered = _rendered(stored.address, stored.answer, sources_shown, offers_person=offers_person)
     message = _message(stored.address, rendered, [])
     await _send(url, **message, response_type="in_channel", replace_original=False)
     try:
@@ -190,12 +194,11 @@ async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> 
     await _send(url, **said, response_type="ephemeral", replace_original=False)
 
 
-def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage:
+def _rendered(address: Json, answer: Answer, sources_shown: int, *, offers_person: bool) -> SlackMessage:
     """Render the answer with its sources and feedback buttons."""
-    feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
+    row = answer_row(answer, asked_tenant(address), address["key"], offers_person=offers_person)
     share = _share_button(address["key"], answer.language)
-    rendered = render(answer, sources_shown, extra_blocks=[*asked_blocks(address), *feedback, share])
-    return replace(rendered, blocks=(*rendered.blocks, *feedback))
+    return render(answer, sources_shown, extra_blocks=[*asked_blocks(address), share], row=row)
 
 
 def _message(address: Json, rendered: SlackMessage, more: list[Block]) -> dict[str, Any]:

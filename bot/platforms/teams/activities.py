@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bot.core.plaintext import replace_invalid_chars
@@ -18,6 +18,16 @@ TEAMS = Platform("teams")
 
 # Teams' markup of a mention: <at>Footnote</at>.
 _TAG = re.compile(r"</?at[^>]*>")
+_SPACES = re.compile(r" {2,}")
+
+
+# ``type`` and ``eventType`` of an edited message.
+EDITED = ("messageUpdate", "editMessage")
+
+
+def is_edit(activity: Json) -> bool:
+    """True if an activity is an edit of a message; its text is the new one."""
+    return (activity.get("type"), part(activity, "channelData").get("eventType")) == EDITED
 
 
 def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | None:
@@ -29,13 +39,15 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
     ``home``: the Entra tenant whose personal chats count as direct chats; None: every tenant.
     """
     place = place_of(activity, home)
-    if activity.get("type") != "message" or place is None or not activity.get("id"):
+    is_said = activity.get("type") == "message" or is_edit(activity)
+    if not is_said or place is None or not activity.get("id"):
         return None
-    mention, clicked = _mention(activity), read_question_click(activity, place.key.tenant)
+    mentions, clicked = _mentions(activity), read_question_click(activity, place.key.tenant)
+    is_mentioned = any(is_ours for _, is_ours in mentions)
     where, text = place.where, str(activity.get("text") or "")
     # A message with a value but no text is a click on a card; one that no parser knows asks nothing.
     is_for_us = place.is_personal and (bool(text) or not activity.get("value"))
-    if mention is None and clicked is None and not is_for_us:
+    if not is_mentioned and clicked is None and not is_for_us:
         return None
     key = f"{place.key.installation}:{where}:{activity['id']}"
     return IncomingMessage(
@@ -45,7 +57,7 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         message_key=key,
         # A channel post opens a thread, named by ";messageid="; a chat is one running conversation.
         thread=where if ";messageid=" in where else "",
-        text=replace_invalid_chars(clicked or plain_text(text, mention or "")),
+        text=replace_invalid_chars(clicked or plain_text(text, [one for one, _ in mentions])),
         address=place.address
         | {"asker": asker_of(activity, place.key)}
         | ({"asked": replace_invalid_chars(clicked)} if clicked else {}),
@@ -136,10 +148,12 @@ def tenant_of(activity: Json) -> str:
     return str(named or part(activity, "conversation").get("tenantId") or "")
 
 
-def plain_text(text: str, mention: str) -> str:
-    """Return the message's plain text without its first ``mention`` of the bot; further ones stay."""
-    bare = _TAG.sub("", text.replace(mention, " ", 1) if mention else text)
-    return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
+def plain_text(text: str, mentions: Sequence[str]) -> str:
+    """Return the message's plain text without these mentions, as Teams marks them up."""
+    for mention in filter(None, mentions):
+        text = text.replace(mention, " ")
+    bare = html.unescape(_TAG.sub("", text)).replace("\N{NO-BREAK SPACE}", " ")
+    return _SPACES.sub(" ", bare).strip()
 
 
 def asker_of(activity: Json, key: ChannelKey) -> str:
@@ -155,15 +169,17 @@ def channel_name(activity: Json) -> str | None:
     return next((replace_invalid_chars(name) for name in names if isinstance(name, str) and name), None)
 
 
-def _mention(activity: Json) -> str | None:
-    """Return the text of the entity that mentions the bot; None without one."""
-    bot = part(activity, "recipient").get("id")
+def _mentions(activity: Json) -> list[tuple[str, bool]]:
+    """Return (text, True if of the bot) of each mention that is no word of a question: not of people."""
+    bot, found = part(activity, "recipient").get("id"), []
     entities = activity.get("entities")
     for entity in entities if isinstance(entities, list) else []:
         if isinstance(entity, Mapping) and entity.get("type") == "mention":
-            if bot and part(entity, "mentioned").get("id") == bot:
-                return str(entity.get("text") or "")
-    return None
+            mentioned = part(entity, "mentioned")
+            is_ours = bool(bot) and mentioned.get("id") == bot
+            if is_ours or mentioned.get("type") == "tag" or str(mentioned.get("id")).startswith("19:"):
+                found.append((str(entity.get("text") or ""), is_ours))
+    return found
 
 
 def part(value: Json, *names: str) -> Json:

@@ -10,7 +10,14 @@ from slack_bolt.async_app import AsyncApp
 from bot.answers.understanding.question_terms import language_of
 from bot.core.models import Language
 from bot.core.wording import reply_words
-from bot.platforms.slack.events import event_of, installation_of, read_edit, read_outsider, read_withdrawal
+from bot.platforms.slack.events import (
+    adds_mention,
+    event_of,
+    installation_of,
+    read_edit,
+    read_outsider,
+    read_withdrawal,
+)
 from bot.platforms.slack.listeners.context import SlackContext
 from bot.platforms.slack.workspace.shared_files import read_messages
 
@@ -27,7 +34,8 @@ def listen(app: AsyncApp, slack: SlackContext) -> None:
             if withdrawn := await service.withdraw(key):
                 await slack.messenger.delete(withdrawn, partial(service.claim_message, key))
         elif edited := read_edit(body, follow_ups=follow_ups):
-            await service.edit(edited)
+            if not await service.edit(edited) and adds_mention(body):
+                await slack.enqueue(edited)
         elif messages := read_messages(body, service.accepts_files, follow_ups=follow_ups):
             for message in messages:
                 await slack.enqueue(message)

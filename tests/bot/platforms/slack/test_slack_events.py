@@ -9,7 +9,7 @@ from harness.tables import for_each
 
 from bot.platforms.slack.events import (
     STOPPED,
-    plain_text,
+    adds_mention,
     read_edit,
     read_event,
     read_join,
@@ -17,6 +17,7 @@ from bot.platforms.slack.events import (
     read_stop,
     read_withdrawal,
 )
+from bot.platforms.slack.message_text import plain_text
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -190,6 +191,35 @@ def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any)
     return envelope(**event, user=None, text=None, message={**said, **message}, previous_message=before)
 
 
+def test_a_mention_in_blocks_only_asks() -> None:
+    """Reads the text of rich text and sections when the message has no other."""
+    parts = [
+        {"type": "user", "user_id": BOT},
+        {"type": "text", "text": " when do <all> backups run?"},
+        {"type": "emoji", "name": "wave"},
+        {"type": "link", "url": "https://x.example"},
+    ]
+    rich = [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": parts}]}]
+    section = [{"type": "section", "text": {"type": "mrkdwn", "text": f"<@{BOT}> when?"}}]
+    for blocks, text in ((rich, "when do <all> backups run?https://x.example"), (section, "when?")):
+        message = read_event(envelope(type="message", channel_type="channel", text="", blocks=blocks))
+        assert message
+        assert message.text == text
+
+
+@for_each(
+    ("old", "new", "is_added"),
+    [
+        ("when?", f"<@{BOT}> when?", True),
+        (f"<@{BOT}> when?", f"<@{BOT}> when now?", False),
+        (f"<@{BOT}> when?", "when?", False),
+    ],
+)
+def test_an_edit_may_add_the_mention(old: str, new: str, is_added: bool) -> None:
+    """Only then does a message ask for the first time."""
+    assert adds_mention(change(new, old)) is is_added
+
+
 def test_an_edit_asks_the_new_text_of_its_message() -> None:
     """The edit has the key of its message, whose question it replaces; it is no new question."""
     message = read_edit(change())
@@ -285,7 +315,10 @@ def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, 
         ("see <#C1|general> with <@U2|bob>", "see #general with @bob"),
         ("<https://acme.example/a?b=1&amp;c=2|the wiki> <https://x.example>", "the wiki https://x.example"),
         ("&amp;lt; stays", "&lt; stays"),
-        ("<!here> who", "@here who"),
+        ("<!here> who", "who"),
+        (f"<@{BOT}> when do <@U2> backups run <!subteam^S1|@it> <@{BOT}>?", "when do backups run ?"),
+        (":wave: When do backups run at 10:30:00? :pray::skin-tone-3:", "When do backups run at 10:30:00?"),
+        ("since <!date^1700000000^{date}|2023>", "since 2023"),
     ],
 )
 def test_markup_is_converted_to_plain_text(text: str, plain: str) -> None:
