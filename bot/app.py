@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -27,6 +28,7 @@ from bot.bootstrap import (
     build_reviser,
     build_uploads,
     embedding_key,
+    folder_owners,
     open_home,
 )
 from bot.chat.chat_platform import ChatMessenger, ChatPlatform, PlatformSpec
@@ -202,7 +204,13 @@ class ChatPlatforms:
         self._connected: list[tuple[PlatformSpec, ChatPlatform]] = []
         for spec in specs if settings.bot.serves_chats else ():
             service = build_chat_service(
-                spec.name, settings.bot, stores, self._conversation, links=links, draw=draw
+                spec.name,
+                settings.bot,
+                stores,
+                self._conversation,
+                links=links,
+                draw=draw,
+                find_owners=partial(folder_owners, settings),
             )
             if (platform := spec.open(settings.bot, service, stores)) is None:
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ from bot.chat.commands.upload_commands import UploadCommands
 from bot.chat.conversation.conversation import Conversation
 from bot.chat.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.chat.conversation.feedback import AnswerFeedback
+from bot.chat.conversation.handoffs import FindOwners, Handoffs
 from bot.chat.notifications.answer_revisions import AnswerReviser
 from bot.chat.notifications.gap_digest import GapDigest
 from bot.chat.notifications.notifier import Notifier, Routes
@@ -74,12 +75,13 @@ from storage.chat.inbox import Inbox
 from storage.chat.notification_events import Outages, record_digests, record_summary
 from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
+from storage.config_file import MAP_NAME
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineCalibration
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
-from storage.models import Platform, Rung, TenantName
+from storage.models import Channel, Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
@@ -276,6 +278,7 @@ async def build_answering(
                     stores.folders,
                     AuditLog(stores.database),
                     settings.inbox,
+                    find_owners=partial(folder_owners, settings),
                 ),
                 outlines=DocumentOutlines(stores.catalog, stores.readings, citations),
             ).reply_to_message,
@@ -352,6 +355,14 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
     )
 
 
+def folder_owners(settings: Settings, channel: Channel) -> Sequence[str]:
+    """Return the configured owners of a channel's folders; the map is read each time, as it may change."""
+    from ingestion.folder_map.folder_map import map_owners
+
+    owners = map_owners(settings.storage.home / MAP_NAME, settings.inbox)
+    return owners.get(channel.tenant) or owners.get(channel.name) or ()
+
+
 def build_chat_service(
     platform: Platform,
     settings: BotSettings,
@@ -360,13 +371,26 @@ def build_chat_service(
     *,
     links: Links,
     draw: DrawFigure,
+    find_owners: FindOwners = lambda _: (),
 ) -> ChatService:
-    """Return the service that a chat platform calls; ``draw`` renders the figures that it uploads."""
-    from bot.web.link_verification import preview_link
+    """Return the service that a chat platform calls.
+
+    ``draw`` renders the figures that it uploads; ``find_owners`` returns the owners of a channel's folders.
+    """
+    from bot.web.link_verification import has_link_ended, preview_link
 
     inbox = Inbox(stores.database)
     libraries = DirectLibraries(stores.channels, shared_platforms(settings))
     citations = CitationService(stores.citations, links, stores.catalog)
+    handoffs = Handoffs(
+        stores.records,
+        stores.feedback,
+        stores.channels,
+        Uploads(stores.database),
+        citations,
+        find_owners=find_owners,
+        admins=settings.admins.replace(",", " ").split(),
+    )
     return ChatService(
         platform,
         conversation,
@@ -375,8 +399,10 @@ def build_chat_service(
         stores.notices,
         ChannelOverviews(stores.channels, libraries, stores.catalog, stores.notices),
         LinkRenewal(stores.records, stores.channels, citations),
-        AnswerFeedback(inbox, stores.records, stores.feedback),
+        AnswerFeedback(inbox, stores.records, stores.feedback, offers_person=settings.ask_person),
+        handoffs if settings.ask_person else None,
         preview=partial(preview_link, links=links, stores=stores),
+        has_ended=partial(has_link_ended, links=links, stores=stores),
         draw=draw,
         accepts_files=UploadPolicy(settings.uploads).accepts,
     )

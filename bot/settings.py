@@ -135,6 +135,11 @@ class BotSettings(AnswerSettings):
         description="In Slack, answer replies without a mention in threads that Footnote has answered in, "
         "except those that mention someone else.",
     )
+    ask_person: bool = Field(
+        True,
+        description="Offer Ask a person below a thumb down, a plain no and on request: the folder's owner in "
+        "folders.toml is told, else whoever uploaded the channel's files, else an admin who is a member.",
+    )
     direct_chats: str = Field(
         "channels",
         pattern="^(library|channels)$",

@@ -7,7 +7,7 @@ admins are notified of.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -63,6 +63,9 @@ class RecentQuestion:
     # Tenant whose documents were searched.
     tenant: TenantName
     text: str
+    # Reply address, and message of the answer.
+    address: Mapping[str, Any] = field(default_factory=dict)
+    message: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

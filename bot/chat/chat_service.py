@@ -11,6 +11,7 @@ from bot.chat.commands.link_renewal import LinkRenewal
 from bot.chat.conversation.answer_json import answer_from_json
 from bot.chat.conversation.conversation import Conversation
 from bot.chat.conversation.feedback import AnswerFeedback
+from bot.chat.conversation.handoffs import Handoffs
 from bot.chat.notifications.welcome import ChannelOverviews
 from bot.core.models import Answer, Language
 from bot.core.ports import (
@@ -48,8 +49,12 @@ class ChatService:
     renewal: LinkRenewal
     # Stores feedback on answers, and explains them.
     feedback: AnswerFeedback
+    # Hands questions to people; None: switched off.
+    handoffs: Handoffs | None
     # Resolves a URL; None if it is not one of our links or is no longer valid.
     preview: Callable[[str], Awaitable[LinkPreview | None]]
+    # True if a URL is one of our links and no longer valid.
+    has_ended: Callable[[str], Awaitable[bool]]
     draw: DrawFigure
     # True if a file of this message may become a document.
     accepts_files: Callable[[IncomingMessage], bool]

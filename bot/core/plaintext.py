@@ -20,8 +20,28 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 
-# Markers around text that a renderer sets in bold: control characters, which no input keeps.
+# Markers around text that a renderer sets in bold, or as code: control characters, which no input keeps.
 BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
+CODE_BEGINS, CODE_ENDS = "\x04", "\x05"
+
+# Longest text set as code.
+MAX_CODE_CHARS = 300
+# Number of a step at the beginning of a line.
+_STEP = re.compile(r"^([^\w\x02-\x05]{0,3})(\d{1,3}[.)])(?= \S)")
+_PROGRAMS = (
+    "sudo|curl|wget|ssh|scp|sftp|rsync|systemctl|journalctl|docker|podman|kubectl|helm|git|npm|pip3?|python3?|apt|"
+    "apt-get|yum|dnf|tar|gzip|cp|mv|rm|ls|cd|chmod|chown|umount|psql|pg_dump|pg_restore|mysql|mysqldump|netsh|"
+    "powershell|msiexec"
+)
+# A line that is a command: after a prompt, or a known program with an option, a path or a pipe.
+_COMMAND = re.compile(
+    rf"^(\W{{0,3}}(?:\d{{1,3}}[.)] )?)((?:[$#] \S|(?:{_PROGRAMS}) (?=.*(?:(?<!\S)-|/|\\|\|)))[^`\n]*?)"
+    r"([.”“»\"]*(?: ?\[\d{1,3}\])*[.”“»\"]*)"
+)
+# A file path, or an option of a command.
+_PATH = re.compile(
+    r"(?<![\w/.:])(?:~?/[\w.@-]+(?:/[\w.@*-]+)+/?|[A-Za-z]:\\[\w.\\@-]+|--[a-z][\w-]+(?:=[\w./:-]+)?)"
+)
 
 _NAME = re.compile(r"\w[^\s<>]*[\w/]")
 
@@ -50,10 +70,31 @@ def break_links(text: str) -> str:
 
 
 def embolden(text: str, headings: Iterable[str]) -> str:
-    """Put BOLD_BEGINS and BOLD_ENDS around those lines of a cleaned text that are ``headings``."""
+    """Mark as bold those lines of a cleaned text that are ``headings``, and the numbers of steps."""
     bold = set(map(strip_hidden_chars, headings))
-    lines = text.split("\n")
-    return "\n".join(f"{BOLD_BEGINS}{one}{BOLD_ENDS}" if one in bold else one for one in lines)
+    lines = [f"{BOLD_BEGINS}{one}{BOLD_ENDS}" if one in bold else _with_code(one) for one in text.split("\n")]
+    if sum(1 for one in lines if _STEP.match(one)) > 1:
+        lines = [_STEP.sub(rf"\1{BOLD_BEGINS}\2{BOLD_ENDS}", one) for one in lines]
+    return "\n".join(lines)
+
+
+def _with_code(line: str) -> str:
+    """Mark what people copy as code: a command, a path, a host."""
+    if command := _COMMAND.fullmatch(line):
+        before, code, after = command.groups()
+        return f"{before}{_code(code)}{after}"
+    spans = {one.span() for found in (find_links(line), _PATH.finditer(line)) for one in found}
+    shown, end = [], 0
+    for start, stop in sorted(spans):
+        if start >= end:
+            shown += [line[end:start], _code(line[start:stop])]
+            end = stop
+    return "".join([*shown, line[end:]])
+
+
+def _code(text: str) -> str:
+    is_code = len(text) <= MAX_CODE_CHARS and "`" not in text
+    return f"{CODE_BEGINS}{text}{CODE_ENDS}" if is_code else text
 
 
 def without_markers(text: str) -> str:

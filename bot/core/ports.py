@@ -72,8 +72,6 @@ class AnnouncementEntry:
     headline: str
     # Unreadable parts with the reason, or what to do.
     notes: tuple[str, ...] = ()
-    # Tested questions that this file answers.
-    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,10 @@ class Announcement:
     entries: tuple[AnnouncementEntry, ...]
     # Counts of the files that are not listed.
     more: tuple[str, ...] = ()
-    # Buttons that open the first pages of the files.
+    # Button that opens the first page of its only file; none for several.
     sources: tuple[CitedPage, ...] = ()
+    # Asked by a button beside it; '' for none.
+    asks_news: str = ""
     # Tested questions of the channel, each shown as a button if the platform supports it.
     questions: tuple[str, ...] = ()
 
@@ -100,8 +100,6 @@ class ChannelOverview:
     name: str
     # All documents with their metadata, one per line, then the unreadable ones.
     documents: str
-    # New and changed documents, one per line; '' if there are none.
-    news: str
     # Tested questions.
     questions: tuple[str, ...]
 

@@ -151,13 +151,13 @@ class ReplyWords:
     source: SentenceTemplate
     source_by_ocr: SentenceTemplate
     page_of: SentenceTemplate
+    page_in: SentenceTemplate
     web_source: SentenceTemplate
     more_sources: PluralSentence
     document_named: SentenceTemplate
     helpful: str
     not_helpful: str
     why: str
-    new_links: str
     links_renewed: SentenceTemplate
     what_was_wrong: str
     wrong_page: str
@@ -168,14 +168,9 @@ class ReplyWords:
     feedback_thanks: str
     feedback_expired: str
     why_asked: SentenceTemplate
+    why_used: SentenceTemplate
+    why_closest: SentenceTemplate
     why_likely: SentenceTemplate
-    why_passages: str
-    why_near: str
-    why_less_near: str
-    why_far: str
-    why_read: str
-    why_repeated: str
-    why_behind: str
     why_unknown: SentenceTemplate
     source_moved: SentenceTemplate
     source_reworded: SentenceTemplate
@@ -188,6 +183,11 @@ class ReplyWords:
     none_being_read: str
     people_to_ask: str
     nobody_to_ask: str
+    ask_person: str
+    person_needed: str
+    person_told: str
+    person_asked: str
+    resolved: str
     sources_again: str
     no_sources: str
     forgot: PluralSentence
@@ -268,6 +268,10 @@ class ReplyWords:
     def nothing_found_in(self, names: Sequence[str]) -> str:
         """Say in which documents nothing was found; names at most three."""
         return self.nothing_in(documents=self._first([self.document_named(title=name) for name in names]))
+
+    def pages_used(self, pages: Sequence[str]) -> str:
+        """Say which pages an answer used; names at most three."""
+        return self.why_used(pages=self._first(pages))
 
     def partly_searchable(self, names: Sequence[str]) -> str:
         """Say that files are still being read; names at most three."""

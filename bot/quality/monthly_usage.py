@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.core.models import AnswerState
 from bot.quality.quality_metrics import ANSWERED, CHAT
-from storage.chat.feedback import FeedbackVerdict
+from storage.chat.feedback import HANDOFFS, FeedbackVerdict
 from storage.chat.traces import AnswerFacts, QuestionRecords
 from storage.models import Channel
 
@@ -125,7 +125,7 @@ def _usage(
     is_whole: bool,
 ) -> ChannelUsage:
     states = Counter(one.state for one in facts)
-    verdicts = Counter(verdict for one in facts for verdict, _ in one.verdicts)
+    verdicts = Counter(said for one in facts for said, _ in one.verdicts if said not in HANDOFFS)
     prompt, completion = (
         sum(one.tokens.get(kind) or 0 for one in facts) for kind in ("prompt", "completion")
     )

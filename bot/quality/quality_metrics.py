@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.core.models import AnswerState
 from bot.quality.targets import CHANNEL_TARGETS
-from storage.chat.feedback import FeedbackVerdict
+from storage.chat.feedback import HANDOFFS, SETTLED, FeedbackVerdict
 from storage.chat.traces import AnswerFacts, QuestionRecords
 from storage.clock import utc_now
 
@@ -51,7 +51,11 @@ def _share_of(*states: AnswerState) -> Callable[[Facts], float | None]:
 
 
 def _thumbs_up_share(facts: Facts) -> float | None:
-    return _mean(verdict == FeedbackVerdict.GOOD for one in facts for verdict, _ in one.verdicts)
+    return _mean(verdict == FeedbackVerdict.GOOD for one in facts for verdict in _ratings(one))
+
+
+def _ratings(facts: AnswerFacts) -> list[str]:
+    return [verdict for verdict, _ in facts.verdicts if verdict not in HANDOFFS]
 
 
 def _opened(facts: Facts) -> float | None:
@@ -74,8 +78,8 @@ def _gaps(facts: Facts) -> float:
 def is_gap(one: AnswerFacts) -> bool:
     """True if a question got a plain no that nobody approved, or feedback that its answer is wrong."""
     verdicts = {verdict for verdict, _ in one.verdicts}
-    is_unanswered = one.state == AnswerState.NOT_FOUND and FeedbackVerdict.GOOD not in verdicts
-    return is_unanswered or bool(verdicts - {FeedbackVerdict.GOOD})
+    is_unanswered = one.state == AnswerState.NOT_FOUND and not verdicts & SETTLED
+    return is_unanswered or bool(verdicts - SETTLED)
 
 
 def _tokens(facts: Facts) -> float | None:

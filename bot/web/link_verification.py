@@ -184,6 +184,23 @@ async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | 
     return LinkPreview(channel.tenant, label, link.citation.quote)
 
 
+async def has_link_ended(url: str, links: Links, stores: Stores) -> bool:
+    """True if a URL is one of our links to a page and no longer opens it.
+
+    Raises:
+        storage.errors.InfrastructureError: SQL is unreachable.
+    """
+    if not url.startswith(f"{links.public_url}/v/"):
+        return False
+    try:
+        await verify_link(links.viewer_path(url).removeprefix("/v/"), links, stores)
+    except LinkEnded:
+        return True
+    except LinkError:
+        return False
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerQuote:
     """Quote of the link's answer, and the token that opens it."""

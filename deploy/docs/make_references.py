@@ -40,7 +40,7 @@ TASKS = {
     "Connect Teams": ("connect-teams.md", "Microsoft* FOOTNOTE_TEAMS_*"),
     "Name admins, choose who is told": (
         "slack.md",
-        "FOOTNOTE_ADMIN* FOOTNOTE_RECEIPTS FOOTNOTE_GAP_DIGEST",
+        "FOOTNOTE_ADMIN* FOOTNOTE_RECEIPTS FOOTNOTE_GAP_DIGEST FOOTNOTE_ASK_PERSON",
     ),
     "Accept uploads": ("slack.md", "FOOTNOTE_UPLOAD*"),
     "Watch folders": (

@@ -52,6 +52,8 @@ class FolderMapEntry:
     key: KeyPath = ()
     # Library whose own channel it feeds, for direct chats.
     library: str | None = None
+    # Who looks after its documents, as in FOOTNOTE_ADMINS.
+    owner: str | None = None
     # Workspaces whose direct chats search that library; matters where anybody may install the bot.
     installations: frozenset[str] = frozenset()
 
@@ -200,6 +202,7 @@ class _Place(_Table):
     location: str = Field(min_length=1)
     every: float | None = Field(None, ge=0.2, le=86_400)
     pause: bool = False
+    owner: str | None = Field(None, pattern=r"^[a-z]{2,16}:[\w-]+:[\w-]+$")
     ask_before_deleting_share: float | None = Field(None, gt=0, le=1)
     passwords: list[str] = Field([], max_length=MAX_PASSWORDS)
 
@@ -257,6 +260,16 @@ def map_locations(path: Path, inbox: Path) -> list[str]:
     with suppress(InvalidFile, OSError):
         return [one.location for one in read_map(path.read_bytes(), path.parent, inbox)]
     return []
+
+
+def map_owners(path: Path, inbox: Path) -> dict[str, tuple[str, ...]]:
+    """Return channel -> owners of its folders in a map, each once; empty if the map is unreadable."""
+    owners: dict[str, tuple[str, ...]] = {}
+    with suppress(InvalidFile, OSError):
+        for one in read_map(path.read_bytes(), path.parent, inbox):
+            if one.owner and one.owner not in (known := owners.get(one.channel, ())):
+                owners[one.channel] = (*known, one.owner)
+    return owners
 
 
 def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
@@ -327,4 +340,5 @@ def _entry(place: _Place, channel: str, name: str | None, home: Path, key: KeyPa
         ask_from_share=place.ask_before_deleting_share,
         passwords=tuple(place.passwords),
         key=key,
+        owner=place.owner,
     )

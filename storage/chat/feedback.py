@@ -1,4 +1,4 @@
-"""Feedback on answers: good, or what was wrong and which page is right.
+"""Feedback on answers: good, what was wrong and which page is right, or that a person is needed.
 
 Feedback belongs to the record of its question, which holds the question, the passages and the citations, and
 is deleted with it. It never changes any ranking.
@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
@@ -34,6 +34,15 @@ class FeedbackVerdict(StrEnum):
     WRONG_ANSWER = "wrong_answer"
     SHOULD_HAVE_FOUND = "should_have_found"
     OUTDATED = "outdated"
+    # A person was asked to look at it, and has done so.
+    NEEDS_PERSON = "needs_person"
+    RESOLVED = "resolved"
+
+
+# Verdicts that say nothing about the answer itself.
+HANDOFFS = frozenset({FeedbackVerdict.NEEDS_PERSON, FeedbackVerdict.RESOLVED})
+# Verdicts after which a question needs no document.
+SETTLED = frozenset({FeedbackVerdict.GOOD, FeedbackVerdict.RESOLVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,19 @@ class FeedbackStore:
             )
         return True
 
+    async def needs_person(self, channel_id: int, question: str) -> bool:
+        """True if somebody asked for a person, and nobody resolved it since."""
+        async with self._database.snapshot() as session:
+            return await session.scalar(_open_handoffs(channel_id, question).limit(1)) is not None
+
+    async def resolve(self, channel_id: int, question: str) -> bool:
+        """Mark a question that needed a person as resolved; False if it needed none."""
+        async with self._database.transaction(exclusive=False) as session:
+            rows = list(await session.scalars(_open_handoffs(channel_id, question)))
+            for row in rows:
+                row.verdict = FeedbackVerdict.RESOLVED.value
+        return bool(rows)
+
     async def candidates(self, channel_id: int, question: str) -> Sequence[tuple[str, int]]:
         """Return (file, page) of the pages found for a channel's question, best first, without duplicates."""
         asked = select(col(QuestionRecordRow.record)).where(
@@ -137,6 +159,16 @@ class FeedbackStore:
                 )
                 for row, record in await session.execute(said)
             ]
+
+
+def _open_handoffs(channel_id: int, question: str) -> Select[tuple[FeedbackRow]]:
+    record = QuestionRecordRow
+    return (
+        select(FeedbackRow)
+        .join(record, col(record.id) == FeedbackRow.record_id)
+        .where(col(record.channel_id) == channel_id, col(record.key) == question)
+        .where(col(FeedbackRow.verdict) == FeedbackVerdict.NEEDS_PERSON.value)
+    )
 
 
 def candidate_pages(record: dict[str, Any]) -> list[tuple[str, int]]:

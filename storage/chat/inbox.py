@@ -140,10 +140,15 @@ class Inbox:
             .order_by(desc("newest"))
             .limit(limit)
         )
+        where = select(col(InboxRow.id), col(InboxRow.address), col(OutboxRow.message)).join(OutboxRow)
         async with self._database.snapshot() as session:
-            return [
-                RecentQuestion(TenantName(tenant), text) for tenant, text, _ in await session.execute(asked)
-            ]
+            rows = (await session.execute(asked)).all()
+            ids = [newest for *_, newest in rows]
+            places = {
+                id: (address, message or {})
+                for id, address, message in await session.execute(where.where(col(InboxRow.id).in_(ids)))
+            }
+        return [RecentQuestion(TenantName(tenant), text, *places[newest]) for tenant, text, newest in rows]
 
     async def requeue_edited(self, platform: Platform, message_key: str, text: str) -> bool:
         """Requeue an edited question; return False if it is unknown, withdrawn or unchanged.

@@ -113,26 +113,27 @@ class Playground:
             assert response.status < 300, await response.text()
 
     def calls(self) -> list[dict[str, Any]]:
-        """Return the bot's calls to the connector, in order, with their replies."""
+        """Return the messages that the bot sent to the connector, in order, with the replies."""
         text = self.recording.read_text() if self.recording.exists() else ""
         *written, last = text.split("\n---\n")
         events = [json.loads(part) for part in written if part.strip(" \n-")]
         with suppress(json.JSONDecodeError):  # empty, or just being written
             events.append(json.loads(last))
-        return [event for event in events if event["direction"].startswith("User Application ->")]
+        sent = [event for event in events if event["direction"].startswith("User Application ->")]
+        return [event for event in sent if "body" in event["request"]]
 
     async def said(self, words: str) -> list[str] | None:
         """Return the bot's messages with these words as JSON, or None."""
         said = [json.dumps(call["request"]["body"], ensure_ascii=False) for call in self.calls()]
         return [one for one in said if words in one] or None
 
-    async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
-        """Return the bot's calls once it has posted ``cards`` cards with sources."""
+    async def answered(self, count: int = 1) -> list[dict[str, Any]]:
+        """Return the bot's calls once it has posted this many answers, each with citations."""
 
         async def posted() -> list[dict[str, Any]] | None:
             calls = self.calls()
-            count = sum(bool(call["request"]["body"].get("attachments")) for call in calls)
-            return calls if count >= cards else None
+            found = sum('"citation"' in json.dumps(call["request"]["body"]) for call in calls)
+            return calls if found >= count else None
 
         return await until(posted)
 

@@ -34,7 +34,7 @@ PACKAGE = NpmPackage(
 )
 BINARY = PACKAGE.folder / "bin" / "local-slack"
 
-TEAM, BOT, ALICE = "T0ACME001", "U0FOOT001", "U0ALICE01"
+TEAM, BOT, ALICE, CAROL = "T0ACME001", "U0FOOT001", "U0ALICE01", "U0CAROL01"
 IT, HR = "C0ITOPS01", "C0HRTEAM1"
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test", "xapp-test", "signing-secret-of-the-test"
 
@@ -128,9 +128,12 @@ def workspace(mode: str, request_url: str) -> dict[str, Any]:
     return {
         "workspace": {"name": "Acme", "domain": "acme", "teamId": TEAM},
         "app": app | secrets,
-        "users": [{"id": ALICE, "name": "alice", "realName": "Alice"}],
+        "users": [
+            {"id": ALICE, "name": "alice", "realName": "Alice"},
+            {"id": CAROL, "name": "carol", "realName": "Carol"},
+        ],
         "channels": [
-            {"id": IT, "name": "it-ops", "members": [ALICE, BOT]},
+            {"id": IT, "name": "it-ops", "members": [ALICE, CAROL, BOT]},
             {"id": HR, "name": "hr", "members": [ALICE, BOT]},
         ],
     }

@@ -114,6 +114,8 @@ class MemoryInbox:
     # Channel names by conversation.
     names: dict[str, str] = field(default_factory=dict)
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
+    # No person can be asked.
+    handoffs: None = None
     answering: list[asyncio.Task[None]] = field(default_factory=list)
     uploads: UploadPolicy = field(default_factory=lambda: UploadPolicy("off"))
 
@@ -177,7 +179,7 @@ class MemoryInbox:
 
     async def overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Return an overview of one document per channel."""
-        return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
+        return [ChannelOverview(one, one, f"one document of {one}", ()) for one in sorted(tenants)]
 
     async def recent_of(
         self, user: str, tenants: Collection[TenantName], limit: int
@@ -195,6 +197,10 @@ class MemoryInbox:
     async def preview(self, url: str) -> LinkPreview | None:
         """Return a preview; the link's last path segment is its channel."""
         return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 1 · Rules", "Daily & <nightly>.")
+
+    async def has_ended(self, url: str) -> bool:
+        """Return True for a URL that says so."""
+        return url.endswith("ended")
 
     async def renew_links(self, channel_id: int, question: str, language: Language) -> Answer:
         """Return an answer with one link, which names its question."""

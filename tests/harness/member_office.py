@@ -159,7 +159,7 @@ class MemberOffice:
         direct = f"D{person[1:]}"
         block = _block_of(json.loads(reply)["blocks"], action)
         element = next(one for one in block["elements"] if one["action_id"] == action)
-        value = element.get("negative_button", element)["value"]
+        value = element["value"]
         seen = len(self.slack.shown[direct])
         payload = self.payload(person, channel={"id": direct}, message={"ts": "1.1"})
         clicked = {"action_id": action, "block_id": block["block_id"], "value": value}

@@ -103,7 +103,7 @@ MUTATIONS = (
     Mutation(
         "why? below an answer in a direct chat is told to who has left its channel",
         "bot/platforms/slack/listeners/answer_buttons.py",
-        "if asked and not await _may_see(slack, click):",
+        "if asked and not await may_see(slack, click):",
         "if asked is False:",
         "tests/journeys/chats/test_member_channels.py::test_app_home_and_shared_answers_are_for_members_only",
     ),
@@ -387,7 +387,7 @@ MUTATIONS = (
     Mutation(
         "what somebody says to somebody else in a thread is answered",
         "bot/platforms/slack/events.py",
-        'return is_reply and not _OTHERS.search(str(event.get("text") or ""))',
+        'return is_reply and not _OTHERS.search(text_of(event))',
         "return is_reply",
         "tests/bot/platforms/slack/test_slack_events.py::test_messages_to_others_and_by_bots_are_no_follow_ups",
     ),

@@ -47,7 +47,7 @@ _Document = tuple[str, int]
 def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     """Return one source per cited page of a document, in order of first use.
 
-    A label with its numbers has at most ``longest`` characters.
+    A label with its numbers has at most ``longest`` characters; a web page's, which needs its date, more.
     """
     groups: dict[tuple[_Document, int], list[Citation]] = {}
     for citation in answer.citations:
@@ -57,7 +57,13 @@ def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     return [
         CitedPage(
             numbers=(numbers := tuple(citation.number for citation in citations)),
-            label=_label(words, names[document], citations, longest - len(marks_of(numbers)) - 1, channel),
+            label=_label(
+                words,
+                names[document],
+                citations,
+                (LABEL_CHARS if citations[0].host else longest) - len(marks_of(numbers)) - 1,
+                channel,
+            ),
             fallback=_joined(_fallback(words, names[document], citations), channel),
             url=marking_all([one.url for one in citations]) if citations[0].host else citations[0].url,
         )
@@ -177,11 +183,11 @@ def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> st
     return caption if len(caption) <= room else f"{caption[:room].rpartition(' ')[0]}…"
 
 
-def opened_pages(answer: Answer) -> list[CitedPage]:
+def opened_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     """Return the cited pages; if nothing is cited, the closest page."""
     near = answer.nearest
     if near is None or answer.citations:
-        return cited_pages(answer)
+        return cited_pages(answer, longest)
     words, channel = reply_words(answer.language), _channel(answer)
     label = _joined(words.source_label(near.page, near.name), channel)
     return [CitedPage((), label, _joined(words.page_of(page=near.page, file=near.name), channel), near.url)]

@@ -46,12 +46,6 @@ class DocumentList:
         leads = [lead(days=NEWS_DAYS)] if shown else []
         return "\n".join([*leads, *self._bullets(shown, with_arrival=True), *self._gaps()])
 
-    def write_fresh(self, now: datetime) -> str:
-        """List new documents and new versions, latest first; '' if there are none."""
-        fresh = self._fresh(now)
-        lead = [self._words.news(days=NEWS_DAYS)] if fresh else []
-        return "\n".join([*lead, *self._bullets(fresh, with_arrival=True)])
-
     def _fresh(self, now: datetime) -> list[DocumentStatus]:
         return [one for day, one in self._by_arrival() if day >= now - timedelta(days=NEWS_DAYS)]
 
@@ -95,7 +89,9 @@ class DocumentList:
         """Return title and file name, or path if the name is not unique, without [n] look-alikes."""
         path = PurePosixPath(document.file)
         file = str(path) if self._files[path.name] > 1 else path.name
-        return escape_markers(f"{shorten(document.title, TITLE_CHARS)} ({file})" if document.title else file)
+        if document.title in ("", path.name):
+            return escape_markers(file)
+        return escape_markers(f"{shorten(document.title, TITLE_CHARS)} ({file})")
 
     def _facts(self, document: DocumentStatus) -> Iterator[str]:
         said = {name: shorten(one.day or one.value, TITLE_CHARS) for name, one in document.metadata.items()}

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bot.chat.commands.chat_intents import ChatIntent
+from bot.chat.conversation.handoffs import FindOwners
 from bot.core.models import LOCAL_ASKER, Question
 from bot.core.plaintext import escape_markers, shorten
 from bot.core.wording import ReplyWords
@@ -30,12 +31,20 @@ class UploadCommands:
     """Executes the commands of uploaders and admins; refuses everyone else with a sentence."""
 
     def __init__(
-        self, admins: Collection[str], uploads: Uploads, folders: Folders, audit: AuditLog, inbox: Path
+        self,
+        admins: Collection[str],
+        uploads: Uploads,
+        folders: Folders,
+        audit: AuditLog,
+        inbox: Path,
+        *,
+        find_owners: FindOwners = lambda _: (),
     ) -> None:
         """Create the commands.
 
         ``admins``: in the format of FOOTNOTE_ADMINS; local users (command line, console) are admins as well.
         """
+        self._find_owners = find_owners
         self._admins = frozenset(admins)
         self._uploads = uploads
         self._folders = folders
@@ -69,7 +78,7 @@ class UploadCommands:
         return words.upload_removed(file=escape_markers(upload.name))
 
     async def people(self, question: Question) -> tuple[str, ...]:
-        """Return the people to ask, in the format of FOOTNOTE_ADMINS: latest uploaders, then admins.
+        """Return the people to ask: the folders' owners, latest uploaders, then admins.
 
         Only those of the installation in which the question was asked.
 
@@ -78,7 +87,11 @@ class UploadCommands:
         """
         uploads = await self._uploads.of_channel(question.channel.id)
         place = f"{question.conversation_channel.platform}:{question.conversation_channel.installation}:"
-        known = (*(one.uploader for one in reversed(uploads)), *sorted(self._admins))
+        known = (
+            *self._find_owners(question.channel),
+            *(one.uploader for one in reversed(uploads)),
+            *sorted(self._admins),
+        )
         return tuple(dict.fromkeys(one for one in known if one.startswith(place)))[:MAX_PEOPLE]
 
     async def _named(self, name: str, channel_id: int) -> Upload | None:

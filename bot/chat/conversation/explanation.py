@@ -1,7 +1,4 @@
-"""Explains in words why an answer came out as it did: the query, the top passages, what was left out.
-
-The explanation is generated from the question's record, for the one person who asks for it.
-"""
+"""Explains in at most three sentences why an answer came out as it did, from the question's record."""
 
 from __future__ import annotations
 
@@ -13,46 +10,35 @@ from bot.core.wording import ReplyWords
 
 Json = dict[str, Any]
 
-# Passages listed.
-MAX_EXPLAINED = 6
-# Final relevance (0-1) from which a passage is called near, and less near.
-NEAR, LESS_NEAR = 0.65, 0.45
-
 
 def explain(record: Json, words: ReplyWords) -> str:
-    """Return the explanation of a recorded answer, one item per line.
+    """Return the explanation of a recorded answer.
 
     Args:
         record: from ``bot.answers.trace.QuestionRecord.as_json``.
         words: of the language of the explanation.
     """
-    return "\n".join(_lines(record, words))
+    return " ".join(_sentences(record, words))
 
 
-def _lines(record: Json, words: ReplyWords) -> Iterator[str]:
+def _sentences(record: Json, words: ReplyWords) -> Iterator[str]:
+    """Yield what was searched for, which pages were used, and how sure the answer is."""
     yield words.why_asked(question=record["searched"])
-    searches = record["searches"]
+    searches, cited = record["searches"], record.get("citations", ())
+    if cited:
+        yield words.pages_used(list(dict.fromkeys(_page(one, words) for one in cited)))
     if not searches:
         return
     search = searches[-1]
-    corrected = ", ".join(dict.fromkeys(word for _, word in search["corrections"]))
-    if corrected:
-        yield words.searched_for(words=corrected)
+    ranked = [one for one in search["candidates"] if one["rank"]]
+    if ranked and not cited:
+        yield words.why_closest(page=_page(min(ranked, key=lambda one: one["rank"]), words))
     if search["unknown"]:
         yield words.why_unknown(words=", ".join(search["unknown"]))
-    if search["verdict"]:
+    elif search["verdict"]:
         yield words.why_likely(percent=round(100 * search["verdict"]["probability"]))
-    candidates = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
-    if candidates:
-        yield words.why_passages
-    yield from (_passage(one, words) for one in candidates[:MAX_EXPLAINED])
 
 
-def _passage(one: Json, words: ReplyWords) -> str:
+def _page(one: Json, words: ReplyWords) -> str:
     name = PurePosixPath(one["file"]).name
-    label = words.source_label(one["page"], name) if one["page"] else one["file"]
-    near = words.why_near if one["score"] >= NEAR else words.why_less_near
-    near = near if one["score"] >= LESS_NEAR else words.why_far
-    repeats, read = one["outcome"].startswith("repeats"), one["outcome"] == "read"
-    outcome = words.why_repeated if repeats else words.why_read if read else words.why_behind
-    return f"• {label}: {near}, {outcome}"
+    return words.page_in(page=one["page"], document=words.document_named(title=name)) if one["page"] else name

@@ -50,6 +50,8 @@ class FeedbackReply:
     pages: Sequence[str] = ()
     # The heading above these pages.
     right_page: str = ""
+    # Label of the button that asks a person; '' for none.
+    ask_person: str = ""
 
 
 class AnswerFeedback:
@@ -58,7 +60,11 @@ class AnswerFeedback:
     Calls raise storage.errors.DatabaseUnavailable if the database does not work.
     """
 
-    def __init__(self, inbox: Inbox, records: QuestionRecords, store: FeedbackStore) -> None:
+    def __init__(
+        self, inbox: Inbox, records: QuestionRecords, store: FeedbackStore, *, offers_person: bool = False
+    ) -> None:
+        """``offers_person``: a thumb down offers to ask a person."""
+        self._offers_person = offers_person
         self._inbox = inbox
         self._records = records
         self._store = store
@@ -116,6 +122,7 @@ class AnswerFeedback:
             [(one, getattr(words, one.value)) for one in REASONS],
             [words.page_of(page=number, file=file) for file, number in pages],
             words.right_page,
+            words.ask_person if self._offers_person else "",
         )
 
     async def why(self, asked: AnsweredQuestion | None, language: Language = Language.ENGLISH) -> str:

@@ -39,11 +39,6 @@ HOME_LEAD = (
     "with the passage marked. If the documents don’t say it, I’ll tell you."
 )
 
-HOME_HOW = (
-    "Mention me in a channel and follow up in the thread, or ask privately with /footnote. Each channel has "
-    "its own documents."
-)
-
 HOME_CHANNELS = "Your channels and their documents:"
 
 HOME_NO_CHANNELS = "None of your channels has documents yet."
@@ -56,11 +51,20 @@ TRY_ASKING = "Try asking:"
 
 HOME_TRY = "Try asking. Only you get the answer, in Messages:"
 
-HOME_RECENT = "You asked recently:"
+HOME_ASK = "Ask your question"
+
+HOME_ASK_HINT = "Only you see the answer, in Messages"
+
+HOME_RECENT = "Your latest answers:"
 
 RECENT_DIRECT = "direct chat"
 
 ASK = "Ask this"
+
+# Buttons below a receipt, and what the first of them asks.
+NEWS, ASK_NEWS = "What’s new?", "What is new?"
+
+SHOW = "Show"
 
 HELP_PROMPT = "What can I ask?"
 
@@ -83,24 +87,28 @@ def welcome_direct(*, has_library: bool) -> str:
     )
 
 
-def receipt_lead(live: int, failed: int) -> str:
-    """Return the first line of a receipt."""
-    sentences = (
-        [f"Added {live} document{'. Ask me about it' if live == 1 else 's. Ask me about them'}."]
-        if live
-        else []
-    )
+def receipt_lead(titles: Sequence[str], live: int, pages: int, failed: int, *, is_new: bool = True) -> str:
+    """Return the first line of a receipt.
+
+    Args:
+        titles: of the searchable files, as far as they are known.
+        live: number of searchable files.
+        pages: of all of them; 0: not counted.
+        failed: number of unreadable files.
+        is_new: False: the only file is a new version.
+    """
+    counted = f" ({pages} page{'' if pages == 1 else 's'})" if pages else ""
+    named = f"“{titles[0]}”" if live == 1 and titles else f"{live} document{'' if live == 1 else 's'}"
+    sentences = [f"{'Added' if is_new else 'Updated'} {named}{counted}."] if live else []
     if failed:
         sentences.append(f"I couldn’t read {failed} file{'' if failed == 1 else 's'}.")
     return " ".join(sentences)
 
 
-def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
-    """Return the line for a file that is now searchable; ``channel`` is '' in that channel itself."""
+def receipt(title: str, file: str, channel: str) -> str:
+    """Return the line for a searchable file with notes; ``channel`` is '' in that channel itself."""
     named = file if title == file else f"{title} ({file})"
-    fresh = "new version, " if is_replacement else ""
-    place = f" in {channel}" if channel else ""
-    return f"{named}{place}: {fresh}{pages} page{'' if pages == 1 else 's'}"
+    return f"{named}{f' in {channel}' if channel else ''}:"
 
 
 def unreadable(file: str, channel: str) -> str:
@@ -132,14 +140,9 @@ def _pages(pages: Sequence[int]) -> str:
     return f"Page{'' if len(pages) == 1 else 's'} {named}{more}"
 
 
-def more_files(count: int) -> str:
-    """Return the count of searchable files not listed."""
-    return f"and {count} more that you can ask about"
-
-
 def more_unreadable(count: int) -> str:
     """Return the count of unreadable files not listed."""
-    return f"and {count} more that I couldn’t read: see footnote documents"
+    return f"and {count} more that I couldn’t read"
 
 
 def more_folders(count: int) -> str:
@@ -224,7 +227,7 @@ def words_nowhere(words: Sequence[str]) -> str:
 
 def more_gaps(count: int) -> str:
     """Return the count of questions not listed."""
-    return f"and {count} more: see footnote gaps"
+    return f"and {count} more"
 
 
 USAGE_INCOMPLETE = "The first days are not counted, because their records are gone (FOOTNOTE_RECORD_DAYS)."

@@ -1,7 +1,7 @@
 """Knowledge gaps: similar questions that a channel's documents left unanswered, or whose answer was disputed.
 
 Questions are similar if they share most of their content words. A gap is closed once a similar question was
-answered and not disputed.
+answered and not disputed, or resolved by a person; one that waits for a person is open.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 from bot.answers.understanding.question_terms import weighted_terms
 from bot.core.models import AnswerState
-from storage.chat.feedback import FeedbackVerdict
+from storage.chat.feedback import SETTLED, FeedbackVerdict
 from storage.chat.traces import AskedQuestion
 
 # Similarity threshold of two questions: Jaccard index of their content words.
@@ -106,15 +106,16 @@ def _open(group: Sequence[AskedQuestion]) -> list[AskedQuestion]:
 
 
 def _is_answered(one: AskedQuestion) -> bool:
-    return one.state in ANSWERED and not _disputes(one)
+    is_answered = one.state in ANSWERED or FeedbackVerdict.RESOLVED in one.verdicts
+    return is_answered and not _disputes(one)
 
 
 def _is_unanswered(one: AskedQuestion) -> bool:
-    return one.state == AnswerState.NOT_FOUND and FeedbackVerdict.GOOD not in one.verdicts
+    return one.state == AnswerState.NOT_FOUND and SETTLED.isdisjoint(one.verdicts)
 
 
 def _disputes(one: AskedQuestion) -> list[str]:
-    return [verdict for verdict in one.verdicts if verdict != FeedbackVerdict.GOOD]
+    return [verdict for verdict in one.verdicts if verdict not in SETTLED]
 
 
 def _gap(group: Sequence[AskedQuestion]) -> QuestionGap:

@@ -1,8 +1,7 @@
 """Builds the announcement of a batch of notices, independent of the platform that renders it.
 
-Failures come first; at most seven files are listed, the others counted. Only listed files get suggested
-questions and links to their first pages. Titles, file names and questions come from documents and are
-untrusted: renderers escape them.
+Searchable files are one line; failures are listed, and files with unreadable parts. Titles and file names come
+from documents and are untrusted: renderers escape them.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ from storage.queues.reading_repair import SelfHealingReadings
 _log = logging.getLogger(__name__)
 
 MAX_LISTED = 5
+# Notices of each kind read for one message: more searchable files are counted without their pages.
+MAX_READ = 100
 # Searchable files listed even with many failures.
 MIN_LIVE = 2
 # Longest title, file name or folder location, in characters.
@@ -50,8 +51,7 @@ def announcement_paragraphs(announcement: Announcement) -> list[str]:
 
 
 def _paragraph(entry: AnnouncementEntry) -> str:
-    tried = [notification_wording.TRY_ASKING, *(f"• {question}" for question in entry.questions)]
-    return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
+    return "\n".join((entry.headline, *entry.notes))
 
 
 class _Listed(NamedTuple):
@@ -79,16 +79,14 @@ def listed_notices(contents: Contents) -> _Listed:
 def write_receipt(
     id: str,
     contents: Contents,
-    questions: Mapping[int, Sequence[str]],
-    first_pages: Mapping[int, CitedPage],
+    first_page: CitedPage | None = None,
     *,
     is_elsewhere: bool,
 ) -> Announcement | None:
     """Build the announcement of a batch; None if none of its notices still applies.
 
     Args:
-        questions: notice id -> suggested questions.
-        first_pages: notice id -> button to the first page.
+        first_page: button to the first page of its only file.
         is_elsewhere: posted outside the documents' channel, so that channel is named.
     """
     failed, live, folders, web, outages = named = listed_notices(contents)
@@ -99,26 +97,38 @@ def write_receipt(
         *map(_summary, summaries),
         *(_outage(notice.outage) for notice in outages if notice.outage),
         *(_failure(notice, is_elsewhere) for notice in failed),
-        *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
+        *(entry for notice in live if (entry := _success(notice, is_elsewhere)).notes or is_elsewhere),
         *(_folder(notice) for notice in folders),
         *(_web_page(notice) for notice in web),
     ]
-    sources = [first_pages[notice.id] for notice in live if notice.id in first_pages]
-    lead = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
+    count, known = contents["live"]
+    lead = [
+        notification_wording.receipt_lead(
+            [shorten(one.title, NAME_CHARS) for one in known],
+            count,
+            sum(one.pages for one in known) if len(known) == count else 0,
+            contents["failed"][0],
+            is_new=count != 1 or known[0].number == 1,
+        )
+    ]
     lead += [notification_wording.FOLDERS_LEAD] if folders else []
     lead += [notification_wording.SOURCES_LEAD] if web else []
     lead += [notification_wording.OUTAGES_LEAD] if outages else []
+    asks_news = notification_wording.ASK_NEWS if count and not is_elsewhere else ""
     return Announcement(
-        id, " ".join(filter(None, lead)), tuple(entries), tuple(_more(contents)), tuple(sources)
+        id,
+        " ".join(filter(None, lead)),
+        tuple(entries),
+        tuple(_more(contents)),
+        (first_page,) if first_page else (),
+        asks_news,
     )
 
 
 def _more(contents: Contents) -> Iterator[str]:
-    failed, live, folders, web, outages = listed_notices(contents)
+    failed, _, folders, web, outages = listed_notices(contents)
     if (unnamed := contents["failed"][0] - len(failed)) > 0:
         yield notification_wording.more_unreadable(unnamed)
-    if (unnamed := contents["live"][0] - len(live)) > 0:
-        yield notification_wording.more_files(unnamed)
     if (unnamed := contents["folder"][0] - len(folders)) > 0:
         yield notification_wording.more_folders(unnamed)
     if (unnamed := contents["source"][0] - len(web)) > 0:
@@ -133,15 +143,13 @@ def _failure(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
     return AnnouncementEntry(headline, tuple(filter(None, reasons)))
 
 
-def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> AnnouncementEntry:
+def _success(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
     headline = notification_wording.receipt(
         shorten(notice.title, NAME_CHARS),
         shorten(PurePosixPath(notice.file).name, NAME_CHARS),
-        notice.pages,
         _place(notice, is_elsewhere),
-        is_replacement=notice.number > 1,
     )
-    return AnnouncementEntry(headline, tuple(_gaps(notice)), tuple(questions))
+    return AnnouncementEntry(headline, tuple(_gaps(notice)))
 
 
 def _gaps(notice: Notice) -> Iterator[str]:
@@ -227,50 +235,42 @@ class ReceiptBuilder:
         Raises:
             storage.errors.InfrastructureError: a backend is down; nothing was announced.
         """
-        contents = await self._notices.read(batch, MAX_LISTED)
+        contents = await self._notices.read(batch, MAX_READ)
         if contents[WELCOME][0]:
             return await self._welcome.prepare(batch, target)
         if contents[DIGEST][0]:
             return await self._digest.prepare(batch, contents[DIGEST][1][0], target) if self._digest else None
         named = listed_notices(contents)
         live = named.live
-        questions = await self._questions(live)
+        await self._questions(live)
         origins = {notice.channel_id for notices in named for notice in notices}
         origin = await self._channels.get(next(iter(origins))) if len(origins) == 1 else None
         # Every direct chat may read the library, so its files count as the chat's own.
         is_own = origin is not None and (origin.id == target.id or (origin.is_library and target.is_direct))
         is_elsewhere = bool(origins) and not is_own
-        pages = await self._first_pages(origin, live) if origin and is_own else {}
-        return write_receipt(batch, contents, questions, pages, is_elsewhere=is_elsewhere)
+        is_single = contents["live"][0] == 1
+        page = await self._first_page(origin, live[0]) if origin and is_own and is_single else None
+        return write_receipt(batch, contents, page, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:
         """Store questions for the files that a message would list; nothing is posted."""
         await self._questions(listed_notices(await self._notices.read(batch, MAX_LISTED)).live)
 
-    async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
-        """Return notice id -> suggested questions; if a reading is unavailable, those found by then."""
-        found: dict[int, Sequence[str]] = {}
+    async def _questions(self, live: Sequence[Notice]) -> None:
+        """Store suggested questions for the App Home, help and welcomes, unless a reading is unavailable."""
         try:
             for notice in live:
                 if notice.questions is None:
-                    found[notice.id] = await suggested_questions(self._readings, notice)
-                    await self._notices.store_questions(notice.id, found[notice.id])
-                else:
-                    found[notice.id] = notice.questions
+                    found = await suggested_questions(self._readings, notice)
+                    await self._notices.store_questions(notice.id, found)
         except InfrastructureError as error:
             _log.warning("suggesting questions failed: %s", type(error).__name__)
-        return found
 
-    async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:
-        """Return notice id -> button to the first page, with labels unique in the channel."""
-        names = await self._citations.names.names_of_versions(channel.id, [_version(one) for one in live])
-        return {one.id: await self._first_page(channel, one, names) for one in live}
-
-    async def _first_page(self, channel: Channel, notice: Notice, names: Mapping[int, str]) -> CitedPage:
-        words, version = reply_words(Language.ENGLISH), _version(notice)
-        url = await self._citations.open_page(channel, version, 1)
-        label = words.source_label(1, names.get(version, notice.title))
-        return CitedPage((), label, words.page_of(page=1, file=PurePosixPath(notice.file).name), url)
+    async def _first_page(self, channel: Channel, notice: Notice) -> CitedPage:
+        url = await self._citations.open_page(channel, _version(notice), 1)
+        file = PurePosixPath(notice.file).name
+        fallback = reply_words(Language.ENGLISH).page_of(page=1, file=file)
+        return CitedPage((), notification_wording.SHOW, fallback, url)
 
 
 def _version(notice: Notice) -> int:

@@ -1,6 +1,6 @@
 """Welcomes for channels that the bot joined, and overviews of a person's channels.
 
-Both show the documents or where to put them, and suggested questions; overviews also show what is new.
+Both show the documents or how to add some, and suggested questions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from bot.core.ports import Announcement, ChannelOverview
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
-from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
@@ -107,11 +106,8 @@ class ChannelOverviews:
         documents = await self._catalog.active_documents(channel.id)
         if not documents:
             return None
-        listed = DocumentList(reply_words(Language.ENGLISH), documents)
-        questions = await _offered(self._notices, channel)
-        return ChannelOverview(
-            channel.tenant, channel.name, listed.write(), listed.write_fresh(utc_now()), questions
-        )
+        listed = DocumentList(reply_words(Language.ENGLISH), documents).write()
+        return ChannelOverview(channel.tenant, channel.name, listed, await _offered(self._notices, channel))
 
 
 async def _offered(notices: Notices, channel: Channel) -> tuple[str, ...]:

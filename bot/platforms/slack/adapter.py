@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -29,12 +28,13 @@ from bot.platforms.slack.installations.oauth import SlackOAuth
 from bot.platforms.slack.listeners import (
     answer_buttons,
     channels,
+    handoffs,
     messages,
     questions,
     shared_answers,
     surfaces,
 )
-from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
+from bot.platforms.slack.listeners.context import SlackContext
 from bot.platforms.slack.listeners.signature import read_signed_body
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.surfaces.agent_view import SuggestedPrompts
@@ -234,15 +234,10 @@ class SlackAdapter:
         channels.listen(app, slack, self._channel_ids)
         surfaces.listen(app, slack, self._home, self._prompts, self._previews)
         questions.listen(app, slack, self._home)
-        for room in (messages, answer_buttons, shared_answers):
+        for room in (messages, handoffs, answer_buttons, shared_answers):
             room.listen(app, slack)
-        app.action(re.compile("^source-"))(_acknowledge)
         app.error(_on_error)
         return app
-
-
-async def _acknowledge(ack: Acknowledge) -> None:
-    await ack()
 
 
 async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:

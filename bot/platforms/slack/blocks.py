@@ -27,6 +27,8 @@ from bot.core.models import Answer, Citation, CitedPage, Language, SourceChange
 from bot.core.plaintext import (
     BOLD_BEGINS,
     BOLD_ENDS,
+    CODE_BEGINS,
+    CODE_ENDS,
     MORE_TO_COME,
     embolden,
     shorten,
@@ -46,10 +48,14 @@ MAX_NOTE_CHARS = 300
 # Slack's limit for the options of an overflow menu.
 MAX_MENU_OPTIONS = 5
 MAX_FALLBACK_CHARS = 3000
+# Of a source beside other buttons: page and document; the line above its quote names the section.
+ROW_LABEL_CHARS = 48
 # Longest inline link; the source's button still has the whole URL.
 MAX_LINK_CHARS = 600
 
-_UNIT = re.compile(rf"\[(\d{{1,3}})\]|{BOLD_BEGINS}(.+?){BOLD_ENDS}|.", re.DOTALL)
+_UNIT = re.compile(
+    rf"\[(\d{{1,3}})\]|{BOLD_BEGINS}(.+?){BOLD_ENDS}|{CODE_BEGINS}(.+?){CODE_ENDS}|.", re.DOTALL
+)
 # ``block_id`` of an image block: the figure's number and its Slack file id.
 _PICTURE = re.compile(r"picture-(?P<number>\d+)-(?P<file>.+)")
 _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
@@ -64,14 +70,28 @@ class SlackMessage:
     blocks: tuple[Block, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """Buttons that follow the sources in the row below an answer."""
+
+    block_id: str
+    buttons: tuple[Block, ...]
+    # ``value`` of the sources' buttons.
+    source_value: str
+
+
 def render(
     answer: Answer,
     sources_shown: int,
     pictures: Mapping[int, str] | None = None,
     extra_blocks: Sequence[Block] = (),
     changes: Sequence[SourceChange] = (),
+    *,
+    row: AnswerRow | None = None,
 ) -> SlackMessage:
-    """Render an answer: text in which each [n] links to its quote, a URL button per cited page and figure.
+    """Render an answer: text in which each [n] links to its quote, and one row of buttons.
+
+    The row has a URL button per cited page and figure, then those of ``row``.
 
     Args:
         sources_shown: cited pages that get a button; further ones go into overflow menus.
@@ -79,14 +99,13 @@ def render(
             Figures without a file get a button only.
         extra_blocks: further blocks of the same message, which count against the character budget.
         changes: updates of its sources, shown above the text with a line and a button each.
+        row: buttons after the sources.
     """
-    said, pages = reply_words(answer.language), opened_pages(answer)
+    said = reply_words(answer.language)
+    pages = opened_pages(answer, ROW_LABEL_CHARS if row else LABEL_CHARS)
     figures = figure_pages(answer)
     shown = _pictures(answer, pictures or {})
-    sources = _source_blocks(pages, sources_shown, said)
-    if figures:
-        buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
-        sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
+    sources = _source_blocks(pages, sources_shown, said, figures, row)
     understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
     if lines := said.query_notes(answer):
         understood.append({"type": "context", "elements": [_plain(line, MAX_NOTE_CHARS) for line in lines]})
@@ -130,10 +149,13 @@ def render_sentences(text: str) -> Block:
     return _section(escape_within(_unmarked(text), MAX_SECTION_CHARS))
 
 
-def render_announcement(announcement: Announcement) -> SlackMessage:
-    """Render an announcement: a paragraph per named file and a URL button to its first page."""
+def render_announcement(announcement: Announcement, row: AnswerRow | None = None) -> SlackMessage:
+    """Render an announcement: a paragraph per listed file, and one row of buttons, ``row`` first."""
     said = reply_words(Language.ENGLISH)
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
+    if row:
+        links = sources[0]["elements"] if sources else []
+        sources = [{"type": "actions", "block_id": row.block_id, "elements": [*row.buttons, *links]}]
     words = strip_hidden_chars("\n\n".join(announcement_paragraphs(announcement)))
     budget = MAX_MESSAGE_CHARS - len(json.dumps(sources, ensure_ascii=False))
     sections = [_section(part.text) for part in _parts(words, budget, said, {})]
@@ -151,14 +173,23 @@ def escape_within(text: str, limit: int) -> str:
     return "".join(unit.shown for unit in units[: _fitting(units, limit)])
 
 
-def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> list[Block]:
+def _source_blocks(
+    pages: Sequence[CitedPage],
+    shown: int,
+    said: ReplyWords,
+    figures: Sequence[CitedPage] = (),
+    row: AnswerRow | None = None,
+) -> list[Block]:
+    """Return the row of buttons, and the menus of the pages without a button."""
     first, further = split_sources(pages, shown)
-    if not first:
-        return []
-    buttons = [_button(f"source-{number}", page) for number, page in enumerate(first, start=1)]
+    value = {"value": row.source_value} if row else {}
+    buttons = [_button(f"source-{number}", page) | value for number, page in enumerate(first, start=1)]
+    buttons += [_button(f"source-figure-{n}", page) | value for n, page in enumerate(figures, start=1)]
+    buttons += row.buttons if row else ()
     groups = [further[start : start + MAX_MENU_OPTIONS] for start in range(0, len(further), MAX_MENU_OPTIONS)]
     menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
-    return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
+    block_id = row.block_id if row else "sources"
+    return [*([{"type": "actions", "block_id": block_id, "elements": buttons}] if buttons else []), *menus]
 
 
 def _change(number: int, change: SourceChange) -> Block:
@@ -277,7 +308,7 @@ def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, li
 
 
 class _Unit(NamedTuple):
-    """An atom that is never split: a character, a citation mark or a heading."""
+    """An atom that is never split: a character, a citation mark, a heading or code."""
 
     text: str
     # As rendered: escaped, or a link made by this module.
@@ -290,7 +321,8 @@ def _units(text: str, links: Mapping[int, str], *, is_first_only: bool = False) 
         number = int(match[1] or 0)
         url = (left.pop(number, "") if is_first_only else left.get(number, "")) if number else ""
         shown = f"<{url}|{match[0]}>" if url else escape(match[0])
-        units.append(_Unit(match[0], _bold(match[2]) if match[2] else shown))
+        shown = _bold(match[2]) if match[2] else f"`{escape(match[3])}`" if match[3] else shown
+        units.append(_Unit(match[0], shown))
     return units
 
 

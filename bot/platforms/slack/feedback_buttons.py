@@ -15,22 +15,23 @@ from bot.chat.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.wording import reply_words
-from bot.platforms.slack.blocks import MAX_SECTION_CHARS, Block, escape_within
-from bot.platforms.slack.events import SLACK, SLACK_ID, is_outsider
+from bot.platforms.slack.blocks import MAX_SECTION_CHARS, AnswerRow, Block, escape_within
+from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, is_outsider
 from bot.platforms.slack.question_buttons import installation_of_click
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, TenantName
 
 Json = Mapping[str, Any]
 
-ACTION = re.compile(r"feedback(?:-(?!links)\w+)?")
-# ``action_id`` of the button that asks for new links; the other ids are feedback.
-NEW_LINKS = "feedback-links"
+ACTION = re.compile(r"^feedback-\w+")
+SOURCE = re.compile(r"^source-")
 WHY = "why"
 LINKS = "links"
+PERSON, DONE = "person", "done"
+THUMB_UP, THUMB_DOWN = ":thumbsup:", ":thumbsdown:"
 MAX_LABEL_CHARS = 75
 _BLOCK = "feedback:{tenant}"
-_OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::(?:why|reason))?", re.ASCII)
+_OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::reason)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,43 +46,55 @@ class FeedbackClick:
     # Key of the question.
     message_key: str
     language: Language
-    # None: a click on "Why?" or "New links".
-    verdict: FeedbackVerdict | None
+    # A verdict, or WHY, LINKS, PERSON or DONE.
+    said: str
     # Index, from 0, of the offered page that the person marked as the right one.
     page: int | None
-    wants_links: bool = False
+
+    @property
+    def person(self) -> str:
+        """The clicker, as in FOOTNOTE_ADMINS."""
+        return asker_of(self.key.installation, self.user)
 
 
-def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> list[Block]:
-    """Return Slack's native feedback buttons, "Why?" and "New links"; none if nothing was searched."""
-    if answer.state in {AnswerState.CHAT, AnswerState.FAILED}:
-        return []
+def answer_row(
+    answer: Answer, tenant: TenantName, message_key: str, *, offers_person: bool = False
+) -> AnswerRow | None:
+    """Return the row below an answer: thumbs and "Why?" after its sources; None if nothing was searched.
+
+    A click on a source carries the question, too: if the link has ended, new ones are offered.
+    ``offers_person``: a plain no, and the reply that names people, offer to ask one.
+    """
+    is_searched = answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
+    offers_person = offers_person and (bool(answer.people) or answer.state is AnswerState.NOT_FOUND)
+    if not is_searched and not offers_person:
+        return None
     words = reply_words(answer.language)
 
     def value(said: str) -> str:
         return f"{said} {answer.language.value} {message_key}"
 
-    def choice(label: str, verdict: FeedbackVerdict) -> Block:
-        return {"text": _plain(label), "value": value(verdict.value)}
+    def button(action: str, label: str, said: str, name: str = "") -> Block:
+        named = {"accessibility_label": shorten(name, MAX_LABEL_CHARS)} if name else {}
+        text = {"type": "plain_text", "text": label, "emoji": True} if name else _plain(label)
+        return {"type": "button", "action_id": action, "text": text, "value": value(said), **named}
 
-    thumbs = {
-        "type": "feedback_buttons",
-        "action_id": "feedback",
-        "positive_button": choice(words.helpful, FeedbackVerdict.GOOD),
-        "negative_button": choice(words.not_helpful, FeedbackVerdict.BAD),
-    }
-    asking = [("feedback-why", words.why, WHY)]
-    if any(not one.host for one in answer.citations):
-        asking.append((NEW_LINKS, words.new_links, LINKS))
-    buttons = [
-        {"type": "button", "action_id": action, "text": _plain(label), "value": value(said)}
-        for action, label, said in asking
-    ]
-    block = _BLOCK.format(tenant=tenant)
-    return [
-        {"type": "context_actions", "block_id": block, "elements": [thumbs]},
-        {"type": "actions", "block_id": f"{block}:why", "elements": buttons},
-    ]
+    rating = (
+        button("feedback-good", THUMB_UP, FeedbackVerdict.GOOD, words.helpful),
+        button("feedback-bad", THUMB_DOWN, FeedbackVerdict.BAD, words.not_helpful),
+        button("feedback-why", words.why, WHY),
+    )
+    person = button("feedback-person", words.ask_person, PERSON)
+    buttons = (*(rating if is_searched else ()), *([person] if offers_person else ()))
+    return AnswerRow(_BLOCK.format(tenant=tenant), buttons, value(LINKS))
+
+
+def handoff_row(tenant: TenantName, language: Language, message_key: str) -> AnswerRow:
+    """Return the row below a question that a person was asked to look at."""
+    value = f"{DONE} {language.value} {message_key}"
+    text = _plain(reply_words(language).resolved)
+    button = {"type": "button", "action_id": "feedback-done", "text": text, "value": value}
+    return AnswerRow(_BLOCK.format(tenant=tenant), (button,), f"{LINKS} {language.value} {message_key}")
 
 
 def reply_blocks(reply: FeedbackReply, click: FeedbackClick) -> list[Block]:
@@ -101,11 +114,14 @@ def reply_blocks(reply: FeedbackReply, click: FeedbackClick) -> list[Block]:
         buttons = [
             {
                 "type": "button",
-                "action_id": f"feedback-{verdict.value}",
+                "action_id": f"feedback-{verdict}",
                 "text": _plain(label),
-                "value": f"{verdict.value} {click.language.value} {click.message_key}",
+                "value": f"{verdict} {click.language.value} {click.message_key}",
             }
-            for verdict, label in reply.reasons
+            for verdict, label in [
+                *reply.reasons,
+                *([(PERSON, reply.ask_person)] if reply.ask_person else []),
+            ]
         ]
         blocks.append({"type": "actions", "block_id": f"{block}:reason", "elements": buttons})
     return blocks
@@ -130,8 +146,14 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
     key = ChannelKey(SLACK, installation, conversation)
     # A question asked in the App Home is answered in the direct chat; its message key names that chat.
     is_here = channel == conversation or message_key.startswith(f"{installation}:{channel}:")
+    # A person who was asked may be told in their own direct chat.
+    is_here |= said == DONE and channel.startswith("D")
     is_ours = is_here and block == _BLOCK.format(tenant=key.tenant)
-    if not is_ours or said not in {*FeedbackVerdict, WHY, LINKS} or language not in set(Language):
+    if (
+        not is_ours
+        or said not in {*FeedbackVerdict, WHY, LINKS, PERSON, DONE}
+        or language not in set(Language)
+    ):
         return None
     container: Json = payload.get("container") or {}
     thread = (payload.get("message") or {}).get("thread_ts") or container.get("thread_ts")
@@ -141,10 +163,17 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
         {"channel": channel, "user": user, **({"thread_ts": thread} if thread else {})},
         message_key,
         Language(language),
-        None if said in {WHY, LINKS} else FeedbackVerdict(said),
+        said,
         _chosen_page(payload, f"{block}:page"),
-        wants_links=said == LINKS,
     )
+
+
+def opened_url(payload: Json) -> str:
+    """Return the URL of the clicked source, from the message that has it; '' if it is not there."""
+    action = str((payload.get("actions") or [{}])[0].get("action_id") or "")
+    blocks = (payload.get("message") or {}).get("blocks") or ()
+    elements = (one for block in blocks for one in block.get("elements") or ())
+    return next((str(one.get("url") or "") for one in elements if one.get("action_id") == action), "")
 
 
 def _chosen_page(payload: Json, block: str) -> int | None:

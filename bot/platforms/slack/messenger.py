@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -25,7 +24,7 @@ from bot.platforms.slack.blocks import (
     render_beginning,
     shown_pictures,
 )
-from bot.platforms.slack.feedback_buttons import feedback_blocks
+from bot.platforms.slack.feedback_buttons import answer_row
 from bot.platforms.slack.figure_uploads import FigureUploads
 from bot.platforms.slack.private_questions import (
     is_private,
@@ -34,7 +33,13 @@ from bot.platforms.slack.private_questions import (
     reply_privately,
     share_to_channel,
 )
-from bot.platforms.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
+from bot.platforms.slack.question_buttons import (
+    asked_blocks,
+    asked_line,
+    asked_tenant,
+    news_row,
+    question_blocks,
+)
 from bot.platforms.slack.surfaces.agent_sessions import AgentSessions, is_typed_in_direct_chat, thread_of
 from bot.platforms.slack.web_api import MAX_TRIES, WebClients, call, delivery_client, find_message
 from bot.platforms.slack.workspace.memberships import Memberships
@@ -75,9 +80,10 @@ class SlackMessenger:
             settings: answers are streamed where Slack supports it, if a model writes them.
             draw: renders the figures of answers; None: figures get buttons only.
         """
-        self._clients = clients
+        self.clients = clients
         self._streams = AnswerStreams(is_wanted=settings.has_model)
         self._sources_shown = settings.sources_shown
+        self._offers_person = settings.ask_person
         self._sessions = sessions or AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
@@ -148,7 +154,7 @@ class SlackMessenger:
         """Update the placeholder with the answer and its feedback buttons; no message is posted."""
         client = await self._client_for(address)
         if is_private(address):
-            await post_private_answer(address, answer, self._sources_shown)
+            await post_private_answer(address, answer, self._sources_shown, offers_person=self._offers_person)
             return
         has_ended = await self._streams.end(client, message, _metadata(address))
         await self._update(address, message, self._rendered(address, answer), tries=MAX_TRIES)
@@ -222,10 +228,8 @@ class SlackMessenger:
         pictures: Mapping[int, str] | None = None,
         changes: Sequence[SourceChange] = (),
     ) -> SlackMessage:
-        blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
-        extra_blocks = [*asked_blocks(address), *blocks]
-        rendered = render(answer, self._sources_shown, pictures, extra_blocks, changes)
-        return replace(rendered, blocks=(*rendered.blocks, *blocks))
+        row = answer_row(answer, asked_tenant(address), address["key"], offers_person=self._offers_person)
+        return render(answer, self._sources_shown, pictures, asked_blocks(address), changes, row=row)
 
     async def post_ephemeral(
         self, installation: str, place: Json, text: str, blocks: Sequence[Block], url: str = ""
@@ -235,7 +239,7 @@ class SlackMessenger:
         In channels without the bot, chat.postEphemeral fails: fall back to ``url``, the click's response_url.
         """
         try:
-            client = await delivery_client(self._clients, installation)
+            client = await delivery_client(self.clients, installation)
             await call(client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
         except DeliveryError as error:
             if url and not isinstance(error, DeliveryUnclear | AppUninstalled):
@@ -265,7 +269,7 @@ class SlackMessenger:
 
     async def share(self, url: str, stored: StoredAnswer) -> None:
         """Post a private answer to its channel through the click's response_url; raises as ``deliver``."""
-        await share_to_channel(url, stored, self._sources_shown)
+        await share_to_channel(url, stored, self._sources_shown, offers_person=self._offers_person)
 
     async def delete(self, withdrawn: WithdrawnItem, claim: ClaimMessage) -> None:
         """Delete the answer to a deleted question, with its pictures; an orphaned stream is claimed first.
@@ -329,7 +333,7 @@ class SlackMessenger:
     async def clear_status(self, key: ChannelKey, thread: str) -> None:
         """Clear the "working" status of a thread's agent session; failures are only logged."""
         try:
-            client = await delivery_client(self._clients, key.installation)
+            client = await delivery_client(self.clients, key.installation)
         except DeliveryError as error:
             log.info("could not clear Slack status: %s", error)
         else:
@@ -337,7 +341,7 @@ class SlackMessenger:
 
     async def _client_for(self, address: Json) -> AsyncWebClient:
         """Return the client of the address's installation, the prefix of its key; raises as ``client_of``."""
-        return await delivery_client(self._clients, address["key"].partition(":")[0])
+        return await delivery_client(self.clients, address["key"].partition(":")[0])
 
     def announcement_address(self, channel: Channel, address: Json | None) -> Json:
         """Return the Slack channel of a tenant, the last part of its name."""
@@ -345,8 +349,8 @@ class SlackMessenger:
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post the announcement, with its id as metadata for ``has_announced``."""
-        rendered = render_announcement(announcement)
-        client = await delivery_client(self._clients, _installation_of(place["tenant"]))
+        rendered = render_announcement(announcement, news_row(announcement, place["tenant"]))
+        client = await delivery_client(self.clients, _installation_of(place["tenant"]))
         await call(
             client.chat_postMessage,
             channel=place["channel"],
@@ -359,7 +363,7 @@ class SlackMessenger:
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Page through the messages since then for one whose metadata names the announcement."""
-        client = await delivery_client(self._clients, _installation_of(place["tenant"]))
+        client = await delivery_client(self.clients, _installation_of(place["tenant"]))
         oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
         where = {"channel": place["channel"], "oldest": oldest}
         read: Callable[..., Awaitable[Any]] = client.conversations_history

@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from bot.chat.notifications.notification_wording import ASK, TRY_ASKING
+from bot.chat.notifications.notification_wording import ASK, NEWS, TRY_ASKING
 from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
-from bot.core.ports import IncomingMessage
-from bot.platforms.slack.blocks import Block, escape
+from bot.core.ports import Announcement, IncomingMessage
+from bot.platforms.slack.blocks import AnswerRow, Block, escape
 from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider
 from storage.models import ChannelKey, TenantName
 
 Json = Mapping[str, Any]
 
-ACTION = re.compile(r"ask-\d")
+# Of the App Home's field.
+ASK_ACTION = "ask-home"
+ACTION = re.compile(r"^ask-(?:\d|home)")
 # Longest question on a button; suggested questions have at most 140 characters.
 MAX_QUESTION_CHARS = 500
 _BLOCK = "ask:{place}:{tenant}"
@@ -49,6 +51,15 @@ def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TR
             for place, question in asked
         ),
     ]
+
+
+def news_row(announcement: Announcement, tenant: TenantName) -> AnswerRow | None:
+    """Return the row below a receipt: a button that asks what is new; None for other announcements."""
+    if not announcement.asks_news:
+        return None
+    text = {"type": "plain_text", "text": NEWS, "emoji": False}
+    button = {"type": "button", "action_id": "ask-1", "text": text, "value": announcement.asks_news}
+    return AnswerRow(_BLOCK.format(place=1, tenant=tenant), (button,), "")
 
 
 def read_question_click(payload: Json) -> IncomingMessage | None:
@@ -79,6 +90,34 @@ def read_home_click(payload: Json) -> IncomingMessage | None:
     key = ChannelKey(SLACK, installation_of_click(payload), conversation)
     ts = str(action.get("action_ts") or "")
     return _asked(payload, key, {"channel": direct, "ts": ts, "thread": None}) if ts else None
+
+
+def read_home_question(payload: Json) -> IncomingMessage | None:
+    """Parse what a person typed in the App Home: a question of their direct chat; None for others."""
+    view, action = payload.get("view") or {}, (payload.get("actions") or [{}])[0]
+    direct, user = (
+        str(one or "") for one in (view.get("private_metadata"), (payload.get("user") or {}).get("id"))
+    )
+    stamp, key = str(action.get("action_ts") or ""), ChannelKey(SLACK, installation_of_click(payload), direct)
+    is_typed = view.get("type") == "home" and action.get("action_id") == ASK_ACTION
+    if not is_typed or is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (*key[1:], user))):
+        return None
+    text = replace_invalid_chars(str(action.get("value") or "")).strip()
+    if not text or not stamp:
+        return None
+    message_key = f"{key.installation}:{direct}:{stamp}"
+    asker = asker_of(key.installation, user)
+    place = {"channel": direct, "ts": stamp, "thread": None, "key": message_key, "user": user}
+    return IncomingMessage(
+        key=key,
+        channel_name=None,
+        event_key=message_key,
+        message_key=message_key,
+        thread="",
+        text=text,
+        address={**place, "asked": {"user": user, "text": text}, "asker": asker},
+        is_direct=True,
+    )
 
 
 def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMessage | None:

@@ -11,17 +11,28 @@ from typing import Any
 from aiohttp import web
 
 from bot.chat.chat_service import ChatService
-from bot.chat.conversation.feedback import FeedbackReply
+from bot.chat.conversation.feedback import AnsweredQuestion, FeedbackReply
+from bot.chat.conversation.handoffs import Handoff
+from bot.core.errors import DeliveryError
 from bot.core.ports import ACK_SECONDS
+from bot.core.wording import ReplyWords, reply_words
 from bot.loopback import is_loopback_host
-from bot.platforms.teams.activities import channel_name, read_join, read_leave, tenant_of
+from bot.platforms.teams.activities import TEAMS, channel_name, is_edit, read_join, read_leave, tenant_of
 from bot.platforms.teams.compose_extension import ComposeExtension, is_compose
 from bot.platforms.teams.connector import Connector, app_credentials, is_local, is_microsofts
-from bot.platforms.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
+from bot.platforms.teams.feedback_actions import (
+    DONE,
+    PERSON,
+    WHY,
+    FeedbackAction,
+    is_feedback,
+    read_feedback,
+)
 from bot.platforms.teams.messenger import TeamsMessenger
 from bot.platforms.teams.personal_files import TeamsFiles, is_local_file, is_sharepoints, read_messages
 from bot.platforms.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from bot.settings import BotSettings
+from storage.chat.feedback import FeedbackVerdict
 from storage.errors import SettingsError, raised_at
 from storage.task_group import DeadlineCalls, cancel_and_wait
 
@@ -98,7 +109,8 @@ class TeamsAdapter:
             return await self._on_feedback(action)
         if messages := read_messages(activity, self._home, self._service.accepts_files):
             for message in messages:
-                await self._service.receive(message)
+                if not (is_edit(activity) and await self._service.edit(message)):
+                    await self._service.receive(message)
         elif joined := read_join(activity, self._home):
             await self._service.join(
                 joined.key, channel_name(activity), is_direct=joined.is_direct, address=joined.address
@@ -111,24 +123,49 @@ class TeamsAdapter:
         """Store feedback before the response; post the follow-up of a personal chat after it."""
         feedback = self._service.feedback
         asked = await feedback.question_of_reply(action.place.key, action.message)
-        if action.wants_links:
-            if asked:
-                answer = await self._service.renew_links(asked.channel_id, asked.id, asked.language)
-                self._post_in_background(
-                    self.messenger.show_renewed(action.place.address, answer, action.own_chat)
-                )
+        if action.said in (PERSON, DONE):
+            self._post_in_background(self._hand_off(action, asked))
             return web.Response()
-        if action.verdict is None:
+        if action.said == WHY:
             reply = FeedbackReply(await feedback.why(asked))
         else:
             person = (action.place.key.installation, action.person)
             reply = await feedback.take(
-                asked, person, action.verdict, page=action.page, comment=action.comment
+                asked, person, FeedbackVerdict(action.said), page=action.page, comment=action.comment
             )
         # Teams confirms its native buttons itself; a card's button gets no confirmation without a reply.
         if action.place.is_personal and (reply.reasons or not action.is_native):
             self._post_in_background(self.messenger.follow_up(action.place.address, reply, action.message))
         return web.json_response({}) if asked or not action.is_native else _refused()
+
+    async def _hand_off(self, action: FeedbackAction, asked: AnsweredQuestion | None) -> None:
+        """Tell a person about an answer and confirm it, or store that they have looked at it."""
+        handoffs, person = self._service.handoffs, (action.place.key.installation, action.person)
+        if asked is None or handoffs is None:
+            return
+        if action.said == DONE:
+            await handoffs.resolve(asked)
+            await self.messenger.mark_resolved(action, asked.language)
+            return
+        words = reply_words(asked.language)
+        handoff = await handoffs.prepare(asked, f"{TEAMS}:{person[0]}:{person[1]}")
+        if handoff is None:
+            text = words.feedback_expired
+        elif not await handoffs.open(asked, person):
+            text = words.person_asked
+        else:
+            text = await self._tell(action, handoff, words)
+            if text == words.nobody_to_ask:
+                await handoffs.resolve(asked)
+        await self.messenger.follow_up(action.place.address, FeedbackReply(text), action.message)
+
+    async def _tell(self, action: FeedbackAction, handoff: Handoff, words: ReplyWords) -> str:
+        try:
+            is_told = await self.messenger.tell_person(action, handoff)
+        except DeliveryError as error:
+            log.warning("asking a person failed: %s", error)
+            is_told = False
+        return words.person_told if is_told else words.nobody_to_ask
 
     def _post_in_background(self, saying: Coroutine[Any, Any, None]) -> None:
         """Post a follow-up in the background: Teams waits for the response, and would resend the click."""

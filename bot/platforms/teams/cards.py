@@ -1,6 +1,6 @@
-"""Renders answers for Teams: a Markdown text with native citations, and an Adaptive Card of sources.
+"""Renders answers for Teams: a Markdown text with native citations and links, and a card for pictures.
 
-They are two messages: Teams splits an activity that has both text and card, and refuses to update it.
+Only the end of a stream has both: Teams splits another activity with text and card, and refuses to update it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language,
 from bot.core.plaintext import (
     BOLD_BEGINS,
     BOLD_ENDS,
+    CODE_BEGINS,
+    CODE_ENDS,
     MORE_TO_COME,
     break_links,
     embolden,
@@ -46,10 +48,13 @@ MAX_ABSTRACT_CHARS = 160
 MAX_NOTE_CHARS = 300
 # Paragraph that renders as an empty line; Teams puts no space between paragraphs.
 EMPTY_LINE = "&nbsp;"
+# Between the links to the sources.
+SEPARATOR = " • "
 
 _IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E", "\\": "%5C"})
 _MARK = re.compile(r"\[(\d{1,3})\]")
-_CODE = re.compile(r"[\w./:?#%+~@,=-]+")  # no character that ends inline code or is HTML in it
+_CODE = re.compile(r"(?:[^`<>&\n]|&(?!#?\w+;))+")  # nothing that ends inline code or is HTML in it
+_MARKED_CODE = re.compile(f"{CODE_BEGINS}(.*?){CODE_ENDS}", re.DOTALL)
 _BOLD = str.maketrans({BOLD_BEGINS: "**", BOLD_ENDS: "**"})
 # Markdown syntax: characters special anywhere; headings, rules and lists at the start of a line.
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
@@ -63,24 +68,18 @@ class TeamsMessage:
     text: str
     # schema.org claims for the [n] marks of the text.
     citations: tuple[Json, ...]
-    # Adaptive Card with the sources; None without any.
+    # Adaptive Card with the pictures of figures; None without any.
     card: Json | None
-    # Fallback text of the card: ``Page N of file.pdf`` per source.
+    # Fallback text of the card: ``Page N of file.pdf`` per figure.
     card_summary: str
     # Gets Teams' "AI generated" label: a model worded some of it.
     is_generated: bool = False
 
 
-def render(
-    answer: Answer,
-    sources_shown: int,
-    changes: Sequence[SourceChange] = (),
-    *,
-    lists_sources: bool = False,
-) -> TeamsMessage:
-    """Render an answer's text, citations, and card of sources and figures; ``changes`` come first.
+def render(answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
+    """Render an answer: its text with citations, a line of links to its sources, and a card of its pictures.
 
-    ``lists_sources``: repeat the sources as links below the text, because the card may not have been posted.
+    ``changes`` come first.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -88,16 +87,21 @@ def render(
     lines = [shorten(strip_hidden_chars(line), MAX_NOTE_CHARS) for line in said.query_notes(answer)]
     claims = _claims(words, answer.citations, pages)
     links = _links(answer.citations, claims)
-    below = [*pages, *figures] if lists_sources else []
-    listed = "".join(f"\n\n{_link(numbered(page, page.label), page.url)}" for page in below)
     understood = "".join([*map(_change, changes), *(f"{_literal(line)}\n\n" for line in lines)])
+    has_pictures = any(figure.image for figure in answer.figures)
     return TeamsMessage(
-        text=understood + escape(embolden(words, answer.headings), links) + listed,
+        text=understood + escape(embolden(words, answer.headings), links) + _sources([*pages, *figures]),
         citations=claims,
-        card=_card(answer, pages, figures, sources_shown) if pages or figures else None,
-        card_summary=_summary([*pages, *figures]),
+        card=_pictures_card(answer, figures) if has_pictures else None,
+        card_summary=_summary(figures),
         is_generated=answer.is_generated,
     )
+
+
+def _sources(pages: Sequence[CitedPage]) -> str:
+    """Return one line of links."""
+    links = [_link(numbered(page, page.label), page.url) for page in pages]
+    return f"\n\n{SEPARATOR.join(links)}" if links else ""
 
 
 def render_card(answer: Answer, sources_shown: int) -> Json:
@@ -131,10 +135,11 @@ def render_beginning(text: str) -> str:
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:
-    """Render an announcement as (Adaptive Card with a button per named file, its text)."""
+    """Render an announcement as (Adaptive Card with one row of buttons, its text)."""
     paragraphs = [strip_hidden_chars(paragraph) for paragraph in announcement_paragraphs(announcement)]
     body = [line for paragraph in paragraphs for line in _lines(paragraph)]
-    card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
+    actions = [*map(_opening, announcement.sources)]
+    card = _adaptive(body + ([{"type": "ActionSet", "actions": actions}] if actions else []))
     return card, _cut("\n\n".join(paragraphs), reply_words(Language.ENGLISH))
 
 
@@ -142,6 +147,14 @@ def with_row(card: Json | None, row: Json) -> Json:
     """Return a copy of the card, or a new card, with the row appended."""
     whole = card or _adaptive([])
     return whole | {"body": [*whole["body"], row]}
+
+
+def with_action(card: Json, action: Json) -> Json:
+    """Return a copy of the card with an action at the beginning of its last row, or in a new row."""
+    *body, last = card["body"]
+    actions = last["actions"] if last["type"] == "ActionSet" else []
+    kept = body if actions else card["body"]
+    return card | {"body": [*kept, {"type": "ActionSet", "actions": [action, *actions]}]}
 
 
 def _lines(paragraph: str, *, is_bold: bool = False) -> list[Json]:
@@ -177,7 +190,12 @@ def _links(citations: Sequence[Citation], claims: Sequence[Json]) -> dict[int, s
 
 
 def _literal(text: str) -> str:
-    """Escape a text as Markdown; what Teams would autolink becomes inline code."""
+    """Escape a text as Markdown; code, and what Teams would autolink, becomes inline code."""
+    parts = _MARKED_CODE.split(text)
+    return "".join(_as_code(one) if place % 2 else _without_code(one) for place, one in enumerate(parts))
+
+
+def _without_code(text: str) -> str:
     shown, end = [], 0
     for link in find_links(text):
         shown += [_escape(text[end : link.start()]), _as_code(link[0])]
@@ -236,6 +254,11 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
         body.append(_row(more))
     body += [_row(_opening(figure)) for figure in figures]
     return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
+
+
+def _pictures_card(answer: Answer, figures: Sequence[CitedPage]) -> Json:
+    body = [block for figure in answer.figures if figure.image for block in _picture(figure, answer)]
+    return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary(figures)}
 
 
 def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:

@@ -129,10 +129,11 @@ def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
     return _wire(activity)
 
 
-def final_activity(activity: Json, stream: str) -> Json:
-    """Return the final message of a stream, which replaces it."""
+def final_activity(activity: Json, stream: str, card: Json | None = None) -> Json:
+    """Return the final message of a stream, which replaces it; only such a message may also have a card."""
     entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
-    return activity | {"entities": [*activity.get("entities", ()), entity]}
+    attached = {"attachments": card_activity(card, "")["attachments"]} if card else {}
+    return activity | {"entities": [*activity.get("entities", ()), entity]} | attached
 
 
 def _stream_entity(fields: Json) -> Entity:
@@ -251,6 +252,25 @@ class Connector:
         """
         await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
+    async def member(self, address: Json, person: str) -> Json | None:
+        """Return a member of the address's conversation, by their Entra object id; None if they are none.
+
+        Raises:
+            DeliveryError: Teams does not say.
+        """
+        place = address | {"conversation": address["conversation"].split(";messageid=", 1)[0]}
+        url = URL(
+            str(_url(place)).removesuffix("activities") + f"members/{quote(person, safe='')}", encoded=True
+        )
+        if not self._is_trusted(str(url.origin())):
+            raise DeliveryError("untrusted service URL")
+        status, retry_after, reply = await self._request("GET", url, None)
+        if status in PERMANENT_STATUSES:
+            return None
+        if status >= 300:
+            raise _refusal(status, retry_after)
+        return reply
+
     async def open_chat(self, address: Json, own_chat: PersonalChat) -> str:
         """Return the id of the bot's personal chat with a person; Teams creates it if needed.
 
@@ -289,7 +309,7 @@ class Connector:
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _request(self, method: str, url: URL, activity: Json) -> tuple[int, float | None, Json]:
+    async def _request(self, method: str, url: URL, activity: Json | None) -> tuple[int, float | None, Json]:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15))
         session, headers = self._session, {}

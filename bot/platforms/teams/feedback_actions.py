@@ -2,9 +2,7 @@
 
 Native buttons send an invoke that names the message; a card's button names it in its data. Both count only
 for answers given in the channel or chat they come from. Teams has no ephemeral messages in channels, so
-reasons, pages and "Why?" are offered in personal chats only. Renewed links go to the personal chat of the
-person who asked for them, or below the answer if Teams cannot open that chat or refuses the post. The reply
-that an answer is no longer stored also goes below it.
+reasons and pages are offered in personal chats only.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.chat.conversation.feedback import FeedbackReply
-from bot.core.models import Answer, AnswerState
+from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
 from bot.core.wording import reply_words
 from bot.platforms.teams.activities import PersonalChat, TeamsPlace, part, place_of
@@ -26,7 +24,8 @@ Card = dict[str, Any]
 
 INVOKE = "message/submitAction"
 WHY = "why"
-LINKS = "links"
+# Values of the buttons that ask a person, and that mark the question as resolved.
+PERSON, DONE = "person", "done"
 MAX_ID_CHARS = 256
 MAX_LABEL_CHARS = 75
 _REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
@@ -34,7 +33,7 @@ _REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
 
 @dataclass(frozen=True, slots=True)
 class FeedbackAction:
-    """A person's feedback on an answer, or a click on "Why?" or "New links"."""
+    """A person's feedback on an answer, or a click on another button below it."""
 
     place: TeamsPlace
     # The person's personal chat with the bot.
@@ -43,14 +42,15 @@ class FeedbackAction:
     person: str
     # Id of the answer's message.
     message: str
-    # None: "Why?" or "New links".
-    verdict: FeedbackVerdict | None
+    # A verdict, or WHY, PERSON or DONE.
+    said: str
+    # Id of the clicked card.
+    card: str
     # Sent by Teams' native buttons, not by a card.
     is_native: bool
     # Index, from 0, of the offered page that the person marked as the right one.
     page: int | None = None
     comment: str = ""
-    wants_links: bool = False
 
 
 def is_feedback(activity: Json) -> bool:
@@ -75,16 +75,21 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
         if value.get("actionName") != "feedback" or verdict is None or not _is_id(message):
             return None
         comment = _comment(said.get("feedback"))
-        return FeedbackAction(place, own_chat, person, str(message), verdict, is_native=True, comment=comment)
+        return FeedbackAction(
+            place, own_chat, person, str(message), verdict, "", is_native=True, comment=comment
+        )
     said_by_card, message = value.get("feedback"), value.get("answer")
-    is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, LINKS)
-    wants_links = said_by_card == LINKS
-    if not (is_click and (place.is_personal or wants_links) and _is_id(message)):
+    is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, PERSON, DONE)
+    is_here = place.is_personal or said_by_card in (PERSON, DONE)
+    if not (is_click and is_here and _is_id(message)):
         return None
-    verdict = None if said_by_card in (WHY, LINKS) else FeedbackVerdict(str(said_by_card))
-    page = _page(value.get("page"))
+    if asked := value.get("tenant"):  # the button was posted in another chat than its answer
+        place = place._replace(key=place.key._replace(conversation=str(value.get("conversation"))))
+        if said_by_card != DONE or place.key.tenant != asked:
+            return None
+    card, page = str(activity.get("replyToId") or ""), _page(value.get("page"))
     return FeedbackAction(
-        place, own_chat, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
+        place, own_chat, person, str(message), str(said_by_card), card, is_native=False, page=page
     )
 
 
@@ -93,14 +98,41 @@ def takes_feedback(answer: Answer) -> bool:
     return answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
 
 
-def why_row(answer: Answer, message: str) -> Card:
-    """Return a card row with the "Why?" button of the answer in this message."""
-    return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).why, WHY, message)]}
+def answer_row(
+    answer: Answer, message: str, *, is_personal: bool, offers_person: bool = False
+) -> Card | None:
+    """Return a card row with "Why?", in personal chats, and "Ask a person" below a plain no; None without."""
+    words, actions = reply_words(answer.language), []
+    if is_personal and takes_feedback(answer):
+        actions.append(_button(words.why, WHY, message))
+    if offers_person and (answer.people or answer.state is AnswerState.NOT_FOUND):
+        actions.append(_button(words.ask_person, PERSON, message))
+    return {"type": "ActionSet", "actions": actions} if actions else None
 
 
-def links_row(answer: Answer, message: str) -> Card:
-    """Return a card row with the "New links" button of the answer in this message."""
-    return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).new_links, LINKS, message)]}
+def handoff_card(
+    card: Card, action: FeedbackAction, member: Mapping[str, Any] | None, language: Language
+) -> Card:
+    """Return the card of a question that a person is asked to look at, which mentions them if a member."""
+    place = {"tenant": action.place.key.tenant, "conversation": action.place.key.conversation}
+    button = _button(reply_words(language).resolved, DONE, action.message)
+    button["data"] |= {} if member else place
+    body = [*card["body"], {"type": "ActionSet", "actions": [button]}]
+    if member is None:
+        return card | {"body": body}
+    name = str(member.get("name") or "")
+    mention = {"type": "mention", "text": f"<at>{name}</at>", "mentioned": {"id": member["id"], "name": name}}
+    named = {"type": "TextBlock", "text": mention["text"], "wrap": True}
+    return card | {"body": [named, *body], "msteams": {**card.get("msteams", {}), "entities": [mention]}}
+
+
+def resolved_card(language: Language) -> Card:
+    """Return the card that replaces such a question once it is resolved."""
+    return {
+        "type": "AdaptiveCard",
+        "version": "1.5",
+        "body": [_words(f"✅ {reply_words(language).resolved}")],
+    }
 
 
 def reply_card(reply: FeedbackReply, message: str) -> Card:
@@ -115,6 +147,7 @@ def reply_card(reply: FeedbackReply, message: str) -> Card:
         body.append({"type": "Input.ChoiceSet", "id": "page", "label": label, "choices": choices})
     if reply.reasons:
         actions = [_button(label, verdict.value, message) for verdict, label in reply.reasons]
+        actions += [_button(reply.ask_person, PERSON, message)] if reply.ask_person else []
         body.append({"type": "ActionSet", "actions": actions})
     return {"type": "AdaptiveCard", "version": "1.5", "body": body}
 

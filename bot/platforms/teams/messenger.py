@@ -1,4 +1,4 @@
-"""Teams messenger: posts a placeholder, updates it with the answer, posts a card of sources below."""
+"""Teams messenger: posts a placeholder, updates it with the answer, posts a card of pictures below."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from bot.chat.conversation.feedback import FeedbackReply
+from bot.chat.conversation.handoffs import Handoff
 from bot.chat.notifications.notification_wording import TRY_ASKING
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.plaintext import strip_hidden_chars
 from bot.core.ports import Announcement, RenewLease, SaveMessage
 from bot.core.wording import reply_words
-from bot.platforms.teams.activities import PersonalChat
 from bot.platforms.teams.cards import (
     TeamsMessage,
     escape,
@@ -24,6 +24,7 @@ from bot.platforms.teams.cards import (
     render_announcement,
     render_beginning,
     render_card,
+    with_action,
     with_row,
 )
 from bot.platforms.teams.compose_extension import is_private
@@ -37,8 +38,15 @@ from bot.platforms.teams.connector import (
     text_activity,
     typing_activity,
 )
-from bot.platforms.teams.feedback_actions import links_row, reply_card, takes_feedback, why_row
-from bot.platforms.teams.question_actions import question_rows, shown_questions
+from bot.platforms.teams.feedback_actions import (
+    FeedbackAction,
+    answer_row,
+    handoff_card,
+    reply_card,
+    resolved_card,
+    takes_feedback,
+)
+from bot.platforms.teams.question_actions import news_button, question_rows, shown_questions
 from bot.settings import BotSettings
 from storage.chat_models import UPLOAD_KEY
 from storage.crash_points import reach
@@ -59,10 +67,11 @@ log = logging.getLogger(__name__)
 class TeamsMessenger:
     """``Messenger`` and ``Announcer`` for Teams; addresses are made by ``activities.read_activity``.
 
-    The text updates the placeholder, so it never appears twice. The card is a message of its own whose id is
-    known only from Teams' response, and a bot cannot read messages. So a marker (CARD_MAYBE_POSTED) is
-    stored before the post and the id after it; later deliveries update the card by id. A card left at the
-    marker after a crash is never posted again (at-most-once): the text lists the sources instead.
+    The text updates the placeholder, so it never appears twice; it has the sources as links. Pictures and the
+    buttons of a personal chat need a card. It ends a stream together with the text; elsewhere it is a message
+    of its own whose id is known only from Teams' response, and a bot cannot read messages. So a marker
+    (CARD_MAYBE_POSTED) is stored before the post and the id after it; later deliveries update the card by id.
+    A card left at the marker is never posted again (at-most-once).
 
     In a personal chat the placeholder is a stream, which the answer ends. Teams closes streams after two
     minutes; then the answer updates the message like any placeholder.
@@ -71,6 +80,7 @@ class TeamsMessenger:
     def __init__(self, connector: Connector, settings: BotSettings) -> None:
         self.connector = connector
         self._sources_shown = settings.sources_shown
+        self._offers_person = settings.ask_person
         # Stream id -> sequence number of the next update, for streams that this process began.
         self._sequences: dict[str, int] = {}
 
@@ -110,24 +120,23 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
-        """Update the placeholder with the answer and post or update its card of sources.
+        """Update the placeholder with the answer, and show the card of its pictures and buttons.
 
         Nothing is posted for a private question: the message extension fetches its answer.
         """
         if is_private(address):
             return
-        rendered = self._render(address, message, answer)
-        is_asked = takes_feedback(answer)
+        rendered = self._render(address, answer)
+        is_asked, card = takes_feedback(answer), rendered.card
+        is_personal = bool(address.get("is_personal"))
+        row = answer_row(answer, message["id"], is_personal=is_personal, offers_person=self._offers_person)
+        card = with_row(card, row) if row else card
         activity = text_activity(rendered, takes_feedback=is_asked)
         if message.get("is_stream"):
-            await self._end_stream(address, message["id"], activity)
+            if await self._end_stream(address, message, activity, card, save):
+                return
         else:
             await self.connector.put(address, message["id"], activity)
-        card = rendered.card
-        if is_asked and card and any(not one.host for one in answer.citations):
-            card = with_row(card, links_row(answer, message["id"]))
-        if is_asked and address.get("is_personal"):
-            card = with_row(card, why_row(answer, message["id"]))
         if card:
             await self._show_card(address, message, card_activity(card, rendered.card_summary), save)
 
@@ -142,33 +151,39 @@ class TeamsMessenger:
         except DeliveryError as error:
             log.warning("follow-up message failed: %s", type(error).__name__)
 
-    async def show_renewed(self, address: Json, answer: Answer, own_chat: PersonalChat) -> None:
-        """Post sources with renewed links; failures are only logged.
+    async def tell_person(self, action: FeedbackAction, handoff: Handoff) -> bool:
+        """Tell the first candidate who is a member, below the answer, or an owner, in their own chat.
 
-        They go to the person's personal chat with the bot, or below the answer if Teams refuses that. A
-        reply without sources also goes below the answer.
+        False if there is none. In a personal chat a candidate must be an owner: nobody else is a member.
+
+        Raises:
+            DeliveryError: Teams refused, or could not be reached.
         """
-        activity = card_activity(render_card(answer, self._sources_shown), strip_hidden_chars(answer.text))
-        is_for_one = answer.citations and not address.get("is_personal")
-        try:
-            if not is_for_one or not await self._post_to_one(address, own_chat, activity):
-                await self.connector.post(address, activity)
-        except DeliveryError as error:
-            log.warning("posting renewed links failed: %s", type(error).__name__)
+        address, message = action.place.address, handoff.message
+        summary, card = strip_hidden_chars(message.text), render_card(message, self._sources_shown)
+        for one in handoff.candidates:
+            is_channel = not action.place.is_personal
+            if is_channel and (member := await self.connector.member(address, one.user)):
+                shown = handoff_card(card, action, member, message.language)
+                await self.connector.post(address, card_activity(shown, summary))
+                return True
+            if one.is_owner:
+                own = action.own_chat._replace(member=one.user)
+                chat = await self.connector.open_chat(address, own)
+                shown = handoff_card(card, action, None, message.language)
+                await self.connector.post(address | {"conversation": chat}, card_activity(shown, summary))
+                return True
+        return False
 
-    async def _post_to_one(self, address: Json, own_chat: PersonalChat, activity: Json) -> bool:
-        """Post in the bot's personal chat with a person; False if Teams refuses."""
+    async def mark_resolved(self, action: FeedbackAction, language: Language) -> None:
+        """Replace the card of such a question; failures are only logged."""
+        words = resolved_card(language)
         try:
-            chat = await self.connector.open_chat(address, own_chat)
-        except DeliveryError:  # even if unclear: an opened chat shows nothing yet
-            return False
-        try:
-            await self.connector.post(address | {"conversation": chat}, activity)
-        except DeliveryUnclear:
-            raise
-        except DeliveryError:
-            return False
-        return True
+            await self.connector.put(
+                action.place.address, action.card, card_activity(words, reply_words(language).resolved)
+            )
+        except DeliveryError as error:
+            log.warning("marking a question as resolved failed: %s", error)
 
     async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
         """Do nothing: Teams fetches the images that the card links to."""
@@ -184,7 +199,7 @@ class TeamsMessenger:
         """
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
-        rendered = self._render(address, message, answer, changes)
+        rendered = self._render(address, answer, changes)
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
 
@@ -192,16 +207,13 @@ class TeamsMessenger:
         """Replace an erased answer's text, and its card if its id is known; raises as ``revise``."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
-        activity = text_activity(self._render(address, message, answer), takes_feedback=False)
+        activity = text_activity(self._render(address, answer), takes_feedback=False)
         await self.connector.put(address, message["id"], activity, tries=1)
         if card := message.get("card"):
             await self.connector.put(address, card, activity, tries=1)
 
-    def _render(
-        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange] = ()
-    ) -> TeamsMessage:
-        is_unsure = message.get("card") == CARD_MAYBE_POSTED
-        rendered = render(answer, self._sources_shown, changes, lists_sources=is_unsure)
+    def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
+        rendered = render(answer, changes)
         asked = _asked(address)
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
@@ -222,6 +234,8 @@ class TeamsMessenger:
                 place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions)
             )
             return
+        if announcement.asks_news:
+            card = with_action(card, news_button(announcement.asks_news, place["tenant"]))
         card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))
 
@@ -248,17 +262,30 @@ class TeamsMessenger:
             activity = stream_activity(escape(strip_hidden_chars(text).strip()), sequence, stream)
             await self.connector.post(address, activity, tries=1)
 
-    async def _end_stream(self, address: Json, stream: str, activity: Json) -> None:
-        """End a stream with the answer; if it has ended already, update its message."""
+    async def _end_stream(
+        self, address: Json, message: Json, activity: Json, card: Json | None, save: SaveMessage
+    ) -> bool:
+        """End a stream with the answer and its card; if it has ended, update its text and return False."""
+        stream = message["id"]
         self._sequences.pop(stream, None)
+        if card and "card" not in message:
+            await save(message | {"card": CARD_MAYBE_POSTED})
+            reach("before-card")
+        else:
+            card = None
         try:
-            await self.connector.post(address, final_activity(activity, stream))
+            await self.connector.post(address, final_activity(activity, stream, card))
+            reach("amid-card")
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
+            if card:
+                await save(message)
             if error.retry_after is not None:
                 raise
             await self.connector.put(address, stream, activity)
+            return False
+        return True
 
     async def _show_card(self, address: Json, message: Json, activity: Json, save: SaveMessage) -> None:
         """Post the card, or update it by its id; leave it alone if it may have been posted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.chat.notifications.notification_wording import ASK, TRY_ASKING
+from bot.chat.notifications.notification_wording import ASK, NEWS, TRY_ASKING
 from bot.core.plaintext import shorten, strip_hidden_chars
 from storage.models import TenantName
 
@@ -51,6 +51,11 @@ def _row(question: str, tenant: str) -> Json:
             {"type": "Column", "width": "auto", "items": [button]},
         ],
     }
+
+
+def news_button(question: str, tenant: TenantName | str) -> Json:
+    """Return the button below a receipt that asks what is new."""
+    return _button(question, str(tenant)) | {"title": NEWS}
 
 
 def _button(question: str, tenant: str) -> Json:

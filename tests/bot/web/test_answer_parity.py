@@ -188,7 +188,7 @@ def seen_in_slack(answer: Answer) -> Seen:
         elif block["type"] == "image":
             pictures.append((block["slack_file"]["id"], block["alt_text"], block["title"]["text"]))
         elif block["type"] == "actions":
-            sources += [(one["text"]["text"], one["url"]) for one in block["elements"]]
+            sources[:0] = [(one["text"]["text"], one["url"]) for one in block["elements"]]
         elif "accessory" in block:
             sources += [(one["text"]["text"], one["url"]) for one in block["accessory"]["options"]]
         else:
@@ -196,27 +196,28 @@ def seen_in_slack(answer: Answer) -> Seen:
             marks |= {
                 int(number): html.unescape(url) for url, number in re.findall(r"<([^|>]+)\|\[(\d+)\]>", text)
             }
-            words += html.unescape(re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text)).splitlines()
+            words += html.unescape(re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text)).replace("`", "").splitlines()
     return Seen(words, marks, sources, is_generated, pictures)
 
 
 def seen_in_teams(answer: Answer) -> Seen:
     """Parse the activities as Teams would show them."""
-    message = render_teams(answer, 5)
+    message = render_teams(answer)
     activity = text_activity(message)
-    text = activity["text"]
+    text, _, last = activity["text"].rpartition("\n\n")
+    links = re.findall(r"\[((?:\\.|[^\]\\])*)\]\(([^)]*)\)", last)
+    if not (opened_pages(answer) or answer.figures):
+        text, links = activity["text"], []
     marks = {int(number): url for number, url in re.findall(r"\[\\\[(\d+)\\\]\]\(([^)]+)\)", text)}
     text = re.sub(r"\[\\\[(\d+)\\\]\]\([^)]+\)", r"[\1]", text)
-    plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", text)
-    words = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain)).split("\n\n")
-    words = [line for line in words if line.strip()]
+    words = [line for line in _unescaped(text).split("\n\n") if line.strip()]
     (entity,) = activity["entities"] or [{}]
     for claim in entity.get("citation", ()):
         marks[claim["position"]] = claim["appearance"]["url"]
     return Seen(
         words,
         marks,
-        list(_opened(message.card or {})),
+        [(_unescaped(label), url) for label, url in links],
         "AIGeneratedContent" in entity.get("additionalType", ()),
         list(_pictures(message.card or {})),
     )
@@ -229,13 +230,9 @@ def _pictures(card: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield block["url"], block["altText"], below["inlines"][0]["text"]
 
 
-def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for row in card.get("body", ()):
-        for action in row.get("actions", ()):
-            if action["type"] == "Action.OpenUrl":
-                yield action["title"], action["url"]
-            else:
-                yield from _opened(action["card"])
+def _unescaped(text: str) -> str:
+    plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", text)
+    return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain)).replace("\u2060", "")
 
 
 @for_each("name", ANSWERS)
@@ -247,7 +244,7 @@ def test_slack_and_teams_render_the_same_answer(name: str) -> None:
     slack, teams = seen_in_slack(ANSWERS[name]), seen_in_teams(ANSWERS[name])
     assert [one for one in slack.words if one.strip()] == [one for one in teams.words if one.strip()]
     assert slack.marks == teams.marks == {one.number: one.url for one in ANSWERS[name].citations}
-    assert slack.sources == teams.sources
+    assert sorted(slack.sources) == sorted(teams.sources)
     assert sorted(slack.pictures) == sorted(teams.pictures)
     assert [link for link, _, _ in teams.pictures] == list(uploaded(ANSWERS[name]).values())
     assert slack.is_generated == teams.is_generated == ANSWERS[name].is_generated
@@ -271,7 +268,7 @@ async def test_a_stub_platform_shows_the_same_answers() -> None:
                 one for one in slack.words if one.strip()
             ]
             assert {int(number): url for number, url in shown["marks"].items()} == slack.marks
-            assert [tuple(one) for one in shown["sources"]] == slack.sources
+            assert sorted(tuple(one) for one in shown["sources"]) == sorted(slack.sources)
             assert sorted(tuple(one) for one in shown["pictures"]) == sorted(slack.pictures)
             assert shown["is_generated"] == slack.is_generated
     await platform.stop()
@@ -293,7 +290,7 @@ def test_every_message_is_within_its_platforms_limits(name: str) -> None:
     """Slack's validators pass; a Teams card has at most 28 KB and a message at most 80 KB."""
     message = render_slack(ANSWERS[name], 5, uploaded(ANSWERS[name]))
     assert message_faults(message.blocks, message.text) == []
-    in_teams = render_teams(ANSWERS[name], 5)
+    in_teams = render_teams(ANSWERS[name])
     assert len(json.dumps(text_activity(in_teams)).encode("utf-16")) <= 80_000
     if in_teams.card:
         assert len(json.dumps(card_activity(in_teams.card, in_teams.card_summary)).encode()) <= 28_000
@@ -302,8 +299,8 @@ def test_every_message_is_within_its_platforms_limits(name: str) -> None:
 @pytest.mark.engine("playground")
 def test_every_card_is_a_valid_adaptive_card() -> None:
     """Microsoft's parser accepts each card."""
-    made = {name: card for name, answer in ANSWERS.items() if (card := render_teams(answer, 5).card)}
-    assert len(made) >= 40
+    made = {name: card for name, answer in ANSWERS.items() if (card := render_teams(answer).card)}
+    assert len(made) >= 10
     faults = faults_of(list(made.values()))
     assert {name: said for name, said in zip(made, faults, strict=True) if said} == {}
 

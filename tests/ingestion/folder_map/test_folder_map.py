@@ -11,7 +11,7 @@ from harness.tables import for_each
 from samples.paper import pdf
 
 from ingestion.app import Ingestion
-from ingestion.folder_map.folder_map import check_map, read_map
+from ingestion.folder_map.folder_map import check_map, map_owners, read_map
 from storage.folders.folders import Folders
 from storage.sql.tables import BlobRow, FolderRow, ReadingRow
 
@@ -68,6 +68,24 @@ location = "docs"
         ("sl_T012_C034", "#hr-questions"),
         ("handbook", None),
     ]
+
+
+def test_owners_are_listed_by_channel(tmp_path: Path) -> None:
+    """Folders of one channel may have several, a library's folder is owned in each channel; none if invalid."""
+    map_ = tmp_path / "folders.toml"
+    map_.write_text(
+        f'[[folder]]\nlocation = "{tmp_path}/a"\nchannel = "hr"\nowner = "slack:T1:U1"\n'
+        f'[[folder]]\nlocation = "{tmp_path}/b"\nchannel = "hr"\nowner = "teams:t:u-2"\n'
+        f'[library.all]\nchannels = ["hr", "it"]\n[[library.all.folder]]\nlocation = "{tmp_path}/c"\n'
+        'owner = "slack:T1:U1"\n[direct_chats]\nlibrary = "all"\n'
+    )
+    assert map_owners(map_, tmp_path / "inbox") == {
+        "hr": ("slack:T1:U1", "teams:t:u-2"),
+        "it": ("slack:T1:U1",),
+        "library/all": ("slack:T1:U1",),
+    }
+    map_.write_text(f'[[folder]]\nlocation = "{tmp_path}/a"\nchannel = "hr"\nowner = "Bob"\n')
+    assert map_owners(map_, tmp_path / "inbox") == {}
 
 
 def test_the_library_of_direct_chats_feeds_its_own_channel(tmp_path: Path) -> None:

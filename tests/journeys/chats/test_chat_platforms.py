@@ -58,13 +58,7 @@ async def test_a_slack_answer_links_to_the_cited_page(
         await program.until_live(f"sl_{TEAM}_{HR}", 1)
         root = await slack.say(IT, f"<@{BOT}> when do backups run?")
         (reply,) = await slack.replies(IT)
-        (button,) = [
-            element
-            for block in reply["blocks"]
-            if block["type"] == "actions"
-            for element in block["elements"]
-            if "url" in element
-        ]
+        (button,) = [one for one in reply["blocks"][-1]["elements"] if "url" in one]
         assert button["text"]["text"].startswith("[1] p. 1 · ")
         assert "Page 1 of" in reply["text"]
         status, page = await read(button["url"])
@@ -166,11 +160,11 @@ async def test_teams_channels_answer_from_their_own_documents(
         assert "2:00 AM" not in json.dumps(await calls_of(playground, PERSONAL))
         leaning = WORDS.understood(question="how often are they tested (backups run)?")
         await playground.say(OPERATIONS, "how often are they tested?", mention=True)
-        await playground.answered(cards=2)
+        await playground.answered(2)
         assert not await playground.said(leaning)
         await playground.say(thread, "how often are they tested?", mention=True)
         await until(lambda: playground.said(leaning), log=lambda: program.log)
-        await playground.answered(cards=3)
+        await playground.answered(3)
 
         await playground.install(GENERAL)
         (card,) = await until(lambda: cards(playground, "m Footnote"), log=lambda: program.log)
@@ -186,9 +180,9 @@ async def test_teams_channels_answer_from_their_own_documents(
 
 
 async def answered_since(playground: Playground, before: int) -> list[dict[str, Any]] | None:
-    """Return the calls after the first `before`, once a card with sources is among them."""
+    """Return the calls after the first `before`, once an answer with citations is among them."""
     new = playground.calls()[before:]
-    return new if "Action.OpenUrl" in json.dumps(new) else None
+    return new if '"citation"' in json.dumps(new) else None
 
 
 async def calls_of(playground: Playground, conversation: str) -> list[dict[str, Any]]:

@@ -135,7 +135,7 @@ WAYS: dict[str, Way] = {
     "help": asks("help"),
     "an edit": edits,
     "why": clicks("feedback-why"),
-    "not helpful": clicks("feedback"),
+    "not helpful": clicks("feedback-bad"),
     "the home": opens_home,
     "a private question": commands(HARVEST.question),
     "a private list": commands("documents"),
@@ -174,7 +174,7 @@ async def test_app_home_and_shared_answers_are_for_members_only(office: MemberOf
     private, url = await office.command(person, HARVEST.question)
     assert HARVEST.is_in(private)
     office.enter(person, *([HARVEST] if stays else []), FERRY)
-    for action in ("feedback-why", "feedback"):
+    for action in ("feedback-why", "feedback-bad"):
         assert HARVEST.is_in(await office.click(person, reply, action)) is stays
     seen = len(office.slack.shown[direct])
     await office.click_home(person, view, HARVEST)
@@ -232,7 +232,7 @@ async def test_without_memberships_no_channel_is_searched(office: MemberOffice) 
     ):
         said = await office.say("U0ALICE", text)
         assert json.loads(said)["text"] == reply_words(language).memberships_unknown
-    for action in ("feedback-why", "feedback"):
+    for action in ("feedback-why", "feedback-bad"):
         assert not HARVEST.is_in(await office.click("U0ALICE", asked, action))
     assert await office.records(direct[0]) == before
     office.slack.is_silent = False

@@ -96,7 +96,7 @@ def check_streamed(agent: AgentSlack, begun: dict[str, Any], answer: dict[str, A
     assert (answer["ts"], answer["thread_ts"]) == (begun["ts"], begun["thread_ts"])
     assert not agent.streams
     kinds = [block["type"] for block in answer["blocks"]]
-    assert kinds == ["section", "context", "actions", "context_actions", "actions"]
+    assert kinds == ["section", "context", "actions"]
     (started,) = agent.called("chat.startStream")
     assert (started["recipient_user_id"], started["recipient_team_id"]) == (ALICE, TEAM)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import ALICE, BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
+from engines.slack import ALICE, BOT, CAROL, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.agent_slack import AgentSlack, agent_slack
 from fakes.core import WORDS
-from fakes.slack_events import Signed, envelope, joined
+from fakes.slack_events import Signed, deliver, envelope, joined
 from harness.program import Program
 from harness.waiting import until
 
@@ -43,8 +44,12 @@ async def test_a_workspace_over_events(program: Program, start_slack: StartSlack
     library.mkdir(parents=True)
     (library / sop.name).write_bytes(sop.read_bytes())
     text = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{library}"\n'
-    (program.home / "folders.toml").write_text(f'{text}[direct_chats]\nlibrary = "policies"\n')
-    program.drop(CHANNEL, sop)
+    owned = f'[[folder]]\nlocation = "{program.home / "owned"}"\nchannel = "{CHANNEL}"\n'
+    owned += f'owner = "slack:{TEAM}:{CAROL}"\n'
+    (program.home / "folders.toml").write_text(f'{owned}{text}[direct_chats]\nlibrary = "policies"\n')
+    own = program.home / "owned"
+    own.mkdir()
+    (own / sop.name).write_bytes(sop.read_bytes())
     async with agent_slack(slack) as agent:
         program.environment = slack_settings(agent.api_url, "events")
         async with program.serving():
@@ -56,6 +61,8 @@ async def test_a_workspace_over_events(program: Program, start_slack: StartSlack
             (answer,) = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
             await pass_on(program, slack, agent, answer)
             await judge(program, slack, answer)
+            await mention(program, slack)
+            await ask_person(program, slack)
     (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())
     assert (case["verdict"], case["kind"], case["documents"]) == ("wrong_page", "single", [sop.name])
 
@@ -82,8 +89,7 @@ async def welcome(program: Program, slack: SlackDouble, sop: Path) -> None:
 async def pass_on(program: Program, slack: SlackDouble, agent: AgentSlack, answer: dict[str, Any]) -> None:
     """Check that a source is previewed in its answer's channel, and in no other channel or direct chat."""
     signed = Signed(slack.session, program.url, SECRET)
-    sources = next(block for block in answer["blocks"] if block.get("block_id") == "sources")
-    url = sources["elements"][0]["url"]
+    url = answer["blocks"][-1]["elements"][0]["url"]
     for number, channel in enumerate((HR, await slack.open_dm(), IT)):
         ts = await slack.say(channel, f"look: {url}")
         links = [{"domain": "127.0.0.1", "url": url}]
@@ -97,29 +103,84 @@ async def pass_on(program: Program, slack: SlackDouble, agent: AgentSlack, answe
 
 
 async def judge(program: Program, slack: SlackDouble, answer: dict[str, Any]) -> None:
-    """Check thumb, reason and page, "Why?", and renewed links; a click from another channel has no effect."""
+    """Check thumb, reason and page, and "Why?"; a click from another channel has no effect."""
     signed = Signed(slack.session, program.url, SECRET)
-    thumbs, whys = [one for one in answer["blocks"] if one.get("block_id", "").startswith("feedback:")]
-    bad = {"action_id": "feedback", **thumbs["elements"][0]["negative_button"]}
-    assert await signed.click(click(IT, thumbs, bad)) == 200
+    row = answer["blocks"][-1]
+    _, good, bad, why = row["elements"]
+    await deliver(partial(signed.click, click(IT, row, bad)))
     reason = {
         "action_id": "feedback-wrong_page",
         "value": bad["value"].replace("bad ", "wrong_page ", 1),
     }
-    block = {"block_id": f"{thumbs['block_id']}:reason"}
-    menu = {f"{thumbs['block_id']}:page": {"feedback-page": {"selected_option": {"value": "0"}}}}
-    assert await signed.click(click(IT, block, reason, state={"values": menu})) == 200
-    why = {"action_id": "feedback-why", "value": whys["elements"][0]["value"]}
-    assert await signed.click(click(IT, whys, why)) == 200
-    await until(lambda: has_ephemeral(slack, WORDS.why_passages), log=lambda: program.log)
+    block = {"block_id": f"{row['block_id']}:reason"}
+    menu = {f"{row['block_id']}:page": {"feedback-page": {"selected_option": {"value": "0"}}}}
+    await deliver(partial(signed.click, click(IT, block, reason, state={"values": menu})))
+    await deliver(partial(signed.click, click(IT, row, why)))
+    asked = WORDS.why_asked(question="when do backups run?")
+    await until(lambda: has_ephemeral(slack, asked), log=lambda: program.log)
     assert await has_ephemeral(slack, WORDS.what_was_wrong)
     assert await has_ephemeral(slack, WORDS.feedback_thanks)
-    links = {"action_id": "feedback-links", "value": whys["elements"][1]["value"]}
-    assert await signed.click(click(IT, whys, links)) == 200
-    renewed = WORDS.links_renewed(question="when do backups run?")
-    await until(lambda: has_ephemeral(slack, renewed), log=lambda: program.log)
-    good = {"action_id": "feedback", **thumbs["elements"][0]["positive_button"]}
-    assert await signed.click(click(HR, thumbs, good)) == 200
+    await deliver(partial(signed.click, click(HR, row, good)))
+
+
+async def mention(program: Program, slack: SlackDouble) -> None:
+    """Check that each way of mentioning the bot is answered, and that its words alone are searched.
+
+    Covers the middle of a sentence, several mentions, "/me", a reply also sent to the channel, blocks without
+    a text, emoji, user groups, and a mention added by an edit.
+    """
+    signed = Signed(slack.session, program.url, SECRET)
+    root = await slack.say(IT, "has anybody read the backup rules?")
+    rich = {"type": "rich_text_section", "elements": [{"type": "user", "user_id": BOT}]}
+    rich["elements"] += [{"type": "text", "text": " when do backups run?"}]
+    ways: list[dict[str, Any]] = [
+        {"text": f"tell us <@{BOT}> when do backups run?"},
+        {"text": f"<@{BOT}> <@U0BOB0001> when do backups run? <@{BOT}>"},
+        {"text": f":wave: <@{BOT}> when do backups run? <!subteam^S0TEAM|@it-ops> :pray::skin-tone-2:"},
+        {"text": f"<@{BOT}> when do backups run?", "subtype": "me_message"},
+        {"text": f"<@{BOT}> when do backups run?", "subtype": "thread_broadcast", "thread_ts": root},
+        {"text": "", "blocks": [{"type": "rich_text", "elements": [rich]}]},
+    ]
+    known = len(await slack.posted(IT, "2:00 AM") or ())
+    for number, way in enumerate(ways):
+        said = {"channel": IT, "channel_type": "channel", "user": ALICE, "ts": f"170000000{number}.000100"}
+        await deliver(partial(signed.send, envelope(f"EvM{number}", type="message", **said, **way)))
+    await slack.post("/_control/edit-message", channel=IT, ts=root, text=f"<@{BOT}> when do backups run?")
+
+    async def are_answered() -> bool:
+        return len(await slack.posted(IT, "2:00 AM") or ()) == known + len(ways) + 1
+
+    await until(are_answered, log=lambda: program.log)
+    said = json.dumps(await slack.messages(IT), ensure_ascii=False)
+    for word in ("U0BOB0001", "it-ops", "wave", "pray"):
+        assert f"“{word}”" not in said
+
+
+async def ask_person(program: Program, slack: SlackDouble) -> None:
+    """Check a plain no: its owner, who is a member, is told in the thread, once; *Resolved* closes it.
+
+    Nobody who is no member is told.
+    """
+    signed = Signed(slack.session, program.url, SECRET)
+    asked = await slack.say(IT, f"<@{BOT}> What does the moon cost?")
+    (answer,) = await until(lambda: slack.posted(IT, WORDS.ask_person), log=lambda: program.log)
+    row, thread = answer["blocks"][-1], {"message": {"ts": answer["ts"], "thread_ts": asked}}
+    person = row["elements"][-1]
+    for _ in range(2):
+        await deliver(partial(signed.click, click(IT, row, person, **thread)))
+    (told,) = await until(lambda: slack.posted(IT, WORDS.person_needed), log=lambda: program.log)
+    assert (told["thread_ts"], f"<@{CAROL}> · <@{ALICE}>" in told["text"]) == (asked, True)
+    assert "What does the moon cost?" in told["text"]
+    await until(lambda: has_ephemeral(slack, WORDS.person_told), log=lambda: program.log)
+    await until(lambda: has_ephemeral(slack, WORDS.person_asked), log=lambda: program.log)
+    assert json.loads(program.run("gaps", "--json").stdout)["doubts"] == {"needs_person": 1}
+    buttons = told["blocks"][-1]
+    (resolved,) = buttons["elements"]
+    message = {"message": told | {"thread_ts": asked}, "user": {"id": CAROL}}
+    await deliver(partial(signed.click, click(IT, buttons, resolved, **message)))
+    done = f"✅ {WORDS.resolved} · <@{CAROL}>"
+    await until(lambda: slack.posted(IT, done), log=lambda: program.log)
+    assert program.run("gaps", "--json").stdout == ""
 
 
 async def ask_directly(program: Program, slack: SlackDouble, agent: AgentSlack) -> None:

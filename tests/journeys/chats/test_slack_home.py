@@ -80,7 +80,8 @@ async def test_a_home_question_is_answered_in_the_direct_chat(
         for words in (HOME_LEAD, HOME_RECENT, "#it-ops", "Backup questions", "leave.pdf"):
             assert words in shown
         assert CANARY not in shown
-        assert "when do backups run? (#it-ops)" in shown
+        assert "|when do backups run?> (#it-ops)" in shown
+        assert [one["type"] for one in home["detail"]["view"]["blocks"][:2]] == ["header", "input"]
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
         await page.locator("button.sidebar-item", has_text="footnote").click()
@@ -93,12 +94,12 @@ async def test_a_home_question_is_answered_in_the_direct_chat(
         (answer,) = await until(lambda: slack.posted(direct, "[1]"), log=lambda: program.log)
         question = click["actions"][0]["value"]
         assert f"<@{ALICE}> <#{IT}>: {question}" in answer["text"]
-        assert [one["type"] for one in answer["blocks"][-2:]] == ["context_actions", "actions"]
+        assert [one["type"] for one in answer["blocks"][-2:]] == ["section", "actions"]
         await page.reload()
         await page.locator("button.sidebar-item", has_text="alice").click()
         await page.get_by_text("[1]").first.wait_for()
         await page.screenshot(path=program.home / "direct.png")
-        value = answer["blocks"][-1]["elements"][0]["value"]
+        value = answer["blocks"][-1]["elements"][-1]["value"]
         why = {"action_id": "feedback-why", "block_id": answer["blocks"][-1]["block_id"], "value": value}
         place = {"channel": {"id": direct}, "message": {"ts": answer["ts"]}, "view": None}
         assert await signed.click(click | place | {"actions": [why]}) == 200

@@ -17,6 +17,8 @@ from harness.waiting import until
 from storage.models import ChannelKey, Platform
 
 LIBRARY = "library/policies"
+# Person 1 of the Playground, which looks members up by this id.
+OWNER = "user-id-1"
 
 
 def from_user(playground: Playground, conversation: str, **fields: Any) -> dict[str, Any]:
@@ -65,36 +67,63 @@ async def said_in(playground: Playground, conversation: str, words: str) -> list
 async def test_feedback_on_a_channel_answer_is_recorded(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """A thumb with a comment and renewed links for one person; another chat or a forged id has no effect."""
+    """A thumb with a comment; another chat or a forged id has no effect. A plain no offers to ask a person.
+
+    The owner, who is a member, is told below the answer; *Resolved* closes it.
+    """
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     channel = ChannelKey(Platform("teams"), TENANT, OPERATIONS).tenant
+    own = program.home / "owned"
+    own.mkdir(parents=True)
+    (own / sop.name).write_bytes(sop.read_bytes())
+    (program.home / "folders.toml").write_text(
+        f'[[folder]]\nlocation = "{own}"\nchannel = "{channel}"\nowner = "teams:{TENANT}:{OWNER}"\n'
+    )
     async with program.serving():
-        program.drop(channel, sop)
         await program.until_live(channel, 1)
         where = await playground.say(OPERATIONS, "when do backups run?", mention=True)
         answer, *_ = await until(lambda: said_in(playground, OPERATIONS, "[1]"), log=lambda: program.log)
         assert answer["channelData"] == {"feedbackLoop": {"type": "default"}}
-        assert WORDS.why not in json.dumps(playground.calls())
         mine = from_user(playground, where, **thumb(answer["id"], "like", "Found at once."))
         assert await invoked(program, mine) == (200, "{}")
-        (card,) = await until(
-            lambda: said_in(playground, OPERATIONS, f'"{WORDS.new_links}"'), log=lambda: program.log
-        )
-        button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
-        await playground.send(from_user(playground, where, type="message", value=button["data"]))
-        with_links = WORDS.links_renewed(question="when do backups run?")
-        (renewed,) = await until(lambda: said_in(playground, "", with_links), log=lambda: program.log)
-        assert "/v/" in json.dumps(renewed)
-        assert not await said_in(playground, OPERATIONS, with_links)
         for forged in (
             from_user(playground, where, **thumb("1700000000000")),
             from_user(playground, PERSONAL, **thumb(answer["id"])),
             mine | {"conversation": mine["conversation"] | {"tenantId": "another-tenant"}},
         ):
             assert await invoked(program, forged) == (404, "{}")
+        await ask_person(program, playground)
     (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())
     assert (case["verdict"], case["documents"]) == ("good", [sop.name])
+
+
+async def ask_person(program: Program, playground: Playground) -> None:
+    """Ask a question without an answer, click *Ask a person*, then *Resolved*."""
+    where = await playground.say(OPERATIONS, "What does the moon cost?", mention=True)
+    (offer,) = await until(
+        lambda: said_in(playground, OPERATIONS, f'"{WORDS.ask_person}"'), log=lambda: program.log
+    )
+    (button,) = offer["attachments"][0]["content"]["body"][-1]["actions"]
+    await playground.send(from_user(playground, where, type="message", value=button["data"]))
+    (told,) = await until(
+        lambda: said_in(playground, OPERATIONS, WORDS.person_needed), log=lambda: program.log
+    )
+    assert "What does the moon cost?" in json.dumps(told)
+    card = told["attachments"][0]["content"]
+    assert card["msteams"]["entities"][0]["mentioned"]["name"] == "Person 1"
+    await until(lambda: said_in(playground, OPERATIONS, WORDS.person_told), log=lambda: program.log)
+    gaps = program.run("gaps", "--json").stdout
+    assert json.loads(gaps)["doubts"] == {"needs_person": 1}
+    done = card["body"][-1]["actions"][0]["data"]
+    id = next(
+        call["response"]["body"]["id"]
+        for call in playground.calls()
+        if WORDS.person_needed in json.dumps(call["request"]["body"], ensure_ascii=False)
+    )
+    await playground.send(from_user(playground, where, type="message", value=done, replyToId=id))
+    await until(lambda: said_in(playground, OPERATIONS, f"✅ {WORDS.resolved}"), log=lambda: program.log)
+    assert program.run("gaps", "--json").stdout == ""
 
 
 @pytest.mark.long
@@ -119,7 +148,7 @@ async def test_a_personal_chat_offers_feedback_reasons_and_why(
         answer, *_ = await said_in(playground, PERSONAL, "[1]") or []
         button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
         await playground.send(from_user(playground, PERSONAL, type="message", value=button["data"]))
-        await until(lambda: said_in(playground, PERSONAL, WORDS.why_passages), log=lambda: program.log)
+        await until(lambda: said_in(playground, PERSONAL, "I searched for"), log=lambda: program.log)
         named = answer["entities"][-1]["streamId"]
         assert await invoked(program, from_user(playground, PERSONAL, **thumb(named))) == (200, "{}")
         (asked,) = await until(

@@ -1,4 +1,4 @@
-"""Buttons below answers: feedback, "Why?" and "New links".
+"""Buttons below answers: sources, feedback and "Why?".
 
 The answer's message outlives its links, and the page of an expired link points back to that message.
 """
@@ -15,23 +15,27 @@ from bot.core.wording import reply_words
 from bot.platforms.slack.blocks import render
 from bot.platforms.slack.feedback_buttons import (
     ACTION,
-    NEW_LINKS,
+    LINKS,
+    SOURCE,
     FeedbackClick,
+    opened_url,
     read_feedback_click,
     reply_blocks,
 )
 from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
 from bot.platforms.slack.private_questions import is_private, read_response_url
+from storage.chat.feedback import FeedbackVerdict
 
 
 def listen(app: AsyncApp, slack: SlackContext) -> None:
-    """Register the listeners of feedback and "New links"."""
+    """Register the listeners of feedback and sources."""
 
-    @app.action(NEW_LINKS)
-    async def on_new_links(body: dict[str, Any], ack: Acknowledge) -> None:
-        """Post the sources with renewed links as an ephemeral message."""
+    @app.action(SOURCE)
+    async def on_source(body: dict[str, Any], ack: Acknowledge) -> None:
+        """Post the sources with new links as an ephemeral message, if the clicked link has ended."""
         await ack()
-        if (click := read_feedback_click(body)) is None or not click.wants_links:
+        click, url = read_feedback_click(body), opened_url(body)
+        if click is None or click.said != LINKS or not await slack.service.has_ended(url):
             return
         asked = await slack.service.feedback.question_of(click.key, click.message_key, click.language)
         if asked and await _may_open(slack, click):
@@ -39,12 +43,12 @@ def listen(app: AsyncApp, slack: SlackContext) -> None:
         else:
             answer = Answer(AnswerState.CHAT, reply_words(click.language).no_sources, language=click.language)
         shown = render(answer, slack.settings.sources_shown)
-        url = read_response_url(body, slack.settings.slack_api_url)
+        reply_url = read_response_url(body, slack.settings.slack_api_url)
         await slack.messenger.post_ephemeral(
-            click.key.installation, click.place, shown.text, shown.blocks, url
+            click.key.installation, click.place, shown.text, shown.blocks, reply_url
         )
 
-    @app.action(ACTION)  # Bolt searches this pattern, and also finds it in NEW_LINKS
+    @app.action(ACTION)
     async def on_feedback(body: dict[str, Any], ack: Acknowledge) -> None:
         """Store the feedback, acknowledge, then reply in an ephemeral message that is not retried."""
         click = read_feedback_click(body)
@@ -60,15 +64,15 @@ def listen(app: AsyncApp, slack: SlackContext) -> None:
 async def _reply_to(slack: SlackContext, click: FeedbackClick) -> FeedbackReply:
     feedback = slack.service.feedback
     asked = await feedback.question_of(click.key, click.message_key, click.language)
-    if asked and not await _may_see(slack, click):
+    if asked and not await may_see(slack, click):
         asked = None
-    if click.verdict is None:
+    if click.said not in set(FeedbackVerdict):
         return FeedbackReply(await feedback.why(asked, click.language))
-    person = (click.key.installation, click.user)
-    return await feedback.take(asked, person, click.verdict, page=click.page, language=click.language)
+    person, verdict = (click.key.installation, click.user), FeedbackVerdict(click.said)
+    return await feedback.take(asked, person, verdict, page=click.page, language=click.language)
 
 
-async def _may_see(slack: SlackContext, click: FeedbackClick) -> bool:
+async def may_see(slack: SlackContext, click: FeedbackClick) -> bool:
     """True if the clicker may see details of the answer.
 
     In a channel every member may. In a direct chat the answer may come from channels that the person has

@@ -1,7 +1,7 @@
-"""App Home tab: help, the person's recent questions, and the channels they are a member of.
+"""App Home tab: a field to ask in, the person's latest answers, and the channels they are a member of.
 
-A click on a suggested question asks the channel under which it is listed, after another membership check. The
-answer goes to the person's direct chat.
+What is typed is asked like a direct message. A click on a suggested question asks the channel under which it
+is listed, after another membership check. The answers go to the person's direct chat.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from slack_sdk.errors import SlackClientError
 
 from bot.chat.chat_service import ChatService
 from bot.chat.notifications.notification_wording import (
+    HOME_ASK,
+    HOME_ASK_HINT,
     HOME_CHANNELS,
-    HOME_HOW,
     HOME_LEAD,
     HOME_NO_CHANNELS,
     HOME_RECENT,
@@ -29,10 +30,23 @@ from bot.chat.notifications.notification_wording import (
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage
 from bot.platforms.slack.blocks import MAX_SECTION_CHARS, Block, escape
-from bot.platforms.slack.events import SLACK, SLACK_ID, event_of, installation_of, is_outsider
-from bot.platforms.slack.question_buttons import question_blocks, read_home_click
+from bot.platforms.slack.events import (
+    SLACK,
+    SLACK_ID,
+    event_of,
+    installation_of,
+    is_outsider,
+    message_url,
+)
+from bot.platforms.slack.question_buttons import (
+    ASK_ACTION,
+    question_blocks,
+    read_home_click,
+    read_home_question,
+)
 from bot.platforms.slack.web_api import WebClients
 from bot.platforms.slack.workspace.memberships import Memberships
+from storage.chat_models import RecentQuestion
 from storage.errors import StorageError
 from storage.models import ChannelKey
 from storage.task_group import cancel_and_wait
@@ -41,8 +55,9 @@ Json = Mapping[str, Any]
 
 MAX_HEADER_CHARS = 150
 # Recent questions shown.
-MAX_RECENT = 5
+MAX_RECENT = 3
 MAX_RECENT_CHARS = 200
+MAX_TYPED_CHARS = 1000
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +101,8 @@ class AppHome:
 
     async def read_click(self, payload: Json) -> IncomingMessage | None:
         """Return the question of a click in a home; None for a non-member, whose home is published again."""
+        if typed := read_home_question(payload):
+            return typed
         message = read_home_click(payload)
         if message is None:
             return None
@@ -109,7 +126,7 @@ class AppHome:
             overviews = [_named(one, names[one.tenant]) for one in read]
             names[ChannelKey(SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
             asked = await self._service.recent_of(visit.user, names.keys(), MAX_RECENT)
-            recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
+            recent = [_recent(one, names[one.tenant]) for one in asked]
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.warning("App Home content unavailable, showing help only: %s", type(error).__name__)
         try:
@@ -131,18 +148,54 @@ def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str]
     Args:
         overviews: the person's channels; None: the memberships are unknown.
     """
-    blocks = [_header("Footnote"), _section(HOME_LEAD), _section(HOME_HOW)]
+    blocks = [_header("Footnote"), _asking(), _context(HOME_LEAD)]
     if recent:
-        blocks.append(_section("\n".join([HOME_RECENT, *(f"• {question}" for question in recent)])))
+        blocks.append(_mrkdwn("\n".join([HOME_RECENT, *(f"• {question}" for question in recent)])))
     if not overviews:
         blocks.append(_section(HOME_UNKNOWN if overviews is None else HOME_NO_CHANNELS))
     else:
         blocks.append(_section(HOME_CHANNELS))
     for overview in overviews or ():
-        texts = [text for text in (overview.documents, overview.news) if text]
-        blocks += [{"type": "divider"}, _header(overview.name), *map(_section, texts)]
+        blocks += [{"type": "divider"}, _header(overview.name), _section(overview.documents)]
         blocks += question_blocks(overview.questions, overview.tenant, HOME_TRY)
     return {"type": "home", "blocks": blocks}
+
+
+def _recent(asked: RecentQuestion, channel: str) -> str:
+    """Return a question with its channel, linked to its answer if that is no ephemeral message."""
+    text = escape(strip_hidden_chars(shorten(asked.text, MAX_RECENT_CHARS))).replace("|", "¦")
+    url = message_url(asked.address, asked.message)
+    return f"{f'<{url}|{text}>' if url else text} ({escape(strip_hidden_chars(channel))})"
+
+
+def _asking() -> Block:
+    """Return the field in which a question is typed; Enter sends it."""
+    field = {
+        "type": "plain_text_input",
+        "action_id": ASK_ACTION,
+        "max_length": MAX_TYPED_CHARS,
+        "placeholder": _plain(HOME_ASK_HINT),
+        "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
+    }
+    return {
+        "type": "input",
+        "block_id": ASK_ACTION,
+        "dispatch_action": True,
+        "label": _plain(HOME_ASK),
+        "element": field,
+    }
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def _context(text: str) -> Block:
+    return {"type": "context", "elements": [_plain(text)]}
+
+
+def _mrkdwn(text: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
 def _header(text: str) -> Block:
@@ -164,5 +217,4 @@ def _section(text: str) -> Block:
             lines.append("…")
             break
         lines.append(line)
-    words = escape("\n".join(lines))
-    return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}
+    return _mrkdwn(escape("\n".join(lines)))

@@ -85,7 +85,7 @@ async def test_a_receipt_has_a_note_instead_of_buttons() -> None:
     channel = Channel(1, ChannelKey(Platform("teams"), "t", "19:ops").tenant, Platform("teams"), "ops", 1)
     place = announcer.announcement_address(channel, {"conversation": "19:ops"})
     assert place == {"conversation": "19:ops"}
-    entries = (AnnouncementEntry("backups.pdf: 4 pages", (), ("When do backups run?",)),)
+    entries = (AnnouncementEntry("backups.pdf: 4 pages"),)
     receipt = Announcement(
         "b1", "1 PDF is new.", entries, ("and 2 more",), (CitedPage((), "p. 1", "", OURS),)
     )

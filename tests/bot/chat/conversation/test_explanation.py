@@ -1,4 +1,4 @@
-"""Explanation of an answer: its question record in words, in every language."""
+"""Explanation of an answer: its question record in at most three sentences, in every language."""
 
 from __future__ import annotations
 
@@ -6,53 +6,43 @@ from typing import Any
 
 from harness.tables import for_each
 
-from bot.chat.conversation.explanation import MAX_EXPLAINED, explain
+from bot.chat.conversation.explanation import explain
 from bot.core.models import Language
 from bot.core.wording import reply_words
 
 
-def candidate(rank: int | None, fate: str, score: float) -> dict[str, object]:
-    return {"file": f"hr/p{rank}.pdf", "page": rank or 9, "rank": rank, "outcome": fate, "score": score}
+def candidate(rank: int | None, score: float) -> dict[str, object]:
+    return {"file": f"hr/p{rank}.pdf", "page": rank or 9, "rank": rank, "outcome": "read", "score": score}
 
 
 SEARCH: dict[str, Any] = {
     "corrections": [["restroe", "restore"]],
-    "unknown": ["overtime"],
+    "unknown": [],
     "verdict": {"probability": 0.734},
-    "candidates": [
-        candidate(None, "rank too low", 0.2),
-        candidate(None, "repeats hr/p1.pdf p. 1", 0.7),
-        candidate(2, "not in the top 1", 0.5),
-        candidate(1, "read", 0.9),
-    ],
+    "candidates": [candidate(None, 0.2), candidate(2, 0.5), candidate(1, 0.9)],
 }
-RECORD: dict[str, Any] = {
-    "searched": "Who approves a restore?",
-    "searches": [SEARCH],
-    "drafts": [{"claims": [{"fault": "not held"}, {"fault": None}]}],
-}
+RECORD: dict[str, Any] = {"searched": "Who approves a restore?", "searches": [SEARCH], "citations": []}
 
 
-def test_it_lists_searched_found_and_rejected_passages() -> None:
-    """Shows every line, the best passage first."""
-    assert explain(RECORD, reply_words(Language.ENGLISH)).splitlines() == [
-        "I searched for: Who approves a restore?",
-        "Spelling corrected: restore",
-        "No document mentions: overtime",
-        "Confidence: 73%",
-        "Closest passages:",
-        "• p. 1 · p1.pdf: close, used",
-        "• p. 2 · p2.pdf: less close, left out because others were closer",
-        "• p. 9 · pNone.pdf: far off, left out because others were closer",
-        "• p. 9 · pNone.pdf: close, left out because another one says the same",
-    ]
+def test_it_says_what_was_searched_and_used_and_how_sure_it_is() -> None:
+    """An answer names the pages that it cites, each once; a plain no the closest page or unknown words."""
+    words = reply_words(Language.ENGLISH)
+    cited = [{"file": f"hr/p{page}.pdf", "page": page} for page in (1, 1, 2, 3, 4)]
+    cited[1] |= {"file": "https://x.example/a", "page": None}
+    assert explain(RECORD | {"citations": cited}, words) == (
+        "I searched for “Who approves a restore?”. I used page 1 of “p1.pdf”, a, page 2 of “p2.pdf” and 2 "
+        "more. I’m 73% sure that this answers your question."
+    )
+    unknown = RECORD | {"searches": [SEARCH | {"unknown": ["overtime"]}]}
+    assert explain(unknown, words) == (
+        "I searched for “Who approves a restore?”. The closest page was page 1 of “p1.pdf”, but it doesn’t "
+        "clearly answer this. No document mentions overtime."
+    )
 
 
 @for_each("language", Language)
-def test_an_answer_without_a_search_has_one_line(language: Language) -> None:
-    """Shows the sentence in each language, and that only some of many passages are listed."""
+def test_an_answer_without_a_search_has_one_sentence(language: Language) -> None:
+    """Shows the sentence in each language."""
     words = reply_words(language)
     asked = explain(RECORD | {"searches": []}, words)
     assert asked == words.why_asked(question="Who approves a restore?")
-    many = SEARCH | {"candidates": [candidate(n, "read", 0.9) for n in range(1, 20)]}
-    assert explain(RECORD | {"searches": [many]}, words).count("•") == MAX_EXPLAINED

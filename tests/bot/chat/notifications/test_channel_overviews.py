@@ -47,7 +47,6 @@ async def test_only_given_channels_with_documents_are_shown(database: Database) 
     (shown,) = await overviews.read(asked)
     assert (shown.name, shown.tenant) == ("#it-ops", key("C0IT").tenant)
     assert "backup.pdf" in shown.documents
-    assert "backup.pdf" in shown.news
     assert shown.questions == ("When?", "Who?")
     assert await overviews.read(set()) == []
     assert len(await channels.all()) == 3

@@ -21,7 +21,7 @@ from harness.empty_homes import make_sqlite
 from bot.answers.citations.citations import CitationService
 from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.chat.chat_service import ChatService
-from bot.chat.notifications.notification_wording import WELCOME_LEAD, more_files, more_unreadable
+from bot.chat.notifications.notification_wording import WELCOME_LEAD, more_unreadable
 from bot.chat.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.chat.notifications.receipts import ReceiptBuilder, announcement_paragraphs
 from bot.chat.notifications.suggested_questions import MAX_OFFERED
@@ -164,12 +164,13 @@ async def test_a_new_file_is_announced_once_with_suggested_questions(office: Off
     for _ in range(2):
         await announcing.tick()
     (words,) = office.slack.words(IT)
-    assert "backup.pdf" in words
-    assert "• When do backups run?" in words
+    assert words == "Added “backup.pdf” (1 page)."
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
+    assert "When do backups run?" in (notice.questions or ())
 
 
 async def test_many_files_are_one_message_with_failures_first(office: Office) -> None:
-    """Shows that a batch is bounded: two failures and three others by name, the rest counted."""
+    """Shows that twelve files are one line, with their pages, and that two failures are named."""
     shelf = await office.shelf()
     for number in range(12):
         await shelf.publish(await shelf.add(f"good-{number}.pdf"))
@@ -178,15 +179,13 @@ async def test_many_files_are_one_message_with_failures_first(office: Office) ->
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     lines = words.splitlines()
-    assert "12 documents" in lines[0]
-    assert "I couldn’t read 2 files" in lines[0]
+    assert lines[0] == "Added 12 documents (12 pages). I couldn’t read 2 files."
     assert lines[1].startswith("I couldn’t read bad-0.pdf")
-    assert words.count("good-") == 3
-    assert lines[-1] == more_files(9)
+    assert words.count("good-") == 0
 
 
-async def test_live_files_are_named_next_to_many_failures(office: Office) -> None:
-    """Shows two new files and their questions below five of seven failures."""
+async def test_live_files_are_counted_next_to_many_failures(office: Office) -> None:
+    """Shows five of seven failures, and three new files in the first line."""
     shelf = await office.shelf()
     for number in range(7):
         await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
@@ -194,9 +193,9 @@ async def test_live_files_are_named_next_to_many_failures(office: Office) -> Non
         await shelf.publish(await shelf.add(f"good-{number}.pdf"))
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
-    assert (words.count("bad-"), words.count("good-")) == (5, 2)
-    assert more_unreadable(2) in words
-    assert words.endswith(more_files(1))
+    assert (words.count("bad-"), words.count("good-")) == (5, 0)
+    assert words.startswith("Added 3 documents (3 pages). I couldn’t read 7 files.")
+    assert words.endswith(more_unreadable(2))
 
 
 async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:

@@ -75,7 +75,7 @@ class House:
         groups = await notices.waiting()
         assert {group.audience for group in groups} <= {NoticeAudience.ADMINS}
         batch = await notices.claim(groups, 60)
-        receipt = write_receipt(batch, await notices.read(batch, 5), {}, {}, is_elsewhere=False)
+        receipt = write_receipt(batch, await notices.read(batch, 5), is_elsewhere=False)
         await notices.finish(batch, "posted")
         return announcement_paragraphs(receipt)[1:] if receipt else []
 

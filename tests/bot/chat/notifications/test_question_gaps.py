@@ -39,6 +39,14 @@ def asked(
     return AskedQuestion(f"{question} {day}", START + timedelta(days=day), state, question, unknown, verdicts)
 
 
+def test_a_question_for_a_person_is_a_gap_until_it_is_resolved() -> None:
+    """A plain no that was resolved is no gap any more, nor are earlier questions like it."""
+    waiting = [asked("Who pays for parking?", day=0), asked("Who pays for parking?", "grounded", "needs_person")]
+    (gap,) = find_gaps(waiting)
+    assert (gap.count, dict(gap.disputes)) == (2, {"needs_person": 1})
+    assert find_gaps([*waiting, asked("Who pays for parking?", "not_found", "resolved", day=1)]) == []
+
+
 def test_similar_questions_are_one_gap_with_words_and_counts() -> None:
     """Shows the latest wording, outcomes, negative feedback, and words found in no document."""
     gaps = find_gaps(

@@ -14,7 +14,7 @@ from slack_sdk.models.messages.chunk import Chunk
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Language
 from bot.platforms.slack.blocks import render
-from bot.platforms.slack.feedback_buttons import feedback_blocks
+from bot.platforms.slack.feedback_buttons import answer_row
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.web_api import web_client
 from bot.settings import BotSettings
@@ -51,7 +51,7 @@ def new_messenger(slack: StreamingSlack, *, is_model_writing: bool = True) -> Sl
 def final_blocks() -> list[dict[str, Any]]:
     """Return the blocks that every finished message ends with."""
     tenant = TenantName("sl_T1_C1")
-    return [*render(ANSWER, 5).blocks, *feedback_blocks(ANSWER, tenant, ADDRESS["key"])]
+    return list(render(ANSWER, 5, row=answer_row(ANSWER, tenant, ADDRESS["key"])).blocks)
 
 
 async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[str, Any]) -> dict[str, Any]:

@@ -72,13 +72,14 @@ class Slack:
 async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
     """Return one overview per channel, with a document named after it."""
     return [
-        ChannelOverview(one, one, f"document of {one}", "", (f"What is {one}?",)) for one in sorted(tenants)
+        ChannelOverview(one, one, f"document of {one}", (f"What is {one}?",)) for one in sorted(tenants)
     ]
 
 
 async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequence[RecentQuestion]:
     """Return one question per channel for each person."""
-    return [RecentQuestion(one, f"{user} on {one}") for one in sorted(tenants)][:limit]
+    place = {"channel": DIRECT}, {"channel": DIRECT, "ts": "17.0001"}
+    return [RecentQuestion(one, f"{user} on {one}", *place) for one in sorted(tenants)][:limit]
 
 
 async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
@@ -105,8 +106,9 @@ async def test_a_person_sees_the_channels_that_slack_lists(slack: tuple[Slack, s
         assert all(f"#name-of-{one}" in words for one in seen)
         assert not any(one in words for one in unseen)
         assert HOME_RECENT in words
-        assert f"{person} on sl_{TEAM}_{DIRECT} ({RECENT_DIRECT})" in words
-        assert all(f"{person} on sl_{TEAM}_{one} (#name-of-{one})" in words for one in seen)
+        link = f"<https://slack.com/archives/{DIRECT}/p170001|{person} on sl_{TEAM}"
+        assert f"{link}_{DIRECT}> ({RECENT_DIRECT})" in words
+        assert all(f"{link}_{one}> (#name-of-{one})" in words for one in seen)
     assert {asked["user"] for asked in double.asked} == {ALICE, BOB}
     double.members[ALICE] = [HR]
     home.publish(VISIT)
@@ -185,6 +187,20 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     await home.aclose()
 
 
+async def test_what_is_typed_is_asked_in_the_direct_chat(slack: tuple[Slack, str]) -> None:
+    """The answer shows the question, which Slack does not; an empty field and outsiders ask nothing."""
+    home = AppHome(web_client("xoxb-test", slack[1]), service_with(overviews=overviews, recent_of=recent))
+    action = {"action_id": "ask-home", "block_id": "ask-home", "value": " When? ", "action_ts": "18.0001"}
+    message = await home.read_click(click(actions=[action]))
+    assert message
+    assert (message.key.conversation, message.text, message.is_direct) == (DIRECT, "When?", True)
+    assert asked_line(message.address) == f"<@{ALICE}>: When?"
+    assert await home.read_click(click(actions=[action | {"value": " "}])) is None
+    outsider = {"user": {"id": ALICE, "team_id": "T0OTHER01"}}
+    assert await home.read_click(click(actions=[action], **outsider)) is None
+    await home.aclose()
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -218,7 +234,7 @@ def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
     """The limits are 100 blocks, 3000 characters per section and 150 per header."""
     long = "\n".join(f"• A document & its <title> {number}" for number in range(400))
     tenants = [TenantName(f"sl_{TEAM}_{IT}{number}") for number in range(10)]
-    many = [ChannelOverview(one, "#" + "x" * 200, long, long, ("Why & how?",) * 3) for one in tenants]
+    many = [ChannelOverview(one, "#" + "x" * 200, long, ("Why & how?",) * 3) for one in tenants]
     view = home_view(many, ["What about <this>? " + "x" * 200] * 5)
     assert "<title>" not in json.dumps(view)
     assert faults_of("views.publish", {"user_id": ALICE, "view": view}) == []

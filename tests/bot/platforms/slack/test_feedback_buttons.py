@@ -10,7 +10,18 @@ from harness.tables import for_each
 
 from bot.chat.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerState, Citation, Language
-from bot.platforms.slack.feedback_buttons import feedback_blocks, read_feedback_click, reply_blocks
+from bot.platforms.slack.blocks import render
+from bot.platforms.slack.feedback_buttons import (
+    DONE,
+    LINKS,
+    PERSON,
+    WHY,
+    answer_row,
+    handoff_row,
+    opened_url,
+    read_feedback_click,
+    reply_blocks,
+)
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
 
@@ -44,50 +55,74 @@ def test_each_block_is_valid_for_slack() -> None:
     assert said
     long = replace(REPLY, text="<why> & what?\n" * 900, pages=REPLY.pages * 9)
     for reply in (REPLY, long):
-        assert message_faults([*feedback_blocks(ANSWER, KEY.tenant, ASKED), *reply_blocks(reply, said)]) == []
+        assert message_faults([*_blocks(), *reply_blocks(reply, said)]) == []
     for state in (AnswerState.CHAT, AnswerState.FAILED):
-        assert feedback_blocks(Answer(state, "Hello"), KEY.tenant, ASKED) == []
+        assert answer_row(Answer(state, "Hello"), KEY.tenant, ASKED) is None
+
+
+def _blocks(
+    answer: Answer = ANSWER, key: str = ASKED, *, offers_person: bool = False
+) -> list[dict[str, Any]]:
+    row = answer_row(answer, KEY.tenant, key, offers_person=offers_person)
+    return list(render(answer, 5, row=row).blocks)
 
 
 def _why() -> tuple[dict[str, Any], dict[str, Any]]:
-    _, block = feedback_blocks(ANSWER, KEY.tenant, ASKED)
-    return block["elements"][0], block
+    *_, block = _blocks()
+    return block["elements"][-1], block
 
 
 def test_a_thumb_is_a_good_or_bad_verdict() -> None:
     """Reads person, question and language; "Why?" gives no verdict."""
-    block, _ = feedback_blocks(ANSWER, KEY.tenant, ASKED)
-    (thumbs,) = block["elements"]
-    for button, verdict in (("positive_button", "good"), ("negative_button", "bad")):
-        said = read_feedback_click(click({"action_id": "feedback", **thumbs[button]}, block))
+    *_, block = _blocks()
+    for button, verdict in zip(block["elements"], ("good", "bad"), strict=False):
+        said = read_feedback_click(click(button, block))
         assert said
         assert (said.key, said.user, said.message_key) == (KEY, "U0ALICE01", ASKED)
-        assert (said.verdict, said.language) == (FeedbackVerdict(verdict), Language.GERMAN)
+        assert (said.said, said.language) == (FeedbackVerdict(verdict), Language.GERMAN)
     why = read_feedback_click(click(*_why()))
     assert why
-    assert why.verdict is None
+    assert why.said == WHY
     assert why.place == {"channel": "C0ITOPS01", "user": "U0ALICE01", "thread_ts": "17.0001"}
 
 
 def test_links_of_an_answer_that_cites_pages_can_be_renewed() -> None:
-    """The button for new links gives no verdict; answers that cite only web pages have none."""
+    """A click on a source names its question; its URL is read from the message that has it."""
     cited = Citation(1, "Rules", "rules.pdf", 1, "At night.", (), "https://x.example/v/t")
-    _, block = feedback_blocks(replace(ANSWER, citations=(cited,)), KEY.tenant, ASKED)
-    why, links = block["elements"]
-    said = read_feedback_click(click(links, block))
+    *_, block = _blocks(replace(ANSWER, citations=(cited,)))
+    source, *others = block["elements"]
+    assert len(others) == 3
+    clicked = click(source, block, message={"blocks": [block]})
+    said = read_feedback_click(clicked)
     assert said
-    assert (said.wants_links, said.verdict, said.message_key) == (True, None, ASKED)
-    assert not getattr(read_feedback_click(click(why, block)), "wants_links", True)
-    web = replace(cited, host="example.org")
-    _, block = feedback_blocks(replace(ANSWER, citations=(web,)), KEY.tenant, ASKED)
-    assert len(block["elements"]) == 1
+    assert (said.said, said.message_key, opened_url(clicked)) == (LINKS, ASKED, "https://x.example/v/t")
+    assert opened_url(click(source, block)) == ""
+
+
+def test_a_plain_no_and_a_named_person_offer_to_ask_somebody() -> None:
+    """The button is there if it is switched on; who was told may resolve it from their own chat."""
+    none = Answer(AnswerState.NOT_FOUND, "No.")
+    named = Answer(AnswerState.CHAT, "Ask:", people=("slack:T0ACME001:U1",))
+    for answer, others in ((none, 3), (named, 0)):
+        *_, block = _blocks(answer, offers_person=True)
+        *rest, person = block["elements"]
+        said = read_feedback_click(click(person, block))
+        assert said
+        assert (said.said, said.person, len(rest)) == (PERSON, "slack:T0ACME001:U0ALICE01", others)
+    assert all("feedback-person" not in str(_blocks(one)) for one in (none, named))
+    assert "feedback-person" not in str(_blocks(offers_person=True))
+    row = handoff_row(KEY.tenant, Language.GERMAN, ASKED)
+    *_, block = render(none, 5, row=row).blocks
+    told = click(block["elements"][0], block, channel={"id": "D0OWNER01"})
+    assert getattr(read_feedback_click(told), "said", "") == DONE
+    assert read_feedback_click(told | {"channel": {"id": "C0HRTEAM1"}}) is None
 
 
 def test_a_direct_chats_answer_may_belong_to_another_channel() -> None:
     """The question's key decides; a click in another direct chat is ignored."""
     key = "T0ACME001:D0ALICE01:17.0001:5f2c"
-    block, _ = feedback_blocks(ANSWER, KEY.tenant, key)
-    button = {"action_id": "feedback", **block["elements"][0]["positive_button"]}
+    *_, block = _blocks(key=key)
+    button = block["elements"][0]
     said = read_feedback_click(click(button, block, channel={"id": "D0ALICE01"}))
     assert said
     assert (said.key, said.message_key, said.place["channel"]) == (KEY, key, "D0ALICE01")
@@ -103,7 +138,7 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
         chosen = {menu["block_id"]: {"feedback-page": {"selected_option": {"value": value}}}}
         said = read_feedback_click(click(buttons["elements"][2], buttons, state={"values": chosen}))
         assert said
-        assert (said.verdict, said.page) == (FeedbackVerdict.SHOULD_HAVE_FOUND, page)
+        assert (said.said, said.page) == (FeedbackVerdict.SHOULD_HAVE_FOUND, page)
     pick = {"action_id": "feedback-page", "value": ""}
     assert read_feedback_click(click(pick, menu)) is None
 

@@ -14,7 +14,7 @@ from bot.chat.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language
 from bot.core.ports import ChannelOverview
 from bot.platforms.slack.blocks import render, render_sentences
-from bot.platforms.slack.feedback_buttons import FeedbackClick, feedback_blocks, reply_blocks
+from bot.platforms.slack.feedback_buttons import FeedbackClick, answer_row, reply_blocks
 from bot.platforms.slack.surfaces.agent_view import prompts
 from bot.platforms.slack.surfaces.app_home import home_view
 from storage.models import Box, ChannelKey, Platform
@@ -34,8 +34,8 @@ def message() -> Payload:
     )
     figure = AnswerFigure("1.pdf", 1, "Chart", Box(0, 0, 1, 1), "https://footnote.example/v/f", "f", 1)
     answer = Answer(AnswerState.GROUNDED, "Daily [1].", citations, figures=(figure,), standalone="When?")
-    rendered = render(answer, 5, {0: "F1"})
-    blocks = [*rendered.blocks, *feedback_blocks(answer, KEY.tenant, "T1:C1:17.1")]
+    rendered = render(answer, 5, {0: "F1"}, row=answer_row(answer, KEY.tenant, "T1:C1:17.1"))
+    blocks = list(rendered.blocks)
     metadata = {"event_type": "footnote_answer", "event_payload": {"message_key": "T1:C1:17.1"}}
     return {
         "channel": "C1",
@@ -49,7 +49,7 @@ def message() -> Payload:
 def reply() -> Payload:
     """Return the reply to a thumbs-down: a menu of pages and a row of reasons."""
     click = FeedbackClick(
-        KEY, "U1", {"channel": "C1", "user": "U1"}, "T1:C1:17.1", Language.ENGLISH, None, None
+        KEY, "U1", {"channel": "C1", "user": "U1"}, "T1:C1:17.1", Language.ENGLISH, "bad", None
     )
     offered = FeedbackReply("Why?", [(one, one.value) for one in REASONS], ["p. 1"], "The right page is")
     return {"text": "Why?", "blocks": reply_blocks(offered, click), "response_type": "ephemeral"}
@@ -57,7 +57,7 @@ def reply() -> Payload:
 
 def home() -> Payload:
     """Return an App Home with one channel."""
-    overview = ChannelOverview(KEY.tenant, "#it", "• SOP", "", ("When do backups run?",))
+    overview = ChannelOverview(KEY.tenant, "#it", "• SOP", ("When do backups run?",))
     return {"user_id": "U1", "view": home_view([overview], ["Why?"]) | {"private_metadata": "D1"}}
 
 

@@ -209,7 +209,7 @@ async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks
     *_, share = sent["blocks"]
     assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
     kinds = [block["type"] for block in sent["blocks"]]
-    assert kinds[-4:] == ["actions", "context_actions", "actions", "actions"]
+    assert kinds[-3:] == ["section", "actions", "actions"]
     assert (
         len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MAX_MESSAGE_CHARS + 500
     )  # the sections' other fields
@@ -223,7 +223,7 @@ async def test_a_shared_answer_names_asker_and_question(hooks: Hooks) -> None:
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
     assert shown["text"].startswith("<@U1>: when?\n")
-    assert [block["type"] for block in shown["blocks"]][-2:] == ["context_actions", "actions"]
+    assert [block["type"] for block in shown["blocks"]][-2:] == ["section", "actions"]
     assert SHARE not in json.dumps(shown)
     assert gone == {"delete_original": True}
 

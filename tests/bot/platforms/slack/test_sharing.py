@@ -167,12 +167,15 @@ async def test_an_undeleted_private_answer_is_not_shared_twice(desk: Desk) -> No
 async def test_new_links_are_for_the_asker_and_for_members(
     desk: Desk, user: str, is_member: bool, has_links: bool
 ) -> None:
-    """A click shows the sources with working buttons to the asker and to members only."""
+    """A click on a source that has ended shows the sources again, to the asker and to members only."""
     desk.slack.members = [CHANNEL] if is_member else ["C0HRTEAM1"]
     (key,) = desk.inbox.kept
-    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}:why", "action_id": "feedback-links"}
+    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "source-1"}
     clicked = desk.payload(block | {"value": f"links en {key}"}) | {"user": {"id": user}}
-    assert await desk.signed.click(clicked) == 200
+    for url in ("https://kept.example/v/live", "https://kept.example/v/ended"):
+        button = {"action_id": "source-1", "url": url}
+        clicked |= {"message": {"blocks": [{"elements": [button]}]}}
+        assert await desk.signed.click(clicked) == 200
     (said,) = desk.slack.ephemeral
     assert said["user"] == user
     assert said["text"].startswith("Here are new links for the answer to" if has_links else WORDS.no_sources)
@@ -184,7 +187,7 @@ async def test_private_feedback_is_answered_without_membership(desk: Desk, is_me
     """Slack then accepts replies to the click's response URL only."""
     desk.slack.refusal = "" if is_member else "not_in_channel"
     (key,) = desk.inbox.kept
-    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "feedback"}
+    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "feedback-bad"}
     assert await desk.signed.click(desk.payload(block | {"value": f"bad en {key}"})) == 200
     assert [one[0] for one in desk.inbox.feedback.said] == [key]
     said = desk.slack.ephemeral if is_member else desk.slack.replies

@@ -48,9 +48,9 @@ async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Work
     asked = await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
     (reply,) = await workspace.slack.replies(IT)
     assert reply["thread_ts"] == asked
-    section, actions, *feedback = reply["blocks"]
-    assert [block["type"] for block in feedback] == ["context_actions", "actions"]
-    (button,) = actions["elements"]
+    section, row = reply["blocks"]
+    button, *others = row["elements"]
+    assert [one["action_id"] for one in others] == ["feedback-good", "feedback-bad", "feedback-why"]
     link = f"<{button['url']}|[1]>"
     assert section["text"]["text"] == f"For {IT}: backups &lt;b&gt;run&lt;/b&gt; *daily* at 2:00 AM {link}."
     assert button["text"]["text"] == f"[1] p. 2 · Rules of {IT}"
@@ -124,7 +124,7 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     await page.screenshot(path=tmp_path / "slack.png")
     buttons = page.locator(".bk-actions button")
     labels = [f"[{n}] p. {n + 1} · {n}.pdf" for n in range(1, 6)]
-    assert await buttons.all_inner_texts() == [*labels, "Why?", "New links"]
+    assert await buttons.all_inner_texts() == [*labels, "👍", "👎", "Why?"]
     marks = page.locator('a[href^="http://127.0.0.1:8765/v/"]')
     assert (await marks.all_inner_texts())[:7] == [f"[{n}]" for n in range(1, 8)]
     await buttons.first.click()

@@ -38,7 +38,7 @@ DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
 PLACE = {"channel": "C1", "tenant": "sl_T1_C1"}
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
 ANNOUNCED = Announcement(
-    "b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages", (), ("When do backups run?",)),)
+    "b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages"),)
 )
 SINCE = datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
 
@@ -526,7 +526,7 @@ async def test_a_channel_without_the_bot_is_closed(
 def test_an_announcement_is_escaped_and_within_slacks_limits() -> None:
     """Shows that document names yield no mention, link or markup, and that all buttons are ours."""
     evil = "<!channel> <https://evil.example|here> & www.evil.example"
-    entries = tuple(AnnouncementEntry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
+    entries = tuple(AnnouncementEntry(evil * 9, (evil * 9,) * 3) for _ in range(5))
     source = CitedPage((), evil, evil, "https://footnote.example/v/1")
     shown = render_announcement(Announcement("b1", "5 PDFs", entries, ("and 37 more",), (source,) * 5))
     words = json.dumps([shown.text, shown.blocks], ensure_ascii=False)

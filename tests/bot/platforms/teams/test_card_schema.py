@@ -14,12 +14,21 @@ from engines.support.teams_schemas import faults_of, manifest_schema
 from fakes.core import WORDS
 
 from bot.chat.conversation.feedback import REASONS, FeedbackReply
-from bot.core.models import Answer, AnswerState, Citation, CitedPage
+from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
 from bot.core.ports import Announcement, AnnouncementEntry
+from bot.platforms.teams.activities import PersonalChat, TeamsPlace
 from bot.platforms.teams.cards import render_announcement, render_card, with_row
 from bot.platforms.teams.compose_extension import question_card, waiting_card
-from bot.platforms.teams.feedback_actions import reply_card, why_row
+from bot.platforms.teams.feedback_actions import (
+    PERSON,
+    FeedbackAction,
+    answer_row,
+    handoff_card,
+    reply_card,
+    resolved_card,
+)
 from bot.platforms.teams.question_actions import question_rows
+from storage.models import ChannelKey, Platform
 
 pytestmark = pytest.mark.engine("playground")
 
@@ -30,7 +39,7 @@ APP_ID = "12345678-1234-1234-1234-123456789abc"
 def welcome() -> dict[str, Any]:
     """Return a welcome with a document button and suggested questions."""
     source = CitedPage((), "Handbook · p. 1", "Page 1 of a.pdf", "https://footnote.example/v/1")
-    entry = AnnouncementEntry("a.pdf: 3 pages", ("Page 2 could not be read.",), ("When do backups run?",))
+    entry = AnnouncementEntry("a.pdf: 3 pages", ("Page 2 could not be read.",))
     card, _ = render_announcement(Announcement("b1", "1 PDF is new.", (entry,), ("and 2 more",), (source,)))
     card["body"] += question_rows(["When do backups run?", "Who restores them?"], "ms_x")
     return card
@@ -55,8 +64,19 @@ def cards() -> dict[str, dict[str, Any]]:
         "reasons": offered("p. 1 · a.pdf"),
         "reasons without pages": offered(),
         "thanks": reply_card(FeedbackReply("Thank you."), "17"),
-        "why": with_row(None, why_row(answer, "17")),
+        "why": with_row(None, answer_row(answer, "17", is_personal=True, offers_person=True) or {}),
+        "person": handed(answer),
+        "resolved": resolved_card(Language.ENGLISH),
     }
+
+
+def handed(answer: Answer) -> dict[str, Any]:
+    """Return the card of a question for a person, who is mentioned."""
+    place = TeamsPlace(ChannelKey(Platform("teams"), "t", "19:c"), "19:c", False, False, {})
+    own = PersonalChat("28:bot", "29:ann", "t")
+    action = FeedbackAction(place, own, "ann", "17", PERSON, "", is_native=False)
+    member = {"id": "29:bob", "name": "Bob"}
+    return handoff_card(render_card(answer, 5), action, member, Language.ENGLISH)
 
 
 def test_welcome_and_feedback_are_valid_adaptive_cards() -> None:

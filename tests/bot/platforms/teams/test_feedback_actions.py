@@ -11,10 +11,18 @@ from aiohttp.test_utils import TestClient, TestServer
 from harness.tables import for_each
 
 from bot.chat.conversation.feedback import FeedbackReply
-from bot.core.models import Answer, AnswerState
+from bot.core.models import Answer, AnswerState, Language
 from bot.platforms.teams.activities import PersonalChat, read_activity
 from bot.platforms.teams.adapter import PATH
-from bot.platforms.teams.feedback_actions import links_row, read_feedback, reply_card, takes_feedback
+from bot.platforms.teams.feedback_actions import (
+    DONE,
+    PERSON,
+    answer_row,
+    handoff_card,
+    read_feedback,
+    reply_card,
+    takes_feedback,
+)
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
 
@@ -71,7 +79,7 @@ def test_comments_are_read_as_json_or_plain_text(feedback: object, comment: str)
     action = read_feedback(invoke(feedback))
     assert action
     assert (action.place.key, action.message, action.person) == (KEY, "1700000000001", "ann")
-    assert (action.verdict, action.comment) == (FeedbackVerdict.BAD, comment)
+    assert (action.said, action.comment) == (FeedbackVerdict.BAD, comment)
 
 
 @for_each(
@@ -108,7 +116,7 @@ def test_a_cards_reasons_and_pages_are_read_back_from_its_clicks() -> None:
     for button, verdict in zip(reasons["actions"], ("wrong_page", "outdated"), strict=True):
         action = read_feedback(click(**button["data"], page=menu["choices"][1]["value"]))
         assert action
-        assert (action.verdict, action.message, action.page) == (FeedbackVerdict(verdict), "17", 1)
+        assert (action.said, action.message, action.page) == (FeedbackVerdict(verdict), "17", 1)
         assert not action.is_native
         assert read_activity(click(**button["data"])) is None
 
@@ -135,16 +143,33 @@ def test_a_cards_click_counts_in_personal_chats_only() -> None:
     assert read_feedback(click(feedback="why", answer="17") | {"conversation": conversation}) is None
 
 
-def test_new_links_can_be_requested_anywhere() -> None:
-    """The button names its answer; the click is neither a question nor a verdict."""
-    (button,) = links_row(Answer(AnswerState.GROUNDED, "At night."), "17")["actions"]
+def test_a_person_can_be_asked_anywhere() -> None:
+    """A plain no offers it, also in a channel; who was told may resolve it there or in their own chat."""
+    none = Answer(AnswerState.NOT_FOUND, "No.")
+    assert answer_row(none, "17", is_personal=False) is None
+    row = answer_row(none, "17", is_personal=False, offers_person=True)
+    assert row
+    (button,) = row["actions"]
     conversation = {"id": "19:ops@thread.tacv2", "conversationType": "channel", "tenantId": TENANT}
     clicked = click(**button["data"]) | {"conversation": conversation}
     action = read_feedback(clicked)
     assert action
-    assert (action.wants_links, action.verdict, action.message, action.place.key) == (True, None, "17", KEY)
+    assert (action.said, action.message, action.place.key) == (PERSON, "17", KEY)
     assert action.own_chat == PersonalChat("28:bot", "29:ann", TENANT)
     assert read_activity(clicked) is None
+    card = {"type": "AdaptiveCard", "version": "1.5", "body": []}
+    member = {"id": "29:bob", "name": "Bob"}
+    shown = handoff_card(card, action, member, Language.ENGLISH)
+    assert shown["msteams"]["entities"][0]["mentioned"] == member
+    done = read_feedback(click(**shown["body"][-1]["actions"][0]["data"]) | {"conversation": conversation})
+    assert done
+    assert (done.said, done.place.key) == (DONE, KEY)
+    own = handoff_card(card, action, None, Language.ENGLISH)["body"][-1]["actions"][0]["data"]
+    told = read_feedback(click(**own))
+    assert told
+    assert (told.said, told.place.key, told.place.where) == (DONE, KEY, "a:1")
+    assert read_feedback(click(**own | {"conversation": "19:other"})) is None
+    assert read_feedback(click(**own | {"feedback": PERSON})) is None
 
 
 @for_each("state", AnswerState)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,21 +11,34 @@ from aiohttp import web
 from fakes.teams_connector import CONVERSATION, Teams, running_teams
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, SourceChange
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    Citation,
+    CitedPage,
+    Language,
+    SourceChange,
+)
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
-from bot.platforms.teams.activities import PersonalChat
 from bot.platforms.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.platforms.teams.messenger import TeamsMessenger
 from bot.settings import BotSettings
-from storage.models import Channel, ChannelKey, Platform
+from storage.models import Box, Channel, ChannelKey, Platform
 
 ANSWER = Answer(
     AnswerState.GROUNDED,
     "Daily [1].",
     (Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://f.example/v/1"),),
 )
+LISTED = "[\\[1\\] p. 2 · Backups](https://f.example/v/1)"
+SHOWN = f"Daily [1].\n\n{LISTED}"
+FIGURE = AnswerFigure(
+    "sop.pdf", 2, "Runs", Box(0, 0, 1, 1), "https://f.example/v/2", "https://f.example/f/2", 1
+)
+PICTURED = replace(ANSWER, figures=(FIGURE,))
 
 OWN_CHAT = "a:29:ann"
 CHANNEL = Channel(1, ChannelKey(Platform("teams"), "t", "19:ops").tenant, Platform("teams"), "ops", 1)
@@ -78,13 +91,16 @@ async def test_a_placeholder_says_when_others_are_answered_first(
 async def test_repeated_deliveries_leave_one_text_and_one_card(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """The answer replaces the placeholder; repeating the delivery shows nothing new."""
+    """The answer replaces the placeholder; repeating the delivery shows nothing new. Pictures need a card."""
     message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
-    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
+    (text,) = teams.shown.values()
+    assert text["text"] == SHOWN
+    await messenger.deliver(teams.address, message, PICTURED, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, PICTURED, outbox.keep)
     text, card = teams.shown.values()
-    assert text["text"] == "Daily [1]."
-    assert card["attachments"][0]["content"]["body"][0]["actions"][0]["url"] == "https://f.example/v/1"
+    assert text["text"].startswith(f"{SHOWN} • [")
+    assert card["attachments"][0]["content"]["body"][0]["url"] == "https://f.example/f/2"
     assert {conversation for _, conversation, _ in teams.sent} == {CONVERSATION}
 
 
@@ -99,7 +115,7 @@ async def test_a_draft_updates_the_placeholder_as_plain_text(
     assert "**bold**." in shown["text"]
     assert shown["text"].endswith(MORE_TO_COME)
     await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
-    assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
+    assert next(iter(teams.shown.values()))["text"] == SHOWN
 
 
 async def test_a_draft_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
@@ -115,7 +131,7 @@ async def test_a_draft_is_tried_once(teams: Teams, messenger: TeamsMessenger) ->
 async def test_a_personal_chats_answer_ends_its_stream_once(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """Shows "searching", then verified sentences as they grow, then one message and one card."""
+    """Shows "searching", then verified sentences as they grow, then one message with its button."""
     personal = teams.address | {"is_personal": True}
     message = await messenger.post_placeholder(personal, Language.ENGLISH)
     assert message == {"id": "stream", "is_stream": True}
@@ -131,10 +147,10 @@ async def test_a_personal_chats_answer_ends_its_stream_once(
     assert second["text"].startswith(first["text"])
     assert "<at>" not in first["text"]
     assert "(https://" not in first["text"]
-    text, card = teams.shown.values()
-    assert text["text"] == "Daily [1]."
-    assert "attachments" in card
-    assert len(teams.shown) == 2
+    (final,) = [one for *_, one in teams.sent if "attachments" in one]
+    assert [one["title"] for one in final["attachments"][0]["content"]["body"][-1]["actions"]] == ["Why?"]
+    (text,) = teams.shown.values()
+    assert text["text"] == final["text"] == SHOWN
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["too old", "begun before a crash"])
@@ -153,7 +169,7 @@ async def test_an_expired_stream_is_replaced_by_the_answer(
         await messenger.show_partial(personal, message, "Daily [1].")
         assert teams.sent == []
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
-    assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
+    assert [one.get("text") for one in teams.shown.values() if "text" in one] == [SHOWN]
     assert len(teams.shown) == 2
 
 
@@ -166,7 +182,7 @@ async def test_a_placeholder_is_posted_where_teams_refuses_a_stream(
     message = await messenger.post_placeholder(personal, Language.ENGLISH)
     assert "is_stream" not in message
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
-    assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
+    assert next(iter(teams.shown.values()))["text"] == SHOWN
 
 
 async def test_a_rate_limited_stream_is_ended_later(
@@ -184,46 +200,7 @@ async def test_a_rate_limited_stream_is_ended_later(
         await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [method for method, *_ in teams.sent] == ["POST"] * 3
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
-    assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
-
-
-@pytest.mark.parametrize(
-    ("refusal", "faults", "places"),
-    [
-        (0, [], [OWN_CHAT]),
-        (403, [], [CONVERSATION]),
-        (500, [], [CONVERSATION]),
-        (0, [403], [OWN_CHAT, CONVERSATION]),
-        (0, [502] * 4, [OWN_CHAT] * 4),
-    ],
-    ids=["has the app", "has it not", "perhaps opened", "has blocked it", "perhaps posted"],
-)
-async def test_new_links_are_sent_to_the_person_who_asked(
-    teams: Teams, messenger: TeamsMessenger, refusal: int, faults: list[int], places: list[str]
-) -> None:
-    """Sent to the personal chat, and below the answer only if Teams surely refused the first."""
-    teams.refusal = refusal
-    teams.faults = [web.Response(status=fault) for fault in faults]
-    await messenger.show_renewed(teams.address, ANSWER, PersonalChat("28:bot", "29:ann", "tenant-1"))
-    assert [place for _, place, _ in teams.sent] == places
-    assert len(teams.shown) == len(places) - len(faults)
-
-
-async def test_an_answer_without_sources_is_reported_in_its_thread(
-    teams: Teams, messenger: TeamsMessenger
-) -> None:
-    """No personal chat is opened for it."""
-    answer = Answer(AnswerState.CHAT, "I have no sources.")
-    await messenger.show_renewed(teams.address, answer, PersonalChat("28:bot", "29:ann", "tenant-1"))
-    assert [place for _, place, _ in teams.sent] == [CONVERSATION]
-
-
-async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: TeamsMessenger) -> None:
-    """No other chat is opened."""
-    teams.refusal = 403
-    personal = teams.address | {"is_personal": True}
-    await messenger.show_renewed(personal, ANSWER, PersonalChat("28:bot", "29:ann", "tenant-1"))
-    assert [place for _, place, _ in teams.sent] == [CONVERSATION]
+    assert [one.get("text") for one in teams.shown.values() if "text" in one] == [SHOWN]
 
 
 async def test_the_bots_token_is_cached_and_renewed_after_a_401(
@@ -277,18 +254,15 @@ async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMess
 async def test_a_card_of_unclear_outcome_is_not_posted_twice(
     teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
-    """The card may be there: from the next attempt on, the text lists the sources."""
+    """The card may be there."""
     message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
-    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
+        await messenger.deliver(teams.address, message, PICTURED, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, PICTURED, outbox.keep)
     assert sum("attachments" in activity for _, _, activity in teams.sent) == 1
-    listed = "[\\[1\\] p. 2 · Backups](https://f.example/v/1)"
-    assert teams.shown[message["id"]]["text"] == f"Daily [1].\n\n{listed}"
-    await messenger.revise(teams.address, outbox.message, ANSWER, [SourceChange("Newer:", None)])
-    assert teams.shown[message["id"]]["text"].endswith(listed)
+    assert teams.shown[message["id"]]["text"].startswith(SHOWN)
 
 
 async def test_a_card_that_teams_refused_is_posted_later(
@@ -299,13 +273,12 @@ async def test_a_card_that_teams_refused_is_posted_later(
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError):
-        await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
-    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
+        await messenger.deliver(teams.address, message, PICTURED, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, PICTURED, outbox.keep)
     assert [sorted(one.keys() & {"text", "attachments"}) for one in teams.shown.values()] == [
         ["text"],
         ["attachments"],
     ]
-    assert teams.shown[message["id"]]["text"] == "Daily [1]."
 
 
 @pytest.mark.parametrize(
@@ -339,7 +312,7 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
     assert place is not None
     source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
     told = Announcement(
-        "b1", "1 PDF is new here.", (AnnouncementEntry(EVIL, (EVIL,), (EVIL,)),), (), (source,)
+        "b1", "1 PDF is new here.", (AnnouncementEntry(EVIL, (EVIL,)),), (), (source,)
     )
     await messenger.announce(place, told)
     ((_, conversation, activity),) = teams.sent
@@ -387,7 +360,7 @@ async def test_an_erased_answer_is_overwritten_with_its_card(
 ) -> None:
     """Shows the same sentence written over the text and over the card."""
     message = await messenger.post_placeholder(teams.address, Language.ENGLISH)
-    await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.deliver(teams.address, message, PICTURED, outbox.keep)
     await messenger.replace_erased(teams.address, outbox.message, Answer(AnswerState.CHAT, "Removed."))
     assert [method for method, _, _ in teams.sent[-2:]] == ["PUT", "PUT"]
     assert [one["text"] for one in teams.shown.values()] == ["Removed.", "Removed."]
