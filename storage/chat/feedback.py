@@ -161,7 +161,7 @@ class FeedbackStore:
             ]
 
 
-def _open_handoffs(channel_id: int, question: str) -> Select[tuple[FeedbackRow]]:
+def _open_handoffs(channel_id: int, question: str) -> Select[Any]:
     record = QuestionRecordRow
     return (
         select(FeedbackRow)

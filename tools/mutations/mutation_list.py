@@ -387,7 +387,7 @@ MUTATIONS = (
     Mutation(
         "what somebody says to somebody else in a thread is answered",
         "bot/platforms/slack/events.py",
-        'return is_reply and not _OTHERS.search(text_of(event))',
+        "return is_reply and not _OTHERS.search(text_of(event))",
         "return is_reply",
         "tests/bot/platforms/slack/test_slack_events.py::test_messages_to_others_and_by_bots_are_no_follow_ups",
     ),

@@ -1,7 +1,7 @@
 """Builds the announcement of a batch of notices, independent of the platform that renders it.
 
-Searchable files are one line; failures are listed, and files with unreadable parts. Titles and file names come
-from documents and are untrusted: renderers escape them.
+Searchable files are one line; failures are listed, and files with unreadable parts. Titles and file names
+come from documents and are untrusted: renderers escape them.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ location = "docs"
 
 
 def test_owners_are_listed_by_channel(tmp_path: Path) -> None:
-    """Folders of one channel may have several, a library's folder is owned in each channel; none if invalid."""
+    """A channel may have several, a library's folder has its own in each channel; none if invalid."""
     map_ = tmp_path / "folders.toml"
     map_.write_text(
         f'[[folder]]\nlocation = "{tmp_path}/a"\nchannel = "hr"\nowner = "slack:T1:U1"\n'

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
-from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
+from engines.slack import HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from engines.weaviate import RealWeaviate
 from harness.program import Program
 from harness.waiting import until

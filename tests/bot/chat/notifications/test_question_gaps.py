@@ -41,7 +41,8 @@ def asked(
 
 def test_a_question_for_a_person_is_a_gap_until_it_is_resolved() -> None:
     """A plain no that was resolved is no gap any more, nor are earlier questions like it."""
-    waiting = [asked("Who pays for parking?", day=0), asked("Who pays for parking?", "grounded", "needs_person")]
+    question = "Who pays for parking?"
+    waiting = [asked(question, day=0), asked(question, "grounded", "needs_person")]
     (gap,) = find_gaps(waiting)
     assert (gap.count, dict(gap.disputes)) == (2, {"needs_person": 1})
     assert find_gaps([*waiting, asked("Who pays for parking?", "not_found", "resolved", day=1)]) == []

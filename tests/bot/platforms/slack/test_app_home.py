@@ -71,9 +71,7 @@ class Slack:
 
 async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
     """Return one overview per channel, with a document named after it."""
-    return [
-        ChannelOverview(one, one, f"document of {one}", (f"What is {one}?",)) for one in sorted(tenants)
-    ]
+    return [ChannelOverview(one, one, f"document of {one}", (f"What is {one}?",)) for one in sorted(tenants)]
 
 
 async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequence[RecentQuestion]:

@@ -311,9 +311,7 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
     place = messenger.announcement_address(CHANNEL, teams.address)
     assert place is not None
     source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
-    told = Announcement(
-        "b1", "1 PDF is new here.", (AnnouncementEntry(EVIL, (EVIL,)),), (), (source,)
-    )
+    told = Announcement("b1", "1 PDF is new here.", (AnnouncementEntry(EVIL, (EVIL,)),), (), (source,))
     await messenger.announce(place, told)
     ((_, conversation, activity),) = teams.sent
     assert conversation == CONVERSATION.split(";", maxsplit=1)[0]
