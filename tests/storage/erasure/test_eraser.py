@@ -35,6 +35,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
+from storage.installations.api_tokens import ApiTokens
 from storage.models import Channel, ChannelKey, Chunk, CitedPlace, Page, PageImage, Platform, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.local_copies import LocalCopies
@@ -251,7 +252,7 @@ async def home(tmp_path: Path, database_url: str, database: Database) -> Any:
         path,
         database_url,
         database,
-        ToldIndex(path / "index"),
+        ToldIndex(path / "index", 10),
         Blobs(path / "blobs"),
         ReadingFiles(path / "readings"),
     )
@@ -549,6 +550,7 @@ async def test_every_table_with_an_owner_is_emptied(home: Home, channel: Channel
     version = await home.shelve(channel, CANARY)
     await home.talk(channel, CANARY, version)
     await home.upload(channel, CANARY, version)
+    await ApiTokens(home.database).create(CANARY, channel, "local")
     moved = ChannelKey(Platform("slack"), "T1ABC", "C9ABC")
     await Channels(home.database).move(moved._replace(conversation="C1ABC"), moved)
     await home.eraser.erase(await channel_target(home.database, channel), ACTION)
