@@ -216,7 +216,14 @@ MAY_IMPORT = {
     "bot.core": SEEN_BY_CORE,
     "bot.answers": (*SEEN_BY_CORE, "bot.answer_settings", "bot.answers"),
     "bot.uploads": (*SEEN_BY_CORE, "bot.answers.understanding", "bot.uploads"),
-    "bot.chat": (*SEEN_BY_CORE, "bot.answers", "bot.chat", "bot.settings", "bot.uploads"),
+    "bot.chat": (
+        *SEEN_BY_CORE,
+        "bot.answers",
+        "bot.chat",
+        "bot.quality.monthly_usage",
+        "bot.settings",
+        "bot.uploads",
+    ),
     "bot.chat.chat_service": (*SEEN_BY_CORE, "bot.chat", "storage.stores"),
     "bot.chat.chat_platform": (
         *SEEN_BY_CORE,

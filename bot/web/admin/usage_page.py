@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from aiohttp import web
 
-from bot.quality.monthly_usage import Month, TokenPrices, monthly_usage, usage_csv
+from bot.quality.monthly_usage import ChannelUsage, Month, TokenPrices, monthly_usage, usage_csv
 from bot.web import security
 from bot.web.admin.admin_pages import AdminPages, json_page, wants_json
 from storage.chat.traces import QuestionRecords
@@ -38,21 +40,28 @@ class UsagePage:
             raise web.HTTPBadRequest
         usage = await monthly_usage(self._records, channels, month, self._prices)
         if request.match_info["ending"] == ".csv":
-            headers = security.NO_STORE | {
-                "Content-Disposition": f'attachment; filename="footnote-usage-{month}.csv"'
-            }
-            return web.Response(text=usage_csv(usage), content_type="text/csv", headers=headers)
+            return _csv_page(usage, f"footnote-usage-{month}.csv")
         if wants_json(request):
             return json_page([one.as_json() for one in usage])
-        months = [Month.of(utc_now())]
-        while len(months) < MONTHS and months[-1].begins > self._records.kept_since:
-            months.append(months[-1].previous)
         return self._pages.show(
             request,
             "usage.html",
             usage=usage,
             month=str(month),
-            months=[str(one) for one in months],
+            months=list(map(str, self._months())),
             kept_since=self._records.kept_since,
             is_whole=self._records.kept_since <= month.begins,
         )
+
+    def _months(self) -> Sequence[Month]:
+        """Return the months with records, the current one first."""
+        months = [Month.of(utc_now())]
+        while len(months) < MONTHS and months[-1].begins > self._records.kept_since:
+            months.append(months[-1].previous)
+        return months
+
+
+def _csv_page(usage: Iterable[ChannelUsage], file: str) -> web.Response:
+    """Return usage as a file to download."""
+    headers = security.NO_STORE | {"Content-Disposition": f'attachment; filename="{file}"'}
+    return web.Response(text=usage_csv(usage), content_type="text/csv", headers=headers)
