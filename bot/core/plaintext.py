@@ -43,6 +43,7 @@ _PATH = re.compile(
     r"(?<![\w/.:])(?:~?/[\w.@-]+(?:/[\w.@*-]+)+/?|[A-Za-z]:\\[\w.\\@-]+|--[a-z][\w-]+(?:=[\w./:-]+)?)"
 )
 
+_UNTIL_MARK = re.compile(r"[\[|]")
 _NAME = re.compile(r"\w[^\s<>]*[\w/]")
 
 # Ends a streamed answer that is not complete yet; the same in every language.
@@ -83,7 +84,9 @@ def _with_code(line: str) -> str:
     if command := _COMMAND.fullmatch(line):
         before, code, after = command.groups()
         return f"{before}{_code(code)}{after}"
-    spans = {one.span() for found in (find_links(line), _PATH.finditer(line)) for one in found}
+    found = (*find_links(line), *_PATH.finditer(line))
+    # A link ends where a citation mark begins.
+    spans = {(one.start(), one.start() + len(_UNTIL_MARK.split(one[0])[0])) for one in found}
     shown, end = [], 0
     for start, stop in sorted(spans):
         if start >= end:

@@ -163,7 +163,7 @@ def test_the_asker_sees_the_question_at_once() -> None:
     message = read_command(form(text="who is <!channel>?"), API)
     assert message
     said = acknowledgement(message.address, Language.GERMAN)
-    assert said == "<@U0ALICE01>: who is @channel?\nIch suche …"
+    assert said == "<@U0ALICE01>: who is ?\nIch suche …"
 
 
 @dataclass

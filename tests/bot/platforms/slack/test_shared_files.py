@@ -56,7 +56,7 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
             True,
             [("F0PICTURE", ""), ("F0POLICY1", "Who signs it?"), ("F0PLAN001", "")],
         ),
-        (shared(f"{MENTION} Who signs it?", POLICY), False, [("", "Who signs it?"), ("F0POLICY1", "")]),
+        (shared(f"{MENTION} Who signs it?", POLICY), False, [("", "Who signs it?")]),
         (shared(f"{MENTION} Who signs it?", PICTURE), True, [("", "Who signs it?")]),
         (shared(f"{MENTION} please add this", PICTURE), True, [("F0PICTURE", "")]),
         (shared(f"{MENTION} please add this", PICTURE), False, [("F0PICTURE", "")]),

@@ -193,7 +193,7 @@ def test_only_the_numbers_of_citations_are_links() -> None:
     """Shows that a number without a citation, and one inside a quote, stay text."""
     (section, *_) = render(answer("[1] [2] [1234] [01] <https://evil.example|[1]>", (cited(1),)), 5).blocks
     assert section["text"]["text"] == (
-        f"{mark(1)} [2] [1234] <{LINK}1|[01]> &lt;https://evil.example|{mark(1)}&gt;"
+        f"{mark(1)} [2] [1234] <{LINK}1|[01]> &lt;`https://evil.example`|{mark(1)}&gt;"
     )
 
 
