@@ -276,6 +276,7 @@ class TeamsMessenger:
         try:
             await self.connector.post(address, final_activity(activity, stream, card))
             reach("amid-card")
+            reach("after-card")
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
