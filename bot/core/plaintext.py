@@ -29,8 +29,8 @@ MAX_CODE_CHARS = 300
 # Number of a step at the beginning of a line.
 _STEP = re.compile(r"^([^\w\x02-\x05]{0,3})(\d{1,3}[.)])(?= \S)")
 _PROGRAMS = (
-    "sudo|curl|wget|ssh|scp|sftp|rsync|systemctl|journalctl|docker|podman|kubectl|helm|git|npm|pip3?|python3?|apt|"
-    "apt-get|yum|dnf|tar|gzip|cp|mv|rm|ls|cd|chmod|chown|umount|psql|pg_dump|pg_restore|mysql|mysqldump|netsh|"
+    "sudo|curl|wget|ssh|scp|sftp|rsync|systemctl|journalctl|docker|podman|kubectl|helm|git|npm|pip3?|python3?|apt(?:-get)?|"
+    "yum|dnf|tar|gzip|cp|mv|rm|ls|cd|chmod|chown|umount|psql|pg_dump|pg_restore|mysql|mysqldump|netsh|"
     "powershell|msiexec"
 )
 # A line that is a command: after a prompt, or a known program with an option, a path or a pipe.
@@ -43,8 +43,8 @@ _PATH = re.compile(
     r"(?<![\w/.:])(?:~?/[\w.@-]+(?:/[\w.@*-]+)+/?|[A-Za-z]:\\[\w.\\@-]+|--[a-z][\w-]+(?:=[\w./:-]+)?)"
 )
 
-_UNTIL_MARK = re.compile(r"[\[|]")
-_NAME = re.compile(r"\w[^\s<>]*[\w/]")
+# Ends where a citation mark, a cell or a label of Markdown does.
+_NAME = re.compile(r"\w[^\s<>\[\]|]*[\w/]")
 
 # Ends a streamed answer that is not complete yet; the same in every language.
 MORE_TO_COME = "…"
@@ -84,11 +84,8 @@ def _with_code(line: str) -> str:
     if command := _COMMAND.fullmatch(line):
         before, code, after = command.groups()
         return f"{before}{_code(code)}{after}"
-    found = (*find_links(line), *_PATH.finditer(line))
-    # A link ends where a citation mark begins.
-    spans = {(one.start(), one.start() + len(_UNTIL_MARK.split(one[0])[0])) for one in found}
     shown, end = [], 0
-    for start, stop in sorted(spans):
+    for start, stop in sorted(one.span() for one in (*find_links(line), *_PATH.finditer(line))):
         if start >= end:
             shown += [line[end:start], _code(line[start:stop])]
             end = stop

@@ -38,7 +38,7 @@ class _Step:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """Place of the step in its passage."""
         return self.item, self.start, self.end
 
     def follows(self, other: _Step) -> bool:

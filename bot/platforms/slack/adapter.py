@@ -28,7 +28,7 @@ from bot.platforms.slack.installations.oauth import SlackOAuth
 from bot.platforms.slack.listeners import (
     answer_buttons,
     channels,
-    handoffs,
+    handoff_buttons,
     messages,
     questions,
     shared_answers,
@@ -234,7 +234,7 @@ class SlackAdapter:
         channels.listen(app, slack, self._channel_ids)
         surfaces.listen(app, slack, self._home, self._prompts, self._previews)
         questions.listen(app, slack, self._home)
-        for room in (messages, handoffs, answer_buttons, shared_answers):
+        for room in (messages, handoff_buttons, answer_buttons, shared_answers):
             room.listen(app, slack)
         app.error(_on_error)
         return app

@@ -132,6 +132,6 @@ async def test_every_platform_shows_the_outline_with_its_pages(world: World) -> 
         "[4] p. 5 · Travel Policy · 3. Booking",
         "[5] p. 6 · Travel Policy · 4. Refunds",
     ]
-    teams = cards.render(answer, 5)
+    teams = cards.render(answer)
     assert "p. 3 · 1. General [2]" in teams.text
     assert len(teams.citations) == 5

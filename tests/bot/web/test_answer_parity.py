@@ -196,7 +196,8 @@ def seen_in_slack(answer: Answer) -> Seen:
             marks |= {
                 int(number): html.unescape(url) for url, number in re.findall(r"<([^|>]+)\|\[(\d+)\]>", text)
             }
-            words += html.unescape(re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text)).replace("`", "").splitlines()
+            text = re.sub(r"(?m)^\*(\d+\.)\*", r"\1", re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text))
+            words += html.unescape(text).replace("`", "").splitlines()
     return Seen(words, marks, sources, is_generated, pictures)
 
 
@@ -231,6 +232,7 @@ def _pictures(card: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _unescaped(text: str) -> str:
+    text = re.sub(r"(?m)^\*\*(\d+\.)\*\*", r"\1", text)
     plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", text)
     return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain)).replace("\u2060", "")
 

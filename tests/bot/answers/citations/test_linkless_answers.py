@@ -45,7 +45,7 @@ def test_sources_are_listed_and_no_dead_link_is_shown(answer: Answer, said: str)
     shown = without_links(replace(answer, language=Language.GERMAN))
     assert shown.text.startswith(f"{answer.text}\n\n{reply_words(Language.GERMAN).no_links}\n")
     assert without_links(answer).text.endswith(said)
-    for rendered in (blocks.render(shown, 5), cards.render(shown, 5)):
+    for rendered in (blocks.render(shown, 5), cards.render(shown)):
         assert OURS not in repr(rendered)
         assert ("https://w.example/a" in repr(rendered)) == (WEB in answer.citations)
 

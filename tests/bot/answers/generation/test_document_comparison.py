@@ -140,7 +140,7 @@ async def test_the_reply_says_that_documents_differ_and_names_each() -> None:
     assert sorted(place.splitlines()[0] for place in places) == ["Bern, p. 1", "Rome, p. 1"]
     assert [one.number for one in answer.citations] == [1, 2]
     assert WORDS.documents_differ in str(blocks.render(answer, 5).blocks)
-    assert cards.render(answer, 5).text.startswith(WORDS.documents_differ)
+    assert cards.render(answer).text.startswith(WORDS.documents_differ)
 
 
 async def test_a_comparison_quotes_or_reports_each_named_document() -> None:

@@ -289,7 +289,7 @@ def test_source_changes_are_shown_above_the_answer() -> None:
         ("1. Stop.\ncurl -O https://x.example/a?b=1&c=2 [1]", "`curl -O https://x.example/a?b=1&c=2` [1]"),
         ("See /etc/hosts.d/a.conf or C:\\Temp\\a.log.", "`/etc/hosts.d/a.conf` or `C:\\Temp\\a.log`"),
         ("Write to www.example.com.", "`www.example.com`."),
-        ("See x.example|`y`.", "x.\u2060example"),
+        ("See x.example|`y`.", "`x.example`\\|\\`y\\`"),
     ],
 )
 def test_copyable_text_is_code_without_hidden_characters(said: str, shown: str) -> None:

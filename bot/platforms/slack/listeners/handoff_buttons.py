@@ -9,17 +9,22 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.chat.conversation.handoffs import Handoff, Handoffs
 from bot.core.errors import DeliveryError
+from bot.core.models import Language
 from bot.core.wording import reply_words
-from bot.platforms.slack.blocks import render
+from bot.platforms.slack.blocks import Block, SlackMessage, render
 from bot.platforms.slack.events import SLACK
 from bot.platforms.slack.feedback_buttons import FeedbackClick, handoff_row, read_feedback_click
-from bot.platforms.slack.handoff_messages import mark_resolved, tell_person
 from bot.platforms.slack.listeners.answer_buttons import may_see
 from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
 from bot.platforms.slack.private_questions import is_private, read_response_url
+from bot.platforms.slack.web_api import WebClients, call, delivery_client
 from storage.models import ChannelKey
 
 log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+_PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 
 def listen(app: AsyncApp, slack: SlackContext) -> None:
@@ -47,7 +52,7 @@ def listen(app: AsyncApp, slack: SlackContext) -> None:
             await handoffs.resolve(asked)
             message = body["message"] | {"channel": click.place["channel"]}
             clients = slack.messenger.clients
-            await mark_resolved(clients, click.key.installation, message, click.user, click.language)
+            await _mark_resolved(clients, click.key.installation, message, click.user, click.language)
 
 
 async def _ask_person(slack: SlackContext, handoffs: Handoffs, click: FeedbackClick, ts: str) -> str:
@@ -67,7 +72,7 @@ async def _ask_person(slack: SlackContext, handoffs: Handoffs, click: FeedbackCl
     message = render(handoff.message, slack.settings.sources_shown, row=row)
     try:
         people = (user, click.user)
-        await tell_person(slack.messenger.clients, click.key.installation, place, people, message)
+        await _tell_person(slack.messenger.clients, click.key.installation, place, people, message)
     except DeliveryError as error:
         log.warning("asking a person failed: %s", error)
         return words.nobody_to_ask
@@ -93,3 +98,36 @@ async def _place(
         if is_member or one.is_owner:
             return one.user, {"channel": one.user}
     return None
+
+
+async def _tell_person(
+    clients: WebClients, installation: str, place: Json, people: tuple[str, str], message: SlackMessage
+) -> None:
+    """Post a question for a person in its thread, or in their direct chat with the bot.
+
+    Raises:
+        DeliveryError: Slack refused, or could not be reached.
+    """
+    mentions = " · ".join(f"<@{one}>" for one in people)
+    client = await delivery_client(clients, installation)
+    text, blocks = f"{mentions}\n{message.text}", [_context(mentions), *message.blocks]
+    await call(client.chat_postMessage, text=text, blocks=blocks, **place, **_PLAIN)
+
+
+async def _mark_resolved(
+    clients: WebClients, installation: str, message: Json, user: str, language: Language
+) -> None:
+    """Replace the buttons of such a message by who resolved it; failures are only logged."""
+    words = f"✅ {reply_words(language).resolved} · <@{user}>"
+    kept = [one for one in message.get("blocks", ()) if one["type"] != "actions"]
+    where = {"channel": message["channel"], "ts": message["ts"]}
+    try:
+        client = await delivery_client(clients, installation)
+        text, blocks = str(message.get("text") or words), [*kept, _context(words)]
+        await call(client.chat_update, text=text, blocks=blocks, **where, **_PLAIN)
+    except DeliveryError as error:
+        log.warning("marking a question as resolved failed: %s", error)
+
+
+def _context(text: str) -> Block:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}
