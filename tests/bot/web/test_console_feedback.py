@@ -43,7 +43,7 @@ async def test_feedback_with_reason_and_right_page_is_stored(
     await page.wait_for_selector(".feedback >> text=Why?")
     await keep_record(house, channel, house.answering.asked[-1].id)
     await page.click(".feedback >> text=Why?")
-    await page.wait_for_selector(".why >> text=p. 3 · a.pdf: close, used")
+    await page.wait_for_selector(".why >> text=page 3 of “a.pdf”")
     await page.click(".feedback >> text=Not helpful")
     await page.select_option(".feedback select", label="Page 1 of b.pdf")
     await page.click(".feedback >> text=It’s in the documents")
