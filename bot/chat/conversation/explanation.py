@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from bot.core.wording import ReplyWords
 
@@ -40,5 +41,8 @@ def _sentences(record: Json, words: ReplyWords) -> Iterator[str]:
 
 
 def _page(one: Json, words: ReplyWords) -> str:
+    """Return the name of a page: its number and file, or the host of a web page."""
     name = PurePosixPath(one["file"]).name
-    return words.page_in(page=one["page"], document=words.document_named(title=name)) if one["page"] else name
+    if not one["page"]:
+        return urlsplit(one["file"]).hostname or name
+    return words.page_in(page=one["page"], document=words.document_named(title=name))

@@ -30,8 +30,8 @@ def test_it_says_what_was_searched_and_used_and_how_sure_it_is() -> None:
     cited = [{"file": f"hr/p{page}.pdf", "page": page} for page in (1, 1, 2, 3, 4)]
     cited[1] |= {"file": "https://x.example/a", "page": None}
     assert explain(RECORD | {"citations": cited}, words) == (
-        "I searched for “Who approves a restore?”. I used page 1 of “p1.pdf”, a, page 2 of “p2.pdf” and 2 "
-        "more. I’m 73% sure that this answers your question."
+        "I searched for “Who approves a restore?”. I used page 1 of “p1.pdf”, x.example, page 2 of "
+        "“p2.pdf” and 2 more. I’m 73% sure that this answers your question."
     )
     unknown = RECORD | {"searches": [SEARCH | {"unknown": ["overtime"]}]}
     assert explain(unknown, words) == (
