@@ -12,16 +12,11 @@ from uuid import UUID
 
 from bot.answers.generation.step_lists import StepList, asked_list
 from bot.answers.retrieval.ranking import document_date
-from bot.answers.understanding.answer_types import (
-    RequiredAnswer,
-    spans_documents,
-    wants_table,
-    wants_whole_list,
-)
-from bot.answers.understanding.question_terms import QuestionTerms, lookup_terms
+from bot.answers.understanding.answer_types import spans_documents, wants_table, wants_whole_list
+from bot.answers.understanding.question_terms import lookup_terms
 from bot.answers.verification.claims import page_at, reduce_text
 from bot.answers.verification.number_lexicon import UNITS
-from bot.answers.verification.table_rows import find_table, names_of_row
+from bot.answers.verification.table_rows import find_table
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, with_introduced, with_subject
@@ -34,9 +29,6 @@ MAX_FURTHER_CHARS = 250
 
 # Maximum rows quoted from a table, header excluded.
 MAX_TABLE_ROWS = 12
-
-# Minimum share of the question that a quote of a further page must add.
-MIN_ADDED = 0.1
 
 # Number of top candidates of which the first in or next to a table determines the requested table.
 MAX_TABLE_CANDIDATES = 6
@@ -75,9 +67,6 @@ class ScoreMargins:
     # With 3.0 half of the replies show one place; .86 contain a right page (.88 with three places each).
     other_page: float = 3.0
     other_document: float = 2.0
-    # Of a further page that says nothing more of what is asked. With 1.0, .06 fewer replies of the test half
-    # contain a right page, with 2.0 .02; of the further pages .48 and .37 are right, .30 without the rule.
-    nothing_new: float = 2.0
     # Of a quote that contradicts the best one.
     other_value: float = 4.0
 
@@ -175,9 +164,7 @@ class RankedQuotes:
         is_list = wants_whole_list(question.text)  # a lead-in is quoted only with its list
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
-        is_spanning = spans_documents(question.text)
-        chosen = select_quotes(ranked, is_spanning=is_spanning)
-        chosen = chosen if is_spanning else adding(question, chosen)
+        chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
         chosen = chosen or _naming(ranked, lookup_terms(question.text))[:1]
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
@@ -244,33 +231,6 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
     """
     documents = _best_of_each(ranked) if is_spanning else []
     return documents if len(documents) > 1 else _newest_first(_joined(_on_pages(ranked)))
-
-
-def adding(question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """Return the quotes without those of further pages that add nothing that is asked for to the first ones.
-
-    They add the required kind of answer, or words of the question; one whose score is close stays.
-    """
-    terms, required = QuestionTerms(question), RequiredAnswer(question.text)
-    kept: list[QuoteCandidate] = []
-    said = frozenset[str]()
-    for one in chosen:
-        more = said | _terms_around(one)
-        added = terms.aspect_coverage(more) - terms.aspect_coverage(said)
-        lacks = not required.is_held_by(*(other.unit.text for other in kept))
-        is_close = not kept or one.page == kept[0].page or one.score >= kept[0].score - MARGINS.nothing_new
-        if is_close or added >= MIN_ADDED or (lacks and required.is_held_by(one.unit.text)):
-            kept.append(one)
-            said = more
-    return kept
-
-
-def _terms_around(one: QuoteCandidate) -> frozenset[str]:
-    """Return the terms of a quote, its lead-in or row's names, its headings and its document's title."""
-    text = one.item.passage.text
-    names = names_of_row(text, one.unit.start) if one.unit.is_row else ""
-    lead = text[slice(*one.unit.lead)] if one.unit.lead else ""
-    return terms_of((one.item.passage.publication.title, *one.section, lead, names, one.unit.text))
 
 
 def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:

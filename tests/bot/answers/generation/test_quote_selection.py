@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fakes.core import ask, make_evidence, make_passage
 
-from bot.answers.generation.quote_selection import QuoteCandidate, RankedQuotes, adding, select_quotes
+from bot.answers.generation.quote_selection import QuoteCandidate, RankedQuotes, select_quotes
 from storage.text.sentences import Quotable, quotables
 
 
@@ -215,18 +215,3 @@ def test_an_introduction_is_quoted_with_its_command() -> None:
 def test_a_bare_name_is_not_answered_by_a_fragment() -> None:
     """Shows that a label with nothing but the name is not quoted."""
     assert RankedQuotes([part("(NPRM).", 9.0)]).chosen(ask("What is NPRM?")) == []
-
-
-def test_a_further_page_adds_what_is_asked_for() -> None:
-    """Shows a missing word or number, a close score and a second quote of the page; the rest is left out."""
-    asked = ask("How many days of leave do trainees get?", "days of leave for trainees", "Mats")
-    best = part("Leave is granted in days.", 9.0)
-    for text, score, is_kept in (
-        ("Leave is granted by managers.", 6.9, False),
-        ("Leave is granted by managers.", 7.1, True),
-        ("Trainees get less.", 6.9, True),
-        ("Leave: 24 days.", 6.9, True),
-    ):
-        further = part(text, score, page=2)
-        assert (further in adding(asked, [best, further])) == is_kept
-    assert len(adding(asked, [best, part("Leave is short.", 6.9, start=90)])) == 2
