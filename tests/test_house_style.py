@@ -32,6 +32,7 @@ LONG_MODULES = {
     "bot/cli/main.py": "the whole command line in one picture",
     "ingestion/app.py": "the one place that puts the parts of ingestion together",
     "storage/chat/inbox.py": "every step of a question on one fence",
+    "storage/chat/notifications.py": "every kind of notice, and when it is still true",
     "storage/models.py": "the values that all rooms share",
     "storage/settings.py": "all settings of the storage, and how each package's are read",
     "storage/sql/tables.py": "all tables in one picture",

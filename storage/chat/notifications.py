@@ -365,6 +365,18 @@ class Notices:
             self._is_free("waiting"), col(NoticeRow.created_at) < before, state="kept"
         )
 
+    async def recent(self, channel_id: int, limit: int) -> list[Notice]:
+        """Return a channel's newest notices that are still true, newest first."""
+        own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
+        async with self._database.snapshot() as session:
+            found = [
+                notice
+                for kind in _QUERIES
+                if kind not in (WELCOME, DIGEST)
+                for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
+            ]
+        return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
+
     async def sample_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
         """Return sample questions that were answered, for the ``limit`` newest versions that are still live.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytest_asyncio
-from fakes.notice_shelf import NoticeShelf, recent_notices
+from fakes.notice_shelf import NoticeShelf
 from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select
@@ -159,7 +159,7 @@ async def fill(world: World) -> None:
     for folder in await world.folders.watched(origin="map"):
         shelf = NoticeShelf(world.database, await world.channels.get(folder.channel_id), folder.id)
         await shelf.publish(await shelf.add(f"{CANARY}.pdf"))
-        (notice,) = await recent_notices(world.database, folder.channel_id, 1)
+        (notice,) = await world.notices.recent(folder.channel_id, 1)
         await world.notices.store_questions(notice.id, [f"Who is {CANARY}?"])
         await world.folders.report(folder.id, f"{CANARY} is away.")
     now = utc_now()
@@ -228,8 +228,13 @@ async def library_is_offered(world: World, place: Place) -> str:
 async def welcome(world: World, place: Place, *, is_direct: bool) -> str:
     """Return the welcome of a channel or direct chat."""
     folders = ChannelFolders(world.folders, world.home / "inbox")
-    builder = WelcomeBuilder(world.notices, world.catalog, folders, world.libraries)
+    builder = WelcomeBuilder(world.notices, world.catalog, folders, no_questions, world.libraries)
     return str(await builder.prepare("batch", place.direct if is_direct else place.channel))
+
+
+async def no_questions(untried: Any) -> dict[int, list[str]]:
+    """Try no question."""
+    return {}
 
 
 async def folder(world: World, place: Place) -> str:

@@ -223,7 +223,7 @@ class ReceiptBuilder:
         """``digest`` builds weekly digests."""
         self._digest = digest
         libraries = libraries or DirectLibraries(channels)
-        self._welcome = WelcomeBuilder(notices, catalog, folders, libraries)
+        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, libraries)
         self._notices = notices
         self._channels = channels
         self._readings = readings

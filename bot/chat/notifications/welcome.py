@@ -6,7 +6,7 @@ Both show the documents or how to add some, and suggested questions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from bot.answers.understanding.channel_folders import ChannelFolders
 from bot.answers.understanding.direct_libraries import DirectLibraries
@@ -17,16 +17,22 @@ from bot.core.models import Language
 from bot.core.ports import Announcement, ChannelOverview
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
-from storage.chat.notifications import Notices
+from storage.chat.notifications import LIVE, Notices
+from storage.chat_models import Notice
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
+# Documents whose headings are read if too few questions are stored.
+MAX_DOCUMENTS_READ = 2
 # Channels in one person's overview.
 MAX_CHANNELS = 10
 # Newest versions searched for stored suggested questions.
 VERSIONS_READ = 50
 
 log = logging.getLogger(__name__)
+
+# Stores the questions of new versions.
+StoreQuestions = Callable[[Sequence[Notice]], Awaitable[None]]
 
 
 class WelcomeBuilder:
@@ -37,12 +43,14 @@ class WelcomeBuilder:
         notices: Notices,
         catalog: Catalog,
         folders: ChannelFolders,
+        store_questions: StoreQuestions,
         libraries: DirectLibraries,
     ) -> None:
         self._libraries = libraries
         self._notices = notices
         self._catalog = catalog
         self._folders = folders
+        self._store_questions = store_questions
 
     async def prepare(self, batch: str, target: Channel) -> Announcement:
         """Return the welcome with id ``batch``; create the folder of a channel that no folder feeds.
@@ -66,8 +74,21 @@ class WelcomeBuilder:
             lead,
             (),
             (DocumentList(words, documents).write(),),
-            questions=await _offered(self._notices, asked) if is_live else (),
+            questions=await self._questions(asked) if is_live else (),
         )
+
+    async def _questions(self, target: Channel) -> tuple[str, ...]:
+        """Return at most three suggested questions; read headings if too few are stored."""
+        offered = await _offered(self._notices, target)
+        if len(offered) < MAX_OFFERED:
+            unread = [
+                one
+                for one in await self._notices.recent(target.id, VERSIONS_READ)
+                if one.kind == LIVE and one.questions is None
+            ]
+            await self._store_questions(unread[:MAX_DOCUMENTS_READ])
+            offered = await _offered(self._notices, target)
+        return offered
 
 
 class ChannelOverviews:

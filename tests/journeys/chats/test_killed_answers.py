@@ -26,9 +26,7 @@ DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
 LIBRARY = "library/policies"
 # Teams has accepted it without returning its id: it cannot be updated.
 ORPHANS = {"amid-placeholder": 1}
-STREAM_POINTS = [one for one in ANSWER_POINTS if "card" not in one]
-# Unknown outcome, so it is not posted again.
-CARDS = {"before-card": 0}
+TEXT_POINTS = [one for one in ANSWER_POINTS if "card" not in one]
 
 
 def end_leases(program: Program) -> None:
@@ -65,9 +63,9 @@ def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("conversation", "points"),
     [
-        pytest.param(OPERATIONS, ["amid-card"], id="one kill"),
-        pytest.param(OPERATIONS, ANSWER_POINTS, id="channel", marks=pytest.mark.long),
-        pytest.param(PERSONAL, ANSWER_POINTS, id="personal chat", marks=pytest.mark.long),
+        pytest.param(OPERATIONS, ["after-answer"], id="one kill"),
+        pytest.param(OPERATIONS, TEXT_POINTS, id="channel", marks=pytest.mark.long),
+        pytest.param(PERSONAL, TEXT_POINTS, id="personal chat", marks=pytest.mark.long),
     ],
 )
 async def test_a_kill_at_each_point_leaves_one_answer_and_one_card(
@@ -97,7 +95,7 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_one_card(
         async with program.serving():
             await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
         table[point] = counted(playground.calls()[before:])
-    assert table == {point: (1, CARDS.get(point, 1), ORPHANS.get(point, 0)) for point in points}
+    assert table == {point: (1, 0, ORPHANS.get(point, 0)) for point in points}
 
 
 def claim(text: str) -> str:
@@ -131,7 +129,7 @@ async def test_a_kill_amid_streamed_follow_ups_leaves_one_answer_each(
         async with program.serving():
             await program.until_live(channel, 1)
         table = {}
-        for point in STREAM_POINTS:
+        for point in TEXT_POINTS:
             program.environment = settings
             async with program.serving():
                 root = await slack.say(IT, f"<@{BOT}> when do backups run?")
@@ -149,6 +147,6 @@ async def test_a_kill_amid_streamed_follow_ups_leaves_one_answer_each(
             own = [one for one in thread if one.get("user") == BOT]
             answers = [one for one in own if "Daily." in one["text"] and "feedback" in json.dumps(one)]
             table[point] = (len(answers), len(own), len(agent.streams))
-        assert table == dict.fromkeys(STREAM_POINTS, (3, 3, 0))
-        assert len(agent.called("chat.startStream")) >= 3 * len(STREAM_POINTS)
+        assert table == dict.fromkeys(TEXT_POINTS, (3, 3, 0))
+        assert len(agent.called("chat.startStream")) >= 3 * len(TEXT_POINTS)
         assert set(agent.statuses.values()) == {"active"}

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fakes.notice_shelf import open_shelf, recent_notices
+from fakes.notice_shelf import open_shelf
 from harness.empty_homes import make_sqlite
 
 from bot.answers.understanding.direct_libraries import DirectLibraries
@@ -40,7 +40,7 @@ async def test_only_given_channels_with_documents_are_shown(database: Database) 
     channels = Channels(database)
     await channels.ensure(key("C0IT"), "#it-ops")
     await channels.ensure(key("C0EMPTY"))
-    (notice,) = await recent_notices(database, shelf.channel.id, 1)
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
     await shelf.notices.store_questions(notice.id, ["When?", "When?", "Who?"])
     overviews = ChannelOverviews(channels, DirectLibraries(channels), Catalog(database), Notices(database))
     asked = {key(one).tenant for one in ("C0IT", "C0EMPTY", "C0NEW")}
@@ -56,7 +56,7 @@ async def test_a_direct_chat_shows_its_librarys_questions(database: Database) ->
     """The list is empty without a library, and never has documents of an ordinary channel."""
     shelf = await open_shelf(database, key("C0IT"))
     await shelf.publish(await shelf.add("backup.pdf"))
-    (notice,) = await recent_notices(database, shelf.channel.id, 1)
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
     await shelf.notices.store_questions(notice.id, ["When?"])
     channels = Channels(database)
     overviews = ChannelOverviews(channels, DirectLibraries(channels), Catalog(database), Notices(database))
