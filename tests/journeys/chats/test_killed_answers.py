@@ -68,7 +68,7 @@ def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
         pytest.param(PERSONAL, TEXT_POINTS, id="personal chat", marks=pytest.mark.long),
     ],
 )
-async def test_a_kill_at_each_point_leaves_one_answer_and_one_card(
+async def test_a_kill_at_each_point_leaves_one_answer(
     program: Program, start_playground: StartPlayground, sop: Path, conversation: str, points: Sequence[str]
 ) -> None:
     """A question is killed with SIGKILL at each point; the next ``serve`` completes it."""

@@ -180,7 +180,8 @@ async def ask_person(program: Program, slack: SlackDouble) -> None:
     assert "What does the moon cost?" in told["text"]
     await until(lambda: has_ephemeral(slack, WORDS.person_told), log=lambda: program.log)
     await until(lambda: has_ephemeral(slack, WORDS.person_asked), log=lambda: program.log)
-    assert "needs_person" in program.run("gaps", "--json").stdout
+    doubts = [json.loads(line)["doubts"] for line in program.run("gaps", "--json").stdout.splitlines()]
+    assert [one for one in doubts if "needs_person" in one] == [{"needs_person": 1}]
     buttons = told["blocks"][-1]
     (resolved,) = buttons["elements"]
     message = {"message": told | {"thread_ts": asked}, "user": {"id": CAROL}}

@@ -127,6 +127,7 @@ async def test_a_crash_while_streaming_in_teams_leaves_one_answer(
             await until(lambda: playground.said("At 2 AM."), log=lambda: program.log)
             await playground.answered(1)
             await page.locator("a.fai-Citation").first.wait_for()
+            # The Playground shows text and card of one message apart, each with thumbs.
             await page.get_by_role("button", name="Like", exact=True).first.wait_for()
             await page.screenshot(path=tmp_path / "whole.png")
     begun, (shown, *_), (ended,) = (
