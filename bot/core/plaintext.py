@@ -28,14 +28,10 @@ CODE_BEGINS, CODE_ENDS = "\x04", "\x05"
 MAX_CODE_CHARS = 300
 # Number of a step at the beginning of a line.
 _STEP = re.compile(r"^([^\w\x02-\x05]{0,3})(\d{1,3}[.)])(?= \S)")
-_PROGRAMS = (
-    "sudo|curl|wget|ssh|scp|sftp|rsync|systemctl|journalctl|docker|podman|kubectl|helm|git|npm|pip3?|python3?|apt(?:-get)?|"
-    "yum|dnf|tar|gzip|cp|mv|rm|ls|cd|chmod|chown|umount|psql|pg_dump|pg_restore|mysql|mysqldump|netsh|"
-    "powershell|msiexec"
-)
-# A line that is a command: after a prompt, or a known program with an option, a path or a pipe.
+# A line that is a command: after a prompt, or a program's name with an option or a pipe.
 _COMMAND = re.compile(
-    rf"^(\W{{0,3}}(?:\d{{1,3}}[.)] )?)((?:[$#] \S|(?:{_PROGRAMS}) (?=.*(?:(?<!\S)-|/|\\|\|)))[^`\n]*?)"
+    r"^(\W{0,3}(?:\d{1,3}[.)] )?)"
+    r"((?:[$#] \S|[a-z][a-z0-9_.-]* (?=.*(?<!\S)(?:--?[a-zA-Z][\w-]*(?:=\S*)?|\|)(?!\S)))[^`\n]*?)"
     r"([.”“»\"]*(?: ?\[\d{1,3}\])*[.”“»\"]*)"
 )
 # A file path, or an option of a command.
