@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 # Seconds; far more than anything takes on a machine that is not overloaded.
 PATIENCE = 300.0
 # Polling interval in seconds if each poll starts a program.
-BY_COMMAND = 0.5
+BY_COMMAND = 1.0
 
 
 class Clock:

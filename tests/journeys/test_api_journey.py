@@ -120,6 +120,7 @@ async def is_judged(client: aiohttp.ClientSession, question: str) -> bool:
         return response.status == 204
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_schemathesis_finds_no_fault(with_samples: Program, tmp_path: Path) -> None:
     """Generated requests, valid and not, get only responses that the OpenAPI document describes."""
@@ -130,7 +131,7 @@ async def test_schemathesis_finds_no_fault(with_samples: Program, tmp_path: Path
         arguments = [
             f"{program.url}/api/v1/openapi.json",
             f"--header=Authorization: Bearer {token}",
-            "--max-examples=8",
+            "--max-examples=20",
             "--seed=1",
             "--no-color",
             # A body may be right by its schema and still be refused: no PDF, a channel that is not there.

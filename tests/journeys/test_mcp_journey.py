@@ -41,6 +41,7 @@ async def test_an_assistant_uses_the_tools_over_http(with_samples: Program) -> N
         assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
 
 
+@pytest.mark.long
 async def test_an_assistant_uses_a_home_over_stdio(with_samples: Program) -> None:
     """Needs no token and no running service."""
     environment = with_samples.variables

@@ -18,6 +18,7 @@ FOLDERS = (ROOT / "bot" / "cli" / "setup" / "samples", ROOT / "tests" / "pdfs")
 LOCKED = "libreoffice-writer-password.pdf"
 
 
+@pytest.mark.long
 @pytest.mark.engine("poppler")
 async def test_all_readers_agree_on_numbers_of_the_samples(
     capsys: pytest.CaptureFixture[str],
