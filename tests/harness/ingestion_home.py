@@ -177,7 +177,7 @@ class Home:
         await until(is_so, seconds=seconds)
 
     async def until_found(
-        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = PATIENCE
+        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK
     ) -> LivePublication:
         """Wait until a file is found by these words at this rung or better."""
 
@@ -185,7 +185,7 @@ class Home:
             one = (await self.find(channel, words)).get(file)
             return one if one is not None and one.rung in (rung, Rung.FULL) else None
 
-        return await until(found, seconds=seconds)
+        return await until(found)
 
     async def until_files(self, channel: str, words: str, files: set[str]) -> None:
         """Wait until these words find exactly these files."""

@@ -176,7 +176,7 @@ async def test_the_figures_of_a_drawn_report_are_published(home: Home, tmp_path:
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
     await home.serve(layout=True)
-    live = await home.until_found("green", "boilers", "report.pdf", Rung.FULL, 120)
+    live = await home.until_found("green", "boilers", "report.pdf", Rung.FULL)
     figures, chunks = await home.files.figures(live.reading_id), await home.files.chunks(live.reading_id)
     assert [(one.page, one.kind, one.holds_data) for one in figures] == [
         (1, FigureKind.BAR, True),

