@@ -98,8 +98,6 @@ from storage.stores import (
     open_stores,
     verify_blob_store,
 )
-from storage.web_pages.html_process import HtmlProcess
-from storage.web_pages.page_index import WebPageIndex
 
 if TYPE_CHECKING:
     from bot.llm.chat_model import JsonCalls
@@ -243,7 +241,7 @@ async def build_answering(
             web=WebSearch(
                 stores.web_sources,
                 stores.web_pages,
-                WebPageIndex(stores.web_pages, embedder.space),
+                search,
                 bot,
                 fetch=fetch_pages,
             ),
@@ -498,7 +496,6 @@ def build_ingestion(
         blobs=stores.blobs,
         files=stores.files,
         pdf=pdf,
-        html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
         embedder=embedder,
         index=index,
         channels=stores.channels,

@@ -30,11 +30,11 @@ from ingestion.watch.batch_ingest import BatchIngest, FolderBatch
 from ingestion.watch.intake import Intake
 from ingestion.watch.lost_copies import LostCopies
 from ingestion.watch.watcher import Watcher
-from ingestion.web_pages.renewal import make_renewal
+from ingestion.web_pages.renewal import OnPage, PageIntake, WebPageRenewal, make_fetcher
 from storage.chat.channels import Channels
 from storage.clock import utc_now
 from storage.documents.arrivals import Arrivals
-from storage.documents.ingest_status import IngestStatus
+from storage.documents.ingest_status import IngestStatus, ingest_statuses
 from storage.documents.progress import Progress
 from storage.embeddings.base import Embedder
 from storage.embeddings.vector_cache import VectorCache
@@ -57,7 +57,6 @@ from storage.sql.changes import POLL_SECONDS, PollGate
 from storage.sql.database import Database
 from storage.sql.leased_queue import MAX_BACKOFF_SECONDS, LeasedQueue, process_name
 from storage.sql.tables import PublicationRow, ReadingRow
-from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
@@ -68,6 +67,7 @@ LEFT_CHANNELS_SECONDS = 600.0
 VERIFY_SECONDS = 15.0
 WEB_SECONDS = 60.0
 REBUILD_SECONDS = 0.2
+SEED_SECONDS = 0.5
 WEB_SOURCES_SECONDS = 2.0
 # How often to check whether a comparison is due; ``reconciler.py`` sets how often one runs.
 RECONCILE_SECONDS = 60.0
@@ -120,7 +120,6 @@ class Ingestion:
         blobs: Blobs,
         files: ReadingFiles,
         pdf: PdfProcess,
-        html: HtmlProcess | None = None,
         embedder: Embedder,
         index: Index,
         channels: Channels,
@@ -140,15 +139,15 @@ class Ingestion:
         Args:
             max_file_mb: larger files are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; the caller closes them.
-            web_sources, web_pages: approved web pages, and their stored readings.
-            html: sandboxed reader of web pages; the default one warns if its confinement is incomplete.
+            web_sources, web_pages: approved web pages, and when they are fetched.
             contact: told to web servers, unless the settings name a contact.
             vision: describes figures; None: figures get no description.
             fill_metadata: asks a model for missing metadata; None: there is none.
             compute_pool: side processes, closed with this object; default: a new pool.
             max_backoff_seconds: longest backoff before a failed step is retried.
         """
-        self._settings, self._channels, self._web_sources = settings, channels, web_sources
+        self._settings, self._channels = settings, channels
+        self._web_sources, self._web_store = web_sources, web_pages
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
         owner, seconds, longest = process_name(), settings.lease_seconds, max_backoff_seconds
@@ -157,21 +156,18 @@ class Ingestion:
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
         self._folders, self._vectors = Folders(database), VectorCache(database)
-        self._intake = Intake(Arrivals(database, self.generations, blobs), blobs, max_file_mb * 1024 * 1024)
+        arrivals = Arrivals(database, self.generations, blobs)
+        self._intake = Intake(arrivals, blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, owner)
         self._purge = PurgeQueue(published, settings.retire_grace_seconds, settings.delete_grace_seconds)
         self._publications = publications = PublicationQueue(published)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
-        self._web_pages = make_renewal(
-            settings,
+        self._web_pages = WebPageRenewal(
             web_sources,
             web_pages,
-            embedder=embedder,
-            compute_pool=self._compute_pool,
-            pdf=pdf,
-            channels=channels,
-            contact=contact,
-            html=html,
+            make_fetcher(settings, contact),
+            PageIntake(web_pages, arrivals, blobs, pdf),
+            channels,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker
         publisher = Publisher(
@@ -180,7 +176,7 @@ class Ingestion:
         self._vision, self._fill_metadata = vision, fill_metadata
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
-        self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
+        self._eraser = Eraser(database, blobs=blobs, files=files, index=index)
         self._copies = LocalCopies(database, blobs, files)
         inventory = Inventory(database)
         self._rebuilds = inventory.rebuilds
@@ -276,6 +272,23 @@ class Ingestion:
     def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:
         """Fetch the due pages of a domain now, for questions; see ``WebPageRenewal.fetch_soon``."""
         return self._web_pages.fetch_soon(domain)
+
+    async def seed_web_pages(self, domains: Sequence[WebDomain], on_page: OnPage) -> None:
+        """Fetch all pages of domains that are not fresh, and wait until they are searchable.
+
+        Raises:
+            InfrastructureError: an engine or a disk does not work.
+        """
+        rung = Rung.FULL if self.generations.full else Rung.QUICK
+        folder = await self._web_store.folder()
+        async with self._working(rung) as worker:
+            await self._web_pages.prefetch(domains, on_page)
+            worker.wake()
+            while True:
+                found = await ingest_statuses(self._database, folder.id, self.generations)
+                if all(one.has_reached(rung) for one in found):
+                    return
+                await asyncio.sleep(SEED_SECONDS)
 
     async def stop(self) -> None:
         """Stop watching and working; leases of unfinished steps are released for the next start."""

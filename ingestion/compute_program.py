@@ -24,7 +24,7 @@ from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
 from ingestion.layout.reading_order import arrange
 from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.files.reading_files import ReadingFiles
-from storage.models import METADATA_KEY, Box, Figure, dump_metadata
+from storage.models import METADATA_KEY, Box, Figure, MetadataField, dump_metadata
 from storage.pdf import protocol, sandbox
 from storage.pdf.models import Layout, OcrPage, PdfText
 from storage.pdf.protocol import READY
@@ -95,21 +95,24 @@ def _read(job: dict[str, Any], data: bytes) -> tuple[PdfText, Layout, list[OcrPa
 
 
 def chunk_web_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Split a web page into chunks; ``data`` is the output of the sandboxed reader.
+    """Build a reading from a web page's blocks, as the sandboxed child wrote them, and write its files.
 
     Raises:
         NoPages: the page contains no text.
+        BlobsUnavailable: a disk is at fault.
     """
     page = json.loads(data)
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
-    title, blocks = str(page["title"]), blocks_of(page["blocks"])
-    chunks = [
-        [one.text, one.tokens, one.heading_path, one.anchor, None]
-        for one in chunk_page(blocks, title, limit=job["limit"], pieces=pieces, window=job["window"])
-    ]
+    title, day = str(page["title"]), _day(page["day"])
+    pages, chunks, anchors = chunk_page(
+        blocks_of(page["blocks"]), title, limit=job["limit"], pieces=pieces, window=job["window"]
+    )
     if not chunks:
         raise NoPages("the page holds no text that could be cited; it may need JavaScript")
-    return {"title": title, "day": _day(page["day"]), "chunks": chunks}
+    ReadingFiles(Path(job["root"])).write_here(UUID(job["reading"]), pages, chunks, None)
+    dated = [MetadataField("last_updated", day, None, (), day)] if day else []
+    details = {METADATA_KEY: dump_metadata(dated), "anchors": anchors}
+    return {"title": title, "pages": 1, "chunks": len(chunks), "figures": 0, "details": details}
 
 
 def _day(value: Any) -> str:
@@ -119,24 +122,6 @@ def _day(value: Any) -> str:
     except (TypeError, ValueError):
         return ""
     return day if day == value else ""
-
-
-def chunk_web_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Split a PDF from the web into chunks with their pages; ``data`` is the text child's output.
-
-    Raises:
-        DocumentError: the file is at fault.
-    """
-    pdf = protocol.parse_reading(data)
-    pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
-    document = chunk_document(pdf, limit=job["limit"], pieces=pieces, window=job["window"])
-    if not document.chunks:
-        raise NoPages(_no_text_message(pdf, "left"))
-    return {
-        "title": document.title,
-        "day": "",
-        "chunks": [[one.text, one.tokens, one.heading_path, "", one.first_page] for one in document.chunks],
-    }
 
 
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
@@ -200,8 +185,7 @@ def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
 
 JOBS = {
     "chunk": chunk,
-    "chunk web page": chunk_web_page,
-    "chunk web pdf": chunk_web_pdf,
+    "chunk page": chunk_web_page,
     "find crops": find_crops,
     "analyse": analyse,
 }

@@ -203,16 +203,6 @@ class SourceState:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownWeb:
-    """A quote of an approved web page, as an answer shows it."""
-
-    url: str
-    # Hash of the page text that it was taken from.
-    sha256: str
-    quote: str
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
     """A question of a thread with its answer: context for follow-up questions."""
 

@@ -45,6 +45,8 @@ _PHRASES = {
 
 # Prefix of a library's own channel. Other local channels are named after folders, which contain no slash.
 LIBRARY = "library/"
+# Name of the hidden channel of approved web pages: no folder and no admin's file can name it.
+WEB_PAGES = "web/pages"
 
 
 class TenantName(str):
@@ -274,10 +276,6 @@ class WebOrigin:
     host: str
     # When the server last confirmed this text.
     fetched_at: datetime | None
-    # URL fragment of each chunk's heading; '' if there is none.
-    anchors: tuple[str, ...] = ()
-    # The address is that of a PDF, which has pages.
-    is_pdf: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +304,9 @@ class LivePublication:
     ocr_pages: frozenset[int] = frozenset()
     # When its version was found in its folder.
     arrived_at: datetime | None = None
-    # Set for an approved web page: one page, no version, no reading, no boxes.
+    # URL fragment of each chunk's heading, '' if it has none; None for a format with pages.
+    anchors: tuple[str, ...] | None = None
+    # Set for an approved web page, which is cited by its address.
     web: WebOrigin | None = field(default=None, compare=False)
 
     @property

@@ -193,7 +193,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             GlossaryFile(home / GLOSSARY_NAME),
             Notices(database),
             WebSourcesFile(home),
-            WebPageStore(database, settings.web_cache_days, settings.web_retry_minutes),
+            WebPageStore(database, files, settings.web_cache_days, settings.web_retry_minutes),
         )
 
 
@@ -218,7 +218,6 @@ def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SEC
         blobs=stores.blobs,
         files=stores.files,
         index=index,
-        web_pages=stores.web_pages,
         settle_seconds=settle_seconds,
     )
 

@@ -289,7 +289,7 @@ def _day(passage: Passage) -> str | None:
 
 def _has_pages(publication: LivePublication) -> bool:
     """True unless the source is a web page other than a PDF."""
-    return publication.web is None or publication.web.is_pdf
+    return publication.anchors is None
 
 
 def _place(publication: LivePublication, page: int) -> str:

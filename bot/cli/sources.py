@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.bootstrap import embedding_key, open_home
+from bot.bootstrap import open_home, open_ingestion
 from bot.cli.home import chosen_channel
 from bot.cli.json_output import dump, source_line
 from bot.settings import Settings, load_settings
-from ingestion.jobs.compute_pool import ComputePool
-from ingestion.web_pages.renewal import make_renewal
 from storage.clock import utc_now
-from storage.pdf.pdf_process import PdfProcess
-from storage.stores import Stores, open_embedder
-from storage.web_pages.html_process import HtmlProcess
+from storage.stores import Stores
 from storage.web_pages.page_store import PageState, WebPage, count_pages, listed_pages
 from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, WebSourcesFile
 
@@ -47,8 +42,8 @@ async def check_sources(options: argparse.Namespace) -> int:
             for mistake in sources.unknown(await stores.channels.all()):
                 print(mistake, file=sys.stderr)
             chosen = await chosen_channel(stores, options.channel) if options.channel else None
-            for url, quote in await stores.web_pages.lost_quotes(chosen.id if chosen else None):
-                print(f"quote no longer on {url}: {quote}", file=sys.stderr)
+            for lost in await stores.web_pages.lost_quotes(chosen.id if chosen else None):
+                print(f"quote no longer on {lost.url}: {lost.quote}", file=sys.stderr)
     approved = await _approved(settings, options.channel)
     unwell = [one for one in approved if one.page.error or one.page.state is not PageState.FRESH]
     for one in unwell:
@@ -87,27 +82,9 @@ async def seed_sources(options: argparse.Namespace) -> int:
                 print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
         print("Nothing was fetched: this was a dry run.", file=sys.stderr)
         return 0
-    pool = ComputePool(settings.ingestion.read_workers)
-    async with (
-        open_home(settings) as stores,
-        contextlib.aclosing(PdfProcess(settings.storage, stores.passwords)) as pdf,
-        open_embedder(settings.storage, embedding_key(settings)) as embedder,
-        contextlib.aclosing(pool),
-    ):
+    async with open_ingestion(settings) as (stores, ingestion):
         domains = await _domains(stores, options.channel)
-        renewal = make_renewal(
-            settings.ingestion,
-            stores.web_sources,
-            stores.web_pages,
-            embedder=embedder,
-            compute_pool=pool,
-            pdf=pdf,
-            channels=stores.channels,
-            contact=settings.bot.public_url,
-            html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
-        )
-        async with contextlib.aclosing(renewal):
-            await renewal.prefetch(domains, _print_progress)
+        await ingestion.seed_web_pages(domains, _print_progress)
     approved = await _approved(settings, options.channel)
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))

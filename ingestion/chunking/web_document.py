@@ -1,16 +1,16 @@
-"""Web page document: lays the blocks of a web page out as a PDF of one page, ready for chunking."""
+"""Web page document: lays the blocks of a web page out as a document of one page, and splits it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from ingestion.chunking.chunker import chunk_document
 from ingestion.layout.reading_order import Block
-from storage.models import Box, Page, WordBox
+from storage.models import Box, Chunk, Page, WordBox
 from storage.pdf.models import BlockKind, Line, PdfText
 
 WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
@@ -33,17 +33,6 @@ class WebBlock:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class WebChunk:
-    """A chunk of a web page; it never crosses a heading."""
-
-    text: str
-    tokens: int
-    heading_path: tuple[str, ...]
-    # Anchor of the nearest heading that has one.
-    anchor: str
-
-
 def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
     """Return the blocks that a sandboxed child wrote.
 
@@ -55,13 +44,22 @@ def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
 
 def chunk_page(
     blocks: Sequence[WebBlock], title: str, *, limit: int, pieces: Callable[[str], int], window: int
-) -> Iterator[WebChunk]:
-    """Yield the chunks of a page; ``limit``, ``pieces`` and ``window`` as in ``chunk_document``."""
+) -> tuple[list[Page], list[Chunk], list[str]]:
+    """Return (the page, its chunks, the anchor of the nearest heading above each chunk that has one).
+
+    No chunk crosses a heading; ``limit``, ``pieces`` and ``window`` as in ``chunk_document``.
+    """
+    chunks: list[Chunk] = []
+    anchors: list[str] = []
     for path, anchor, parts in _sections(blocks, title):
         pdf, laid_out = _document(parts)
         chunked = chunk_document(pdf, limit=limit, pieces=pieces, window=window, blocks=[laid_out])
         for chunk in chunked.chunks:
-            yield WebChunk(chunk.text, chunk.tokens, path, anchor)
+            own = replace(chunk, ordinal=len(chunks), heading_path=path, sections=((0, path),))
+            chunks.append(own)
+            anchors.append(anchor)
+    text = "\n\n".join(chunk.text for chunk in chunks)
+    return [Page(1, "", WIDTH, HEIGHT, text, placed_words(text))], chunks, anchors
 
 
 def _sections(

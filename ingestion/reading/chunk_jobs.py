@@ -31,7 +31,12 @@ class ChunkingClient:
         self._reads_pictures = reads_pictures
 
     async def chunk(
-        self, reading: UUID, pages: bytes, layout: bytes = b"", ocr: bytes | None = None
+        self,
+        reading: UUID,
+        pages: bytes,
+        layout: bytes = b"",
+        ocr: bytes | None = None,
+        job: str = "chunk",
     ) -> dict[str, Any]:
         """Write a reading's files; return its ``title``, ``details`` and counts of ``pages``, ``chunks``,
         ``figures``.
@@ -39,9 +44,10 @@ class ChunkingClient:
         Independent of the file's name: a reading serves files of any name.
 
         Args:
-            pages: output of the text child.
+            pages: output of the reader.
             layout: output of the layout child, if it ran.
             ocr: output of the OCR child, for pages and figures; None: OCR has not run yet.
+            job: the reader's job of the side process.
 
         Raises:
             DocumentError: the file is at fault.
@@ -49,8 +55,8 @@ class ChunkingClient:
         """
         tokenizer = self._embedder.tokenizer
         pictures = "waiting" if self._reads_pictures else "left"
-        job = {
-            "do": "chunk",
+        task = {
+            "do": job,
             "root": str(self._files.root),
             "reading": str(reading),
             "limit": self._chunk_tokens,
@@ -59,7 +65,7 @@ class ChunkingClient:
             **_lengths(layout, ocr or b""),
             "pictures": pictures if ocr is None else "read",
         }
-        made: dict[str, Any] = await self._compute_pool.run(job, pages, layout, ocr or b"")
+        made: dict[str, Any] = await self._compute_pool.run(task, pages, layout, ocr or b"")
         return made
 
     async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:

@@ -35,7 +35,6 @@ from storage.files.reading_files import ReadingFiles
 from storage.models import METADATA_KEY, Box, Figure, Reading, Rung, dump_metadata
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
-from storage.readers.registry import READERS
 from storage.sql.leased_queue import backoff
 
 _log = logging.getLogger(__name__)
@@ -250,7 +249,7 @@ class FullReader:
         if claim.same_chunks:
             return claim.same_chunks
         try:
-            if not READERS.reader_of(await self._queue.files(claim)).draws_pages:
+            if not quick.details.get("draws_pages", True):
                 return quick
             pace = ReadingPacer(wait_until_idle, partial(self._queue.note_pages, claim))
             made = await self._layout_chunker.chunk(claim, quick, pace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 
@@ -52,13 +53,19 @@ class QuickReader:
         if claim.is_spent:
             raise ReaderKilled("Reading this file crashed the program ten times; it is not tried again.")
         started = time.monotonic()
-        reader = READERS.reader_of(await self.queue.files(claim))
-        pages = await reader.read(self._pdf, await self._blobs.fetch(claim.sha256))
+        names, path = await self.queue.files(claim), await self._blobs.fetch(claim.sha256)
+        reader = await asyncio.to_thread(READERS.reader_of, names, path)
+        pages = await reader.read(self._pdf, path)
         reach("after-parse")
-        made = await self._chunking_client.chunk(claim.id, pages, ocr=None if reader.draws_pages else b"")
+        ocr = None if reader.draws_pages else b""
+        made = await self._chunking_client.chunk(claim.id, pages, ocr=ocr, job=reader.chunk_job)
         await self._files.upload(claim.id)
         reach("after-reading-file")
-        details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
+        details = {
+            "milliseconds": round((time.monotonic() - started) * 1000),
+            "draws_pages": reader.draws_pages,
+            **made["details"],
+        }
         await self.queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:

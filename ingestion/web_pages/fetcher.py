@@ -27,6 +27,7 @@ from yarl import URL
 from ingestion.errors import WebPageError
 from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
 from ingestion.web_pages.robots import USER_AGENT, Robots
+from storage.readers.html import page_bytes
 from storage.readers.pdf import PDF
 from storage.web_pages.web_sources import PORTS, normal_url
 
@@ -57,6 +58,18 @@ class FetchedPage:
     etag: str | None
     # Together with the ETag, the validators of a conditional request.
     last_modified: str | None
+
+    @property
+    def content(self) -> bytes:
+        """The page as it is stored: a PDF as it is, else with what the server declared."""
+        is_pdf = self.media_type == PDF.name
+        return self.data if is_pdf else page_bytes(self.media_type, self.charset, self.data)
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """Headers of a conditional request."""
+        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in asked.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

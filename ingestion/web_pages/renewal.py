@@ -1,4 +1,4 @@
-"""Renewal of approved pages: fetches due pages, reads them in a sandboxed child, stores their text.
+"""Renewal of approved pages: fetches due pages and stores them as documents.
 
 Due times are kept in SQL. A page that fails keeps its last text and is retried after minutes; no question
 waits for a renewal.
@@ -7,30 +7,31 @@ waits for a renewal.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO
 
-import numpy as np
 from yarl import URL
 
 from ingestion.errors import WebPageError
-from ingestion.jobs.compute_pool import ComputePool
 from ingestion.settings import IngestionSettings
 from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
 from storage.chat.channels import Channels
-from storage.embeddings.base import Embedder
+from storage.documents.arrivals import Arrivals
+from storage.documents.identity import Arrival
 from storage.errors import DocumentError, InfrastructureError, NoPages, NotAPdf, raised_at
+from storage.files.blobs import Blobs
 from storage.pdf.pdf_process import PdfProcess
-from storage.readers.pdf import PDF
+from storage.pdf.protocol import parse_reading
+from storage.readers.html import HTML_READER
+from storage.readers.registry import READERS
 from storage.task_group import cancel_and_wait
-from storage.web_pages.html_process import HtmlProcess
-from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
+from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import MAX_URL_CHARS, WebDomain, WebSources, WebSourcesFile, normal_url
 
 # Time limit per host and tick: what a slow host, or one with a crawl delay, has left waits for the next tick.
@@ -42,68 +43,60 @@ OnPage = Callable[[WebPage], None]
 log = logging.getLogger(__name__)
 
 
-class PageReader:
-    """Turns fetched pages into text, split into chunks that fit the embedder's window."""
+class PageIntake:
+    """Stores fetched pages as versions of their documents, after a sandboxed child has found text in them."""
 
-    def __init__(
-        self,
-        html: HtmlProcess,
-        pdf: PdfProcess,
-        compute_pool: ComputePool,
-        embedder: Embedder,
-        chunk_tokens: int,
-    ) -> None:
-        """Split into chunks of at most ``chunk_tokens`` tokens (cl100k_base). ``pdf`` is not closed here."""
-        self._html = html
-        self._pdf = pdf
-        self._compute_pool = compute_pool
-        self._embedder = embedder
-        self._chunk_tokens = chunk_tokens
+    def __init__(self, store: WebPageStore, arrivals: Arrivals, blobs: Blobs, sandbox: PdfProcess) -> None:
+        """``sandbox`` is not closed here."""
+        self._store = store
+        self._arrivals = arrivals
+        self._blobs = blobs
+        self._sandbox = sandbox
 
-    async def read(self, page: FetchedPage) -> WebText:
-        """Return the text of a page, split into chunks.
+    async def store(self, known: WebPage, page: FetchedPage) -> None:
+        """Store a page; a new version only if its text has changed.
 
         Raises:
-            DocumentError: it has none, or cannot be read within limits.
-            EngineStartError: a side process cannot be started.
+            DocumentError: it has no text, or cannot be read within limits.
+            InfrastructureError: the database, a disk or a side process does not work.
         """
-        is_pdf = page.media_type == PDF.name
-        tokenizer = self._embedder.tokenizer
-        job = {
-            "do": "chunk web pdf" if is_pdf else "chunk web page",
-            "limit": self._chunk_tokens,
-            "tokenizer": str(tokenizer) if tokenizer else None,
-            "window": self._embedder.window,
-        }
-        read = self._read_pdf(page) if is_pdf else self._html.read(page.data, page.media_type, page.charset)
-        try:
-            made = await self._compute_pool.run(job, await read)
-        except NotAPdf:  # whose message is about dropped files
-            raise NoPages("the server says that this is a PDF, and it is none or a damaged one") from None
-        return WebText(made["title"], made["day"], chunks_of(made["chunks"]))
-
-    async def _read_pdf(self, page: FetchedPage) -> bytes:
-        """Return the text of a PDF, read by the sandboxed child for documents."""
-        with tempfile.NamedTemporaryFile(prefix="footnote-") as file:
-            await asyncio.to_thread(_write, file, page.data)
-            return await self._pdf.fetch(Path(file.name))
+        async with self._written(page) as path:
+            reader = await asyncio.to_thread(READERS.reader_of, [known.url], path)
+            try:
+                text = await reader.read(self._sandbox, path)
+                words = await asyncio.to_thread(_count_words, text, is_html=reader is HTML_READER)
+            except NotAPdf:  # whose message is about dropped files
+                raise NoPages("the server says that this is a PDF, and it is none or a damaged one") from None
+            read = hashlib.sha256(text).hexdigest()
+            if read != known.sha256:
+                sha256, size = hashlib.sha256(page.content).hexdigest(), len(page.content)
+                keep = partial(self._blobs.adopt, path, sha256)
+                folder = await self._store.folder()
+                await self._arrivals.store(folder, [Arrival(known.url, {}, sha256, size, keep)], None)
+        await self._store.mark_read(known.url, read, words, page.validators)
 
     async def read_sitemap(self, page: FetchedPage) -> list[str]:
         """Return the addresses in a sitemap.
 
         Raises:
             DocumentError: it is no sitemap, or a sitemap index.
-            EngineStartError: a side process cannot be started.
+            InfrastructureError: a disk or a side process does not work.
         """
-        data = await self._html.read(page.data, "application/xml", page.charset)
-        found = await asyncio.to_thread(_addresses, data)
+        async with self._written(replace(page, media_type="application/xml")) as path:
+            found = await asyncio.to_thread(_addresses, await self._sandbox.fetch_html(path))
         if not found:
             raise NoPages("this is no sitemap that lists pages; one that lists sitemaps is not followed")
         return found
 
-    async def aclose(self) -> None:
-        """End the side process of the reader."""
-        await self._html.aclose()
+    @asynccontextmanager
+    async def _written(self, page: FetchedPage) -> AsyncIterator[Path]:
+        """Yield a temporary file with the page, which may become a blob."""
+        path = self._blobs.new_temporary()
+        try:
+            await asyncio.to_thread(path.write_bytes, page.content)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
 
 class WebPageRenewal:
@@ -114,21 +107,15 @@ class WebPageRenewal:
         sources: WebSourcesFile,
         store: WebPageStore,
         fetcher: PageFetcher,
-        reader: PageReader,
-        *,
-        embedder: Embedder,
+        intake: PageIntake,
         channels: Channels,
     ) -> None:
-        """Embed chunks in advance with ``embedder``, so that no question waits for it.
-
-        ``channels`` are those in whose name admins are notified.
-        """
+        """``channels`` are those in whose name admins are notified."""
         self._channels = channels
         self._sources = sources
         self._store = store
         self._fetcher = fetcher
-        self._reader = reader
-        self._embedder = embedder
+        self._intake = intake
         # Outcome -> fetches since this process started.
         self.fetches = dict.fromkeys(("read", "unchanged", "failed"), 0)
         # Domain -> running task of ``fetch_soon``.
@@ -140,8 +127,10 @@ class WebPageRenewal:
         Raises:
             InfrastructureError: the database or a side process does not work.
         """
-        await self._renew_due((await self._sources.current()).domains)
-        await self._store.prune()
+        domains = (await self._sources.current()).domains
+        await self._renew_due(domains)
+        if domains:
+            await self._store.record_lost_quotes()
 
     def fetch_soon(self, domain: WebDomain) -> asyncio.Task[None]:
         """Fetch the due pages of a domain in the background; errors of engines are logged.
@@ -173,7 +162,6 @@ class WebPageRenewal:
             await self._renew_all(first or due, sources)
             if not first:
                 break
-        await self._embed()
 
     async def prefetch(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
         """Fetch all pages of domains that are not fresh, and report each; return the state of all.
@@ -188,26 +176,13 @@ class WebPageRenewal:
         await self._approve(sources)
         urls = await approved_pages(domains, self._store)
         await self._renew_all(urls, sources, on_page, is_forced=True)
-        await self._embed()
-        await self._store.prune()
         return await self._store.pages([*sitemaps, *urls])
 
     async def aclose(self) -> None:
-        """Cancel background fetches; close connections and side processes."""
+        """Cancel background fetches; close connections."""
         for task in list(self._asked.values()):
             await cancel_and_wait(task)
         await self._fetcher.aclose()
-        await self._reader.aclose()
-
-    async def _embed(self) -> None:
-        """Embed texts without vectors, or with vectors of another embedder."""
-        embedder = self._embedder
-        for sha256 in await self._store.without_vectors(embedder.space):
-            if text := await self._store.text(sha256):
-                texts = [chunk.text for chunk in text.chunks]
-                batches = [texts[at : at + embedder.batch] for at in range(0, len(texts), embedder.batch)]
-                made = [await embedder.aembed(batch) for batch in batches]
-                await self._store.store_vectors(sha256, embedder.space, np.concatenate(made))
 
     async def _approve(self, sources: WebSources) -> None:
         if not self._sources.is_known:
@@ -264,9 +239,9 @@ class WebPageRenewal:
             if page is None:
                 await self._store.mark_not_modified(url)
             elif is_sitemap:
-                await self._store.store_listing(url, await self._reader.read_sitemap(page), _validators(page))
+                await self._store.store_listing(url, await self._intake.read_sitemap(page), page.validators)
             else:
-                await self._keep(url, page)
+                await self._intake.store(known, page)
         except (WebPageError, DocumentError) as error:
             log.info("an approved page could not be renewed: %s", type(error).__name__)
             self.fetches["failed"] += 1
@@ -282,40 +257,32 @@ class WebPageRenewal:
         ordered = sorted(channels, key=lambda one: (not one.is_local, one.id))
         return ordered[0].id if ordered else None
 
-    async def _keep(self, url: str, page: FetchedPage) -> None:
-        text = await self._reader.read(page)
-        await self._store.store_text(url, text, _validators(page))
 
-
-def make_renewal(
-    settings: IngestionSettings,
-    sources: WebSourcesFile,
-    store: WebPageStore,
-    *,
-    embedder: Embedder,
-    compute_pool: ComputePool,
-    pdf: PdfProcess,
-    channels: Channels,
-    contact: str | None,
-    html: HtmlProcess | None = None,
-) -> WebPageRenewal:
-    """Wire fetching and reading together; nothing is opened before the first page is due.
-
-    ``contact``: told to servers, unless the settings name a contact. ``html``: reads pages; closed with the
-    renewal.
-    """
-    fetcher = PageFetcher(
+def make_fetcher(settings: IngestionSettings, contact: str | None) -> PageFetcher:
+    """Return a fetcher; ``contact`` is told to servers, unless the settings name a contact."""
+    return PageFetcher(
         settings.web_contact or contact or "no contact given",
         FetchLimits(int(settings.web_page_mb * 1024 * 1024), settings.web_page_seconds),
         loopback=settings.web_loopback,
     )
-    reader = PageReader(html or HtmlProcess(), pdf, compute_pool, embedder, settings.chunk_tokens)
-    return WebPageRenewal(sources, store, fetcher, reader, embedder=embedder, channels=channels)
 
 
-def _write(file: IO[bytes], data: bytes) -> None:
-    file.write(data)
-    file.flush()
+def _count_words(text: bytes, *, is_html: bool) -> int:
+    """Return the number of words that could be cited.
+
+    Raises:
+        DocumentError: there are none.
+    """
+    if is_html:
+        blocks = json.loads(text)["blocks"]
+        words = sum(len(words.split()) for kind, _, _, words in blocks if kind != "heading")
+        missing = "the page holds no text that could be cited; it may need JavaScript"
+    else:
+        words = sum(len(page.words) for page in parse_reading(text).pages)
+        missing = "the PDF holds no text"
+    if not words:
+        raise NoPages(missing)
+    return words
 
 
 def _addresses(data: bytes) -> list[str]:
@@ -325,9 +292,3 @@ def _addresses(data: bytes) -> list[str]:
         with suppress(ValueError):
             found.append(normal_url(text))
     return [url for url in found if len(url) <= MAX_URL_CHARS]
-
-
-def _validators(page: FetchedPage) -> dict[str, str]:
-    """Return the headers of a conditional request."""
-    asked = {"If-None-Match": page.etag, "If-Modified-Since": page.last_modified}
-    return {name: value for name, value in asked.items() if value}

@@ -15,13 +15,15 @@ from sqlmodel import SQLModel, col
 
 from storage.clock import utc_now
 from storage.errors import InvalidTenant, UnknownChannel
-from storage.models import CHAT_PREFIXES, LIBRARY, Channel, ChannelKey, Platform, TenantName
+from storage.models import CHAT_PREFIXES, LIBRARY, WEB_PAGES, Channel, ChannelKey, Platform, TenantName
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import ChannelMoveRow, ChannelRow, DocumentRow, FactRow, FolderRow
 
 # Limit of a folder's name, in bytes.
 MAX_NAME_CHARS = 255
+_WEB_PAGES = ChannelKey(Platform.LOCAL, "", WEB_PAGES)
+WEB_TENANT = _WEB_PAGES.tenant
 _DIRECT_LIBRARY = "library of direct chats"
 # Source of a channel's name.
 _ADMIN, PLATFORM = "admin", "platform"
@@ -119,6 +121,10 @@ class Channels:
         """Return a library's channel; create it if new. It belongs to no chat; direct chats search it."""
         return await self.ensure(ChannelKey(Platform.LOCAL, "", library_channel(title)))
 
+    async def ensure_web_pages(self) -> Channel:
+        """Return the hidden channel of approved web pages; create it if new."""
+        return await self.ensure(_WEB_PAGES)
+
     async def set_address(self, channel: Channel, address: dict[str, Any]) -> None:
         """Store the reply address of a channel in which there was no question yet."""
         changed = update(ChannelRow).where(col(ChannelRow.id) == channel.id)
@@ -171,7 +177,7 @@ class Channels:
             UnknownChannel: there is none; nothing was created.
         """
         row = await self._of_tenant(named_tenant(name))
-        if row is None:
+        if row is None or row.tenant == WEB_TENANT:
             raise UnknownChannel(f"no channel named {name!r}; run `footnote channels` for a list")
         return _channel(row)
 
@@ -183,14 +189,15 @@ class Channels:
         """
         async with self._database.snapshot() as session:
             row = await session.get(ChannelRow, channel_id)
-        if row is None:
+        if row is None or row.tenant == WEB_TENANT:
             raise UnknownChannel(f"no channel has the id {channel_id}")
         return _channel(row)
 
     async def all(self, platform: Platform | None = None) -> list[Channel]:
-        """Return all channels, or those of a platform, by name; omit those that a moved one replaced."""
+        """Return all channels, or those of a platform, by name; omit hidden ones, and those that moved."""
         taken = select(col(ChannelMoveRow.tenant)).where(col(ChannelMoveRow.channel_id) != col(ChannelRow.id))
-        query = select(ChannelRow).where(col(ChannelRow.tenant).not_in(taken))
+        is_shown = col(ChannelRow.tenant).not_in(taken) & (col(ChannelRow.tenant) != WEB_TENANT)
+        query = select(ChannelRow).where(is_shown)
         query = query.order_by(col(ChannelRow.name), col(ChannelRow.id))
         if platform:
             query = query.where(col(ChannelRow.platform) == platform)

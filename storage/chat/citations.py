@@ -14,7 +14,6 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
-from storage.chat_models import ShownWeb
 from storage.clock import utc_now
 from storage.models import Box, CitationRecord, CitedPlace
 from storage.sql.audit import AuditedAction, record_action
@@ -27,8 +26,6 @@ from storage.sql.tables import (
     OutboxRow,
     SourceOpeningRow,
     VersionRow,
-    WebCitationRow,
-    WebTextRow,
 )
 
 # Maximum rows to search for an answer or its quotes.
@@ -86,18 +83,6 @@ class Citations:
                 kept = [replace(one, revoked_at=ended.get(one.origin_id or 0)) for one in kept]
             await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept
-
-    async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
-        """Store quotes of web pages that were shown together; each keeps the text that it came from.
-
-        A quote whose text has just been replaced and deleted is not stored.
-        """
-        now = utc_now()
-        async with self._database.transaction(exclusive=False) as session:
-            for one in shown:
-                if await session.get(WebTextRow, one.sha256):
-                    row = WebCitationRow(channel_id=channel_id, created_at=now, **asdict(one))
-                    session.add(row)
 
     async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
         """Add a day's openings of sources, by citation; those of deleted citations are dropped."""

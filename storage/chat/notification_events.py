@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.chat.channels import WEB_TENANT
 from storage.chat_models import Outage
 from storage.clock import utc_now
 from storage.models import Rung
@@ -26,6 +27,7 @@ from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.leased_queue import is_process_dead, is_running
 from storage.sql.tables import (
+    ChannelRow,
     DocumentRow,
     FactRow,
     FolderRow,
@@ -51,6 +53,8 @@ REPORT_TTL = timedelta(minutes=2)
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
     """Record that a version answers in a channel, to be announced the first time."""
+    if await _is_hidden(session, publication.channel_id):
+        return
     version = await session.get_one(VersionRow, publication.version_id)
     upload = await upload_of(session, version.document_id)
     key = f"live:{publication.channel_id}:{version.id}"
@@ -63,6 +67,12 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
         version_id=version.id,
         upload_id=upload,
     )
+
+
+async def _is_hidden(session: AsyncSession, channel_id: int) -> bool:
+    """True for the channel of approved web pages, whose documents are not announced."""
+    channel = await session.get(ChannelRow, channel_id)
+    return channel is not None and channel.tenant == WEB_TENANT
 
 
 async def record_restored(session: AsyncSession, document: UUID) -> None:
@@ -94,6 +104,8 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
         .order_by(col(ReadingRow.created_at).desc())
     )
     for version, document, reading in (await session.execute(query)).all():
+        if await _is_hidden(session, document.channel_id):
+            continue
         await _record_notice(
             session,
             kind="failed",
@@ -160,14 +172,16 @@ async def record_source_failed(session: AsyncSession, page: WebPageRow, channel_
     )
 
 
-async def record_source_changed(session: AsyncSession, page: WebPageRow, channel_id: int, quote: str) -> None:
-    """Record that a web page lost a quote shown in a channel, to be announced once per text of the page."""
+async def record_source_changed(
+    session: AsyncSession, url: str, channel_id: int, version_id: int, quote: str
+) -> None:
+    """Record that a web page lost a quote shown in a channel, to be announced once per cited version."""
     await _record_notice(
         session,
         kind="source changed",
-        key=f"source changed:{channel_id}:{page.sha256}:{page.url}",
+        key=f"source changed:{channel_id}:{version_id}:{url}",
         channel_id=channel_id,
-        url=page.url,
+        url=url,
         text=quote,
     )
 

@@ -37,7 +37,6 @@ from storage.sql.tables import (
     SubscriptionRow,
     TurnRow,
     VersionRow,
-    WebCitationRow,
 )
 
 # Rows erased per transaction: other writers wait for it.
@@ -72,7 +71,6 @@ class Retention:
             await self._delete(TurnRow, is_older(TurnRow.asked_at, days.memory_days))
             + await self._delete(QuestionRecordRow, is_older(QuestionRecordRow.asked_at, days.record_days))
             + await self._delete(CitationRow, is_older(CitationRow.created_at, days.citation_days))
-            + await self._delete(WebCitationRow, is_older(WebCitationRow.created_at, days.citation_days))
             + await self._delete(
                 NoticeRow,
                 is_older(NoticeRow.created_at, days.message_days)

@@ -245,7 +245,7 @@ def _live_rows() -> Any:
 
 
 def _live_publication(row: Row[Any]) -> LivePublication:
-    metadata, ocr_pages = _described(row.details, row.corrected)
+    metadata, ocr_pages, anchors = _described(row.details, row.corrected)
     return LivePublication(
         id=row.id,
         channel_id=row.channel_id,
@@ -263,16 +263,19 @@ def _live_publication(row: Row[Any]) -> LivePublication:
         metadata=metadata,
         ocr_pages=ocr_pages,
         arrived_at=row.arrived_at,
+        anchors=anchors,
     )
 
 
 @lru_cache(maxsize=METADATA_CACHE_SIZE)
 def _described(
     details: str | None, corrected: str | None
-) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
-    """Parse (metadata, pages read by OCR) from JSON; cached, as questions meet the same documents."""
+) -> tuple[Mapping[str, MetadataField], frozenset[int], tuple[str, ...] | None]:
+    """Parse (metadata, pages read by OCR, anchors); cached, as questions meet the same documents."""
     printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
-    return load_metadata(printed, said), frozenset(printed.get("ocr_pages", ()))
+    anchors = printed.get("anchors")
+    pages = frozenset(printed.get("ocr_pages", ()))
+    return load_metadata(printed, said), pages, None if anchors is None else tuple(anchors)
 
 
 def _source(

@@ -85,10 +85,6 @@ TABLES: dict[str, InventoryEntry] = {
     "web_page": InventoryEntry(
         "an approved address and when it is fetched again", (), None, "until web_sources.toml drops it"
     ),
-    "web_text": InventoryEntry(
-        "what was read of a web page", (), "FOOTNOTE_CITATION_DAYS", "after the page says something else"
-    ),
-    "web_citation": InventoryEntry("a quote of a web page that was shown", (_C,), "FOOTNOTE_CITATION_DAYS"),
     "cached_vector": InventoryEntry(
         "vector and hash of a text, not the text", (), None, "until it is unused for 30 days"
     ),
@@ -132,7 +128,10 @@ HOME_ENTRIES: dict[str, InventoryEntry] = {
         "the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"
     ),
     "blobs": InventoryEntry(
-        "the PDFs' bytes, or copies of some", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
+        "the bytes of PDFs and web pages, or copies of some",
+        (_D, _C),
+        "FOOTNOTE_DELETE_GRACE_SECONDS",
+        UNTIL_PURGED,
     ),
     "readings": InventoryEntry(
         "pages, chunks, figures and vectors, or copies",

@@ -40,7 +40,6 @@ from storage.sql.tables import (
     VersionRow,
 )
 from storage.threads import run_in_thread
-from storage.web_pages.page_store import WebPageStore
 
 # Time for running work to end: leases are checked every five seconds, quick answers take three.
 SETTLE_SECONDS = 15.0
@@ -103,7 +102,6 @@ class Eraser:
         blobs: Blobs,
         files: ReadingFiles,
         index: Index,
-        web_pages: WebPageStore,
         settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
         """Wait ``settle_seconds`` for running work; 0 if no other process works."""
@@ -111,7 +109,6 @@ class Eraser:
         self._blobs = blobs
         self._files = files
         self._index = index
-        self._web_pages = web_pages
         self._rebuilds = IndexRebuilds(database)
         self._settle_seconds = settle_seconds
 
@@ -169,8 +166,6 @@ class Eraser:
                 # A direct chat's name is personal; a name that an admin gave is not.
                 nameless = talked.where(col(ChannelRow.named_by) == PLATFORM)
                 await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))
-        if target.is_whole_channel:
-            await self._web_pages.prune()
         await self._database.purge_deleted()
         report.seconds = round(time.monotonic() - started, 1)
         _log.info("erased=%s milliseconds=%d", target.subject, report.seconds * 1000)

@@ -34,14 +34,12 @@ from storage.sql.tables import (
     TurnRow,
     UploadRow,
     VersionRow,
-    WebCitationRow,
 )
 
 # Shorter titles occur in too many texts.
 MIN_TITLE_CHARS = 8
 _OF_CHANNEL = (
     CitationRow,
-    WebCitationRow,
     SubscriptionRow,
     NoticeRow,
     TurnRow,

@@ -13,6 +13,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.channels import WEB_TENANT
 from storage.models import TenantName
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
@@ -69,6 +70,7 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
     counts = select(col(DocumentRow.folder_id), present, deleted).group_by(col(DocumentRow.folder_id))
     counted = {folder: (here, gone) for folder, here, gone in (await session.execute(counts)).all()}
     rows = select(FolderRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == FolderRow.channel_id)
+    rows = rows.where(col(ChannelRow.tenant) != WEB_TENANT)
     found = (await session.execute(rows.order_by(col(FolderRow.location), col(FolderRow.id)))).all()
     statuses = []
     for folder, channel in found:

@@ -43,10 +43,13 @@ class Reader:
     """Turns a file into pages of text; ``read`` opens it in a sandboxed process only."""
 
     media_types: tuple[MediaType, ...]
-    # Returns the pages as ``storage.pdf.protocol.parse_reading`` parses them; raises ``DocumentError``.
+    # Returns the pages, for "chunk" as ``storage.pdf.protocol.parse_reading`` parses them; raises
+    # ``DocumentError``.
     read: Callable[[PdfProcess, Path], Awaitable[bytes]]
     # Bump when it yields other pages or words for a file, or their stored form changes.
     version: str
+    # Job of ``ingestion.compute_program`` that splits what ``read`` returns.
+    chunk_job: str = "chunk"
     # Its pages can be drawn: layout analysis and OCR complete their text.
     draws_pages: bool = False
 
@@ -67,8 +70,8 @@ class Readers:
 
     @property
     def media_types(self) -> list[MediaType]:
-        """All formats that can be read."""
-        return [one for reader in self._readers for one in reader.media_types]
+        """All formats of files; those without a suffix are only found on the web."""
+        return [one for reader in self._readers for one in reader.media_types if one.suffixes]
 
     @property
     def accepted(self) -> str:
@@ -87,9 +90,17 @@ class Readers:
         named = (one for one in types if folded.endswith(one.suffixes))
         return next(named, None) or next((one for one in types if one.name == declared), None)
 
-    def reader_of(self, names: Iterable[str]) -> Reader:
-        """Return the reader for a content, by the names of its files; the first reader if none is known."""
-        found = {self.type_of(name) for name in names}
+    def reader_of(self, names: Iterable[str], file: Path) -> Reader:
+        """Return the reader for a content, by the names of its files; the first reader if none is known.
+
+        An address says nothing about the type of a web page, so that one is told by its first bytes.
+        """
+        found = {self.type_of(name) for name in names if "://" not in name}
+        if not found:
+            with file.open("rb") as source:
+                head = source.read(HEAD_BYTES)
+            types = [one for reader in self._readers for one in reader.media_types if one.signature]
+            found = {one for one in types if head.startswith(one.signature)}
         return next((one for one in self._readers if found & {*one.media_types}), self._readers[0])
 
     def draws_pages(self, name: str) -> bool:

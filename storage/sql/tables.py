@@ -8,7 +8,7 @@
     channel <- upload
     channel <- api_token
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
-    web_page -> web_text <- web_citation -> channel <- channel_move
+    channel <- channel_move           web_page (its documents are in a hidden channel)
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every state change is a compare-and-set on ``state`` together with ``fence``.
@@ -452,32 +452,15 @@ class NoticeRow(SQLModel, table=True):
     posted_at: datetime | None = utc_column(default=None)
 
 
-class WebTextRow(SQLModel, table=True):
-    """Text of a web page as of one fetch; stored while the page or a citation needs it."""
-
-    __tablename__ = "web_text"
-    # Of title and chunks.
-    sha256: str = Field(primary_key=True)
-    title: str
-    # Last modification according to the page, as in 2024-03-01; '' if unknown.
-    day: str
-    words: int
-    # [text, tokens, heading path, anchor, page] each.
-    chunks: list[list[Any]] = Field(sa_type=JSON)
-    # Vector space; None until the vectors are made.
-    space: str | None = None
-    # Vectors of the chunks, concatenated: float32, little-endian.
-    vectors: bytes | None = None
-    created_at: datetime = utc_column(default_factory=utc_now)
-
-
 class WebPageRow(SQLModel, table=True):
-    """Approved address: its last fetch and the time of the next."""
+    """Approved address: its last fetch and the time of the next; its text is a document of this name."""
 
     __tablename__ = "web_page"
     url: str = Field(primary_key=True)
-    # The text that answers; None for a sitemap, and for a page that was never read.
-    sha256: str | None = Field(default=None, foreign_key="web_text.sha256", index=True)
+    # Of the text that was read in the newest version; None for a sitemap, and for a page that was never read.
+    sha256: str | None = None
+    # Number of its words.
+    words: int = 0
     # Pages listed by a sitemap.
     listed: list[str] | None = Field(default=None, sa_type=JSON)
     # Headers of a conditional request.
@@ -491,18 +474,6 @@ class WebPageRow(SQLModel, table=True):
     # Why the last fetch failed: a message for an admin.
     error: str | None = None
     failing_since: datetime | None = utc_column(default=None)
-
-
-class WebCitationRow(SQLModel, table=True):
-    """Quote of a web page that was shown; keeps the text that it came from."""
-
-    __tablename__ = "web_citation"
-    id: int = Field(default=None, primary_key=True)
-    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
-    url: str = Field(index=True)
-    sha256: str = Field(foreign_key="web_text.sha256", index=True)
-    quote: str
-    created_at: datetime = utc_column(default_factory=utc_now, index=True)
 
 
 class CachedVectorRow(SQLModel, table=True):

@@ -1,35 +1,43 @@
-"""Store of approved web pages: the last fetched text of each, and every cited text.
+"""Store of approved web pages: when each was fetched and is due again. Its text is a document.
 
-A page that cannot be fetched keeps its last text. One that is no longer approved is deleted at once, except
-for what was quoted.
+A page that cannot be fetched keeps its last text. The document of one that is no longer approved is deleted.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from uuid import UUID
 
-import numpy as np
-from sqlalchemy import ColumnElement, CursorResult, delete, or_, select, update
+from sqlalchemy import ColumnElement, CursorResult, delete, exists, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.channels import Channels
 from storage.chat.notification_events import record_source_changed, record_source_failed
 from storage.clock import utc_now
-from storage.embeddings.base import Vectors
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folder, Folders
+from storage.models import Channel
 from storage.sql.database import Database
-from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
-from storage.web_pages.web_sources import WebDomain
+from storage.sql.document_state import document_state, live_reading, live_version
+from storage.sql.tables import (
+    IS_PRESENT,
+    CitationRow,
+    DocumentRow,
+    PublicationRow,
+    VersionRow,
+    WebPageRow,
+)
+from storage.web_pages.web_sources import SOURCES_NAME, WebDomain
 
 # Failing time after which admins are notified.
 FAILING_FOR = timedelta(days=7)
+# Time after a change in which its new text becomes searchable, and quotes are compared with it.
+COMPARED_FOR = timedelta(hours=1)
 
 
 class PageState(StrEnum):
@@ -45,48 +53,14 @@ class PageState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WebTextChunk:
-    """A chunk of a page with its headings."""
-
-    text: str
-    # cl100k_base tokens of ``text``.
-    tokens: int
-    heading_path: tuple[str, ...] = ()
-    # URL fragment of its heading; '' if there is none.
-    anchor: str = ""
-    # For PDFs, the page that it begins on.
-    page: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WebText:
-    """Text of a page at one time."""
-
-    title: str
-    # Modification date that the page states, such as 2024-03-01; '' if none.
-    day: str
-    chunks: tuple[WebTextChunk, ...]
-
-    @property
-    def words(self) -> int:
-        return sum(len(chunk.text.split()) for chunk in self.chunks)
-
-    def _values(self) -> list[list[Any]]:
-        return [list(astuple(one)) for one in self.chunks]
-
-    @property
-    def sha256(self) -> str:
-        """Hash that identifies the text; pages with equal text share it."""
-        return hashlib.sha256(json.dumps([self.title, self._values()]).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
 class WebPage:
     """State of an approved address."""
 
     url: str
     state: PageState
-    # Hash of the live text.
+    # Its document, while it is searchable.
+    document: UUID | None = None
+    # Hash of the last text.
     sha256: str | None = None
     words: int = 0
     fetched_at: datetime | None = None
@@ -106,34 +80,67 @@ class WebPage:
         return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
     @property
+    def is_being_read(self) -> bool:
+        """True if it was fetched, but is not searchable yet."""
+        return self.sha256 is not None and self.document is None
+
+    @property
     def has_failed_for_long(self) -> bool:
         """True if it has failed for so long that admins are notified."""
         return self.failing_since is not None and self.failing_since < utc_now() - FAILING_FOR
 
 
-def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
-    """Parse chunks, each [text, tokens, heading path, anchor, page]."""
-    return tuple(
-        WebTextChunk(text, tokens, tuple(path), anchor, page) for text, tokens, path, anchor, page in values
-    )
+@dataclass(frozen=True, slots=True)
+class LostQuote:
+    """A quote that was shown in a channel, and that its page no longer contains."""
+
+    url: str
+    quote: str
+    channel_id: int
+    # Version that was cited.
+    version_id: int
 
 
 class WebPageStore:
-    """Pages by address, texts by hash."""
+    """Pages by address, and their documents."""
 
-    def __init__(self, database: Database, cache_days: float = 30, retry_minutes: float = 15) -> None:
+    def __init__(
+        self,
+        database: Database,
+        readings: ReadingFiles,
+        cache_days: float = 30,
+        retry_minutes: float = 15,
+    ) -> None:
         """Renew pages after ``cache_days``, and retry failed ones after ``retry_minutes``."""
         self._database = database
+        self._readings = readings
+        self._folders = Folders(database)
+        self._folder: Folder | None = None
         self._cached_for = timedelta(days=cache_days)
         self._retried_after = timedelta(minutes=retry_minutes)
 
+    async def channel(self) -> Channel:
+        """Return the hidden channel of the pages' documents."""
+        return await Channels(self._database).ensure_web_pages()
+
+    async def folder(self) -> Folder:
+        """Return the folder of the pages' documents."""
+        if self._folder is None:
+            channel = await self.channel()
+            self._folder = await self._folders.ensure(channel.id, SOURCES_NAME, watched=False)
+        return self._folder
+
     async def approve(self, urls: Collection[str]) -> None:
-        """Set the approved addresses: others are deleted, new ones are due now."""
+        """Set the approved addresses: others are deleted with their documents, new ones are due now."""
         wanted = set(urls)
         async with self._database.snapshot() as session:
             known = set(await session.scalars(select(col(WebPageRow.url))))
-        if known == wanted:
-            return
+        if known != wanted:
+            await self._replace(known, wanted)
+        if known or wanted:
+            await self._delete_unapproved()
+
+    async def _replace(self, known: set[str], wanted: set[str]) -> None:
         now = utc_now()
         async with self._database.transaction(exclusive=False) as session:
             if new := [{"url": url, "due_at": now, "validators": {}} for url in sorted(wanted - known)]:
@@ -141,18 +148,44 @@ class WebPageStore:
             if gone := known - wanted:
                 await session.execute(delete(WebPageRow).where(col(WebPageRow.url).in_(gone)))
 
-    async def pages(self, urls: Collection[str]) -> list[WebPage]:
-        """Return the states of these pages, in order."""
-        query = (
-            select(WebPageRow, col(WebTextRow.words))
-            .outerjoin(WebTextRow, col(WebTextRow.sha256) == WebPageRow.sha256)
-            .where(col(WebPageRow.url).in_(urls))
+    async def _delete_unapproved(self) -> None:
+        """Delete the documents of pages that are not, or no longer, approved."""
+        folder = await self.folder()
+        is_approved = exists().where(col(WebPageRow.url) == DocumentRow.file)
+        here = select(col(DocumentRow.id), col(DocumentRow.file)).where(
+            col(DocumentRow.folder_id) == folder.id, text(f"document.{IS_PRESENT}"), ~is_approved
         )
         async with self._database.snapshot() as session:
-            found = {row.url: (row, words) for row, words in await session.execute(query)}
-        return [self._page(*found[url]) if url in found else WebPage(url, PageState.NEVER) for url in urls]
+            gone = {document: file for document, file in await session.execute(here)}
+        if gone:
+            await self._folders.delete(folder.id, gone)
 
-    def _page(self, row: WebPageRow, words: int | None) -> WebPage:
+    async def pages(self, urls: Collection[str]) -> list[WebPage]:
+        """Return the states of these pages, in order."""
+        if not urls:
+            return []
+        folder = await self.folder()
+        is_live = exists().where(
+            col(VersionRow.document_id) == DocumentRow.id,
+            col(PublicationRow.version_id) == VersionRow.id,
+            col(PublicationRow.state) == "live",
+        )
+        documents = select(col(DocumentRow.file), col(DocumentRow.id)).where(
+            col(DocumentRow.folder_id) == folder.id,
+            col(DocumentRow.file).in_(urls),
+            text(f"document.{IS_PRESENT}"),
+            is_live,
+        )
+        async with self._database.snapshot() as session:
+            rows = await session.scalars(select(WebPageRow).where(col(WebPageRow.url).in_(urls)))
+            found = {row.url: row for row in rows}
+            live = {file: document for file, document in await session.execute(documents)}
+        return [
+            self._page(found[url], live.get(url)) if url in found else WebPage(url, PageState.NEVER)
+            for url in urls
+        ]
+
+    def _page(self, row: WebPageRow, document: UUID | None) -> WebPage:
         is_known = row.sha256 is not None or row.listed is not None
         is_old = row.fetched_at is not None and row.fetched_at + self._cached_for < utc_now()
         if is_known:
@@ -162,8 +195,9 @@ class WebPageStore:
         return WebPage(
             row.url,
             state,
+            document,
             row.sha256,
-            words or 0,
+            row.words,
             row.fetched_at,
             row.changed_at,
             row.error,
@@ -204,31 +238,14 @@ class WebPageStore:
             done = await session.execute(claimed.values(due_at=now + self._retried_after))
             return isinstance(done, CursorResult) and bool(done.rowcount)
 
-    async def store_text(self, url: str, text: WebText, validators: Mapping[str, str]) -> bool:
-        """Store a page's text as its live one; return True if it changed."""
-        sha256, now = text.sha256, utc_now()
+    async def mark_read(self, url: str, sha256: str, words: int, validators: Mapping[str, str]) -> None:
+        """Renew a page that was read; ``sha256`` is that of its text."""
         async with self._database.transaction(exclusive=False) as session:
-            new = {
-                "sha256": sha256,
-                "title": text.title,
-                "day": text.day,
-                "words": text.words,
-                "chunks": text._values(),
-                "created_at": now,
-            }
-            await session.execute(insert(WebTextRow).values(new).on_conflict_do_nothing())
-            row = await session.get(WebPageRow, url)
-            if row is None:  # it was unapproved during the fetch
-                return False
-            has_changed = row.sha256 != sha256
-            if has_changed:
-                before = await session.get(WebTextRow, row.sha256) if row.sha256 else None
-                row.changed_at = now if before else None
-                row.sha256 = sha256
-                if before:
-                    await _record_lost_quotes(session, row, _text_of(before), text)
-            self._renewed(row, now, validators)
-            return has_changed
+            if row := await session.get(WebPageRow, url):
+                if row.sha256 != sha256:
+                    row.changed_at = utc_now() if row.sha256 else None
+                row.sha256, row.words = sha256, words
+                self._renewed(row, utc_now(), validators)
 
     async def mark_not_modified(self, url: str) -> None:
         """Renew a page that the server reports as not modified."""
@@ -262,109 +279,56 @@ class WebPageStore:
         row.validators = dict(validators)
         row.error = row.failing_since = None
 
-    async def text(self, sha256: str) -> WebText | None:
-        """Return a live or cited text."""
-        return (await self.texts([sha256])).get(sha256)
+    async def lost_quotes(
+        self, channel_id: int | None = None, changed_since: datetime | None = None
+    ) -> list[LostQuote]:
+        """Return each shown quote that its page no longer contains.
 
-    async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
-        """Return the stored ones of these texts by hash."""
-        if not hashes:
-            return {}
-        columns = (WebTextRow.sha256, WebTextRow.title, WebTextRow.day, WebTextRow.chunks)
-        found = select(*map(col, columns)).where(col(WebTextRow.sha256).in_(hashes))
-        async with self._database.snapshot() as session:
-            rows = await session.execute(found)
-            return {sha256: WebText(title, day, chunks_of(chunks)) for sha256, title, day, chunks in rows}
-
-    async def vectors(self, hashes: Collection[str], space: str) -> dict[str, Vectors]:
-        """Return the vectors of these texts in this space, concatenated per text; missing if not computed."""
-        if not hashes:
-            return {}
-        found = select(col(WebTextRow.sha256), col(WebTextRow.vectors)).where(
-            col(WebTextRow.sha256).in_(hashes), col(WebTextRow.space) == space
-        )
-        async with self._database.snapshot() as session:
-            rows = await session.execute(found)
-            return {sha256: np.frombuffer(made, "<f4") for sha256, made in rows if made}
-
-    async def without_vectors(self, space: str) -> list[str]:
-        """Return the hashes of live texts without vectors in this space."""
-        is_other = col(WebTextRow.space).is_(None) | (col(WebTextRow.space) != space)
-        query = (
-            select(col(WebTextRow.sha256))
-            .join(WebPageRow, col(WebPageRow.sha256) == WebTextRow.sha256)
-            .where(is_other)
-            .distinct()
-        )
-        async with self._database.snapshot() as session:
-            return list(await session.scalars(query))
-
-    async def store_vectors(self, sha256: str, space: str, vectors: Vectors) -> None:
-        """Store the vectors of a text's chunks, replacing those of another space."""
-        async with self._database.transaction(exclusive=False) as session:
-            if row := await session.get(WebTextRow, sha256):
-                row.space, row.vectors = space, vectors.astype("<f4").tobytes()
-
-    async def lost_quotes(self, channel_id: int | None = None) -> list[tuple[str, str]]:
-        """Return (address, quote) of each shown quote that its page no longer contains.
-
-        ``channel_id``: only quotes that were shown in this channel.
+        Args:
+            channel_id: only quotes that were shown in this channel.
+            changed_since: only pages that changed since then.
         """
-        changed = (
-            select(col(WebCitationRow.url), col(WebCitationRow.quote), col(WebPageRow.sha256))
-            .join(WebPageRow, col(WebPageRow.url) == WebCitationRow.url)
-            .where(col(WebPageRow.sha256) != WebCitationRow.sha256)
-            .order_by(col(WebCitationRow.id))
+        folder = await self.folder()
+        query = (
+            document_state.add_columns(
+                col(DocumentRow.file),
+                col(CitationRow.quote),
+                col(CitationRow.channel_id),
+                col(CitationRow.version_id),
+                col(live_reading.id),
+            )
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .join(CitationRow, col(CitationRow.version_id) == VersionRow.id)
+            .join(WebPageRow, col(WebPageRow.url) == DocumentRow.file)
+            .where(col(DocumentRow.folder_id) == folder.id, col(DocumentRow.state) != "deleted")
+            .where(col(live_version.number) > VersionRow.number)
+            .order_by(col(CitationRow.created_at))
         )
         if channel_id is not None:
-            changed = changed.where(col(WebCitationRow.channel_id) == channel_id)
+            query = query.where(col(CitationRow.channel_id) == channel_id)
+        if changed_since is not None:
+            query = query.where(col(WebPageRow.changed_at) >= changed_since)
         async with self._database.snapshot() as session:
-            rows = list(dict.fromkeys((await session.execute(changed)).all()))
-        found = await self.texts({row[2] for row in rows if row[2]})
-        texts = {sha256: _plain_chunks(text) for sha256, text in found.items()}
-        return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
+            rows = (await session.execute(query)).all()
+        texts = {reading: await self._texts(reading) for reading in {row[-1] for row in rows}}
+        found = [
+            LostQuote(*shown)
+            for *shown, reading in rows
+            if not any(shown[1] in one for one in texts[reading])
+        ]
+        return list(dict.fromkeys(found))
 
-    async def prune(self) -> int:
-        """Delete texts that are neither live nor cited; return their number."""
-        used = select(col(WebPageRow.sha256)).where(col(WebPageRow.sha256).is_not(None))
-        cited = select(col(WebCitationRow.sha256))
-        unused = col(WebTextRow.sha256).not_in(used) & col(WebTextRow.sha256).not_in(cited)
-        async with self._database.snapshot() as session:
-            if await session.scalar(select(col(WebTextRow.sha256)).where(unused).limit(1)) is None:
-                return 0  # the usual case, without a write transaction
-        async with self._database.transaction() as session:
-            done = await session.execute(delete(WebTextRow).where(unused))
-            return done.rowcount if isinstance(done, CursorResult) else 0
+    async def _texts(self, reading: UUID) -> list[str]:
+        """Return a page's chunks in the form of quotes, in which the cells of a row have no bars."""
+        chunks = await self._readings.wordless_chunks(reading)
+        return [" ".join(chunk.text.replace("|", " ").split()) for chunk in chunks]
 
-
-def _text_of(row: WebTextRow) -> WebText:
-    return WebText(row.title, row.day, chunks_of(row.chunks))
-
-
-async def _record_lost_quotes(
-    session: AsyncSession, page: WebPageRow, before: WebText, after: WebText
-) -> None:
-    """Notify admins, once per channel, of shown quotes that a page no longer contains."""
-    shown = (
-        select(col(WebCitationRow.channel_id), col(WebCitationRow.quote))
-        .where(col(WebCitationRow.url) == page.url)
-        .order_by(col(WebCitationRow.id))
-    )
-    said, says = _plain_chunks(before), _plain_chunks(after)
-    quotes = {(channel, quote): None for channel, quote in await session.execute(shown)}
-    lost = {channel: quote for channel, quote in quotes if _holds(said, quote) and not _holds(says, quote)}
-    for channel_id, quote in lost.items():
-        await record_source_changed(session, page, channel_id, quote)
-
-
-def _plain_chunks(text: WebText | None) -> list[str]:
-    """Return a text's chunks in the form of quotes, in which the cells of a row have no bars."""
-    return [" ".join(chunk.text.replace("|", " ").split()) for chunk in text.chunks] if text else []
-
-
-def _holds(chunks: Sequence[str], quote: str) -> bool:
-    """True if a chunk contains the quote."""
-    return any(quote in chunk for chunk in chunks)
+    async def record_lost_quotes(self) -> None:
+        """Notify admins, once per channel and cited version, of quotes that a page has just lost."""
+        if lost := await self.lost_quotes(changed_since=utc_now() - COMPARED_FOR):
+            async with self._database.transaction(exclusive=False) as session:
+                for one in lost:
+                    await record_source_changed(session, one.url, one.channel_id, one.version_id, one.quote)
 
 
 async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:

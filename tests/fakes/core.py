@@ -50,7 +50,7 @@ from bot.core.models import (
 )
 from bot.core.ports import Generator, OnClaim
 from bot.core.wording import reply_words
-from storage.chat_models import GlossaryEntry, ShownWeb
+from storage.chat_models import GlossaryEntry
 from storage.index.base import Hit, PendingVector
 from storage.models import (
     Box,
@@ -309,9 +309,6 @@ class Register:
                 CitationRecord(number, channel_id, one.version_id, one.page, one.quote, placed, ASKED_AT)
             )
         return self.kept[len(self.kept) - len(shown) :]
-
-    async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
-        """Do nothing: quotes of web pages are stored for admins only."""
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         return f"https://example.test/v/{channel.id}-{citation.id}"

@@ -209,7 +209,7 @@ class House:
             glossary=GlossaryFile(self.home / GLOSSARY_NAME),
             notices=Notices(self.database),
             web_sources=WebSourcesFile(self.home),
-            web_pages=WebPageStore(self.database),
+            web_pages=WebPageStore(self.database, ReadingFiles(self.home / "readings")),
         )
 
     @property

@@ -109,7 +109,7 @@ class Home:
             channels=self.channels,
             passwords=self.passwords,
             web_sources=WebSourcesFile(self.path),
-            web_pages=WebPageStore(self.database),
+            web_pages=WebPageStore(self.database, self.files),
             vision=vision,
             fill_metadata=fill_metadata,
             compute_pool=lasting_side(),

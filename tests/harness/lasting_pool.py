@@ -78,7 +78,8 @@ class LastingPdf(PdfProcess):
 
     def __init__(self, settings: StorageSettings, keyring: Keyring | None = None) -> None:
         super().__init__(settings, keyring)
-        self._text, self._layout, self._ocr = map(lasting_forks, ("text", "layout", "ocr"))
+        kinds = ("text", "layout", "ocr", "html")
+        self._text, self._layout, self._ocr, self._html = map(lasting_forks, kinds)
 
 
 @cache

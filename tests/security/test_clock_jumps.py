@@ -31,6 +31,7 @@ from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
+from storage.files.reading_files import ReadingFiles
 from storage.models import ChannelKey, Platform
 from storage.queues.inventory import Inventory
 from storage.sql.database import Database
@@ -152,7 +153,7 @@ async def test_a_message_update_is_not_delayed_by_a_wrong_clock(world: World, st
 @pytest.mark.parametrize("is_failing", [False, True])
 async def test_a_web_page_is_not_delayed_beyond_its_interval(world: World, is_failing: bool) -> None:
     """Shows that a refresh or retry scheduled by a fast clock is due once the clock is correct."""
-    pages = WebPageStore(world.database, cache_days=1 / 48)
+    pages = WebPageStore(world.database, ReadingFiles(Path()), cache_days=1 / 48)
     await pages.approve([URL])
     with shift_wall_clock(timedelta(hours=2)):
         assert await pages.claim(URL)

@@ -48,13 +48,14 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.embeddings.vector_cache import VectorCache
 from storage.files.image_files import ImageFiles
+from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
+from storage.index.live_index import LiveIndex
 from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import CachedVectorRow, InboxRow, OutboxRow
-from storage.web_pages.page_index import WebPageIndex
-from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
+from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 
 CANARY = "Zanzibarium"
@@ -109,7 +110,10 @@ class World:
         self.memory, self.records = ThreadMemory(self.database, 30), QuestionRecords(self.database, 30)
         self.feedback, self.uploads = FeedbackStore(self.database), Uploads(self.database)
         self.libraries = DirectLibraries(self.channels, SHARED)
-        self.sources, self.pages = WebSourcesFile(self.home), WebPageStore(self.database)
+        self.sources, self.pages = (
+            WebSourcesFile(self.home),
+            WebPageStore(self.database, ReadingFiles(self.home / "readings")),
+        )
         self.audit = AuditLog(self.database)
 
     @property
@@ -187,7 +191,7 @@ async def fill(world: World) -> None:
     new = NewUpload(first.id, "1", world.places[ACME].asker, "ab" * 32, 1, {})
     await world.uploads.keep(new, lambda _: f"{CANARY}.pdf", UploadQuota(9, 9))
     await world.pages.approve([PAGE])
-    await world.pages.store_text(PAGE, WebText(CANARY, "", (WebTextChunk(f"{CANARY} deposit", 2),)), {})
+    await world.pages.mark_read(PAGE, "0" * 64, 2, {})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -261,7 +265,8 @@ async def domains(world: World, place: Place) -> str:
 
 async def cited_page(world: World, place: Place) -> str:
     """Return a page's URL if it may be cited."""
-    search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"), AnswerSettings())
+    index = LiveIndex(object(), world.catalog, "space")  # type: ignore[arg-type]
+    search = WebSearch(world.sources, world.pages, index, AnswerSettings())
     return PAGE if await search.approves(place.channel, [PAGE]) else ""
 
 

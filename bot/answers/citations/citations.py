@@ -19,7 +19,6 @@ from bot.answers.verification.claims import plain_quote
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
-from storage.chat_models import ShownWeb
 from storage.documents.catalog import Catalog
 from storage.models import Channel, CitationRecord, CitedPlace, FigureKind, LivePublication
 from storage.models import Figure as KnownFigure
@@ -66,26 +65,21 @@ class CitationService:
         """
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
-        shown = [
-            CitedPlace(one.version_id, quote.page, text, quote.boxes, number)
+        shown = [  # a web page has no link of ours, which its number would belong to
+            CitedPlace(one.version_id, quote.page, text)
+            if one.web
+            else CitedPlace(one.version_id, quote.page, text, quote.boxes, number)
             for number, (one, quote, text) in enumerate(zip(sources, quotes, texts, strict=True), start=1)
-            if not one.web
         ]
         files = {one.version_id: one for one in sources if not one.web}
         kept, names = await gather_or_cancel(
             self._store.add(channel.id, shown), self.names.names(channel.id, files.values())
         )
-        records = iter(kept)
-        web = [
-            ShownWeb(one.file, one.sha256, text) for one, text in zip(sources, texts, strict=True) if one.web
-        ]
-        if web:
-            await self._store.add_web(channel.id, web)
         return tuple(
-            web_citation(number, quote, text)
+            web_citation(number, quote, record.quote)
             if quote.passage.publication.web
-            else self._citation(channel, number, quote, next(records), names)
-            for number, (quote, text) in enumerate(zip(quotes, texts, strict=True), start=1)
+            else self._citation(channel, number, quote, record, names)
+            for number, (quote, record) in enumerate(zip(quotes, kept, strict=True), start=1)
         )
 
     async def show_figure(

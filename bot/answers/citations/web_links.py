@@ -31,18 +31,18 @@ def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
     """Return a citation of a web page, or of a page of a PDF on the web; ``text``: the quote as shown."""
     publication = quote.passage.publication
     origin = publication.web or WebOrigin("", None)
-    anchors = origin.anchors[quote.passage.ordinal : quote.passage.ordinal + 1]
+    anchors = (publication.anchors or ())[quote.passage.ordinal : quote.passage.ordinal + 1]
     place = percent_encoded(next(iter(anchors), ""), safe="!$'()*+,;=@/?")
     fetched = origin.fetched_at.isoformat(timespec="seconds") if origin.fetched_at else ""
     return Citation(
         number=number,
         title=publication.title,
         file=publication.file,
-        page=quote.page if origin.is_pdf else 0,
+        page=quote.page if publication.anchors is None else 0,
         quote=text,
         boxes=(),
         url=f"{publication.file}#page={quote.page}"
-        if origin.is_pdf
+        if publication.anchors is None
         else _within(f"{publication.file}#{place}", [text_directive(quote.quote)]),
         host=origin.host,
         fetched=fetched,

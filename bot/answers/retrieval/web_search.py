@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from yarl import URL
+
 from bot.answer_settings import AnswerSettings
+from bot.answers.retrieval.hybrid_retriever import chunks_of
 from bot.answers.retrieval.ranking import Ranking, fuse, rank_order
 from bot.answers.understanding.question_terms import searched_terms
 from bot.core.models import AnalyzedQuestion, OpenedWeb, Passage, Question, Retrieval
-from storage.models import Channel
+from storage.index.base import PendingVector, Vector, document_facet
+from storage.index.live_index import LiveIndex
+from storage.models import Channel, LivePublication, WebOrigin
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import analyze
 from storage.text.sentences import split_units
 from storage.web_pages.keyword_gate import OpenedDomain, opened_domains
-from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
@@ -29,6 +34,8 @@ FetchPages = Callable[[WebDomain], asyncio.Task[None]]
 
 # Chunks of the opened domains that are ranked.
 CANDIDATES = 24
+# Pause between looks for a page that is being read.
+READ_POLL_SECONDS = 0.1
 # Differences in cosine, or in coverage of the question, below which similarity counts as equal.
 EQUAL_SIMILARITY = 0.01
 # Maximum passages of web pages in addition to those of documents.
@@ -42,7 +49,7 @@ class WebSearch:
         self,
         sources: WebSourcesFile,
         store: WebPageStore,
-        index: WebPageIndex,
+        index: LiveIndex,
         settings: AnswerSettings,
         *,
         fetch: FetchPages | None = None,
@@ -114,27 +121,47 @@ class WebSearch:
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:
         """Return the stored pages of a domain; wait at most ``web_wait_seconds`` for missing ones."""
-        pages = await self._store.pages(await approved_pages([domain], self._store))
+        pages = await self._approved(domain)
         is_short = not pages or any(one.is_missing for one in pages)
         if self._fetch is None or not is_short:
             return pages
         fetching = self._fetch(domain)
         if not may_wait or not self.settings.web_wait_seconds:
             return pages
-        await asyncio.wait([fetching], timeout=self.settings.web_wait_seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.web_wait_seconds):
+                await asyncio.wait([fetching])
+                while True:
+                    pages = await self._approved(domain)
+                    if not any(one.is_being_read for one in pages):
+                        return pages
+                    await asyncio.sleep(READ_POLL_SECONDS)
+        return await self._approved(domain)
+
+    async def _approved(self, domain: WebDomain) -> Sequence[WebPage]:
         return await self._store.pages(await approved_pages([domain], self._store))
 
     async def _search(
         self, question: Question, asked: AnalyzedQuestion, pages: Iterable[WebPage]
     ) -> Sequence[Passage]:
         """Return the best passages of these pages, ranked among themselves."""
-        terms = searched_terms(asked.terms, asked.synonyms)
-        found = await self._index.find(question.channel.id, pages, terms, asked.vector, CANDIDATES)
+        known = {page.document: page for page in pages if page.document}
+        found = chunks_of(
+            await self._index.search(
+                await self._store.channel(),
+                searched_terms(asked.terms, asked.synonyms),
+                _made(asked.vector),
+                (frozenset(map(document_facet, known)),),
+                CANDIDATES,
+            ),
+            CANDIDATES,
+        )
+        shown = {id_: _with_origin(one, known[one.document_id]) for id_, one in found.publications.items()}
         ranked = self._ranking.rank(
             asked,
             (),
-            fuse(found, self.settings.words_weight),
-            set(found.publications.values()),
+            fuse(replace(found, publications=shown), self.settings.words_weight),
+            set(shown.values()),
             question.asked_at.date(),
         )
         return ranked.passages[:MAX_PASSAGES]
@@ -153,6 +180,21 @@ class WebSearch:
             score = self.settings.web_share * min(passage.score, max([*nearer, *equals], default=1.0))
         text = snippet(passage.text, documents.question.idf, self.settings.web_snippet_words)
         return replace(passage, text=text, score=score)
+
+
+def _made(vector: Vector | None) -> PendingVector | None:
+    """Return a computed vector in the form of a pending one."""
+    if vector is None:
+        return None
+    made: PendingVector = asyncio.get_running_loop().create_future()
+    made.set_result(vector)
+    return made
+
+
+def _with_origin(publication: LivePublication, page: WebPage) -> LivePublication:
+    """Return the publication of a page as it is cited; only a date that the page states is shown."""
+    host = URL(page.url).host or ""
+    return replace(publication, arrived_at=None, web=WebOrigin(host, page.fetched_at))
 
 
 def _gaps(page: Passage, documents: Sequence[Passage]) -> Iterator[tuple[float, float]]:
@@ -185,8 +227,8 @@ def _without_known_words(question: AnalyzedQuestion, web: Sequence[Passage]) -> 
 
 
 def _traced(opened: OpenedDomain, pages: Sequence[WebPage]) -> OpenedWeb:
-    texts = tuple(one.url for one in pages if one.sha256)
-    missing = tuple(one.url for one in pages if not one.sha256)
+    texts = tuple(one.url for one in pages if one.document)
+    missing = tuple(one.url for one in pages if not one.document)
     return OpenedWeb(opened.domain.name, opened.keywords, texts, missing)
 
 

@@ -17,7 +17,7 @@ from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_chunk_view
 from bot.web.viewer.search_page import SearchPage, redirect_to_page
 from bot.web.viewer.viewer import PICTURE_PATH, PICTURES
-from storage.errors import DocumentError, InfrastructureError
+from storage.errors import DocumentError, InfrastructureError, UnknownChannel
 from storage.models import Box, VersionSource, metadata_line
 from storage.stores import Stores
 from storage.text.word_boxes import bounding_boxes
@@ -131,7 +131,10 @@ class PageBrowser:
     async def _source(self, request: web.Request) -> VersionSource:
         visitor = require_visitor(request)
         source = await self._stores.catalog.version_source(int(request.match_info["version"]))
-        channel = await self._stores.channels.get(source.channel_id) if source else None
+        try:
+            channel = await self._stores.channels.get(source.channel_id) if source else None
+        except UnknownChannel:  # that of web pages, whose pages cannot be drawn
+            raise web.HTTPNotFound from None
         if source is None or channel is None or channel.is_direct or not visitor.may_see(channel):
             raise web.HTTPNotFound
         return source

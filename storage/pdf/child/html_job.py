@@ -82,20 +82,21 @@ def warm_up() -> None:
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Read the page open at ``source``, of ``job["media_type"]``, with an optional ``job["charset"]``.
+    """Read the page open at ``source``: a line of JSON with media type and charset, then its data.
 
     Writes one line of JSON to ``out``: the page's title, its date ('' if it states none), and its blocks as
     [kind, level, anchor, text]; the text of a table row has its cells separated by bars. For a sitemap, whose
     type is XML, it writes the ``urls``.
     """
     with os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as sink:
-        data = file.read()
-        if job["media_type"].endswith("/xml"):
+        head, _, data = file.read().partition(b"\n")
+        page = json.loads(head)
+        if page["media_type"].endswith("/xml"):
             sink.write(json.dumps({"urls": list(islice(_listed(data), MAX_LISTED))}).encode() + b"\n")
             return
-        text = _decoded(data, job.get("charset"))
-        head, *blocks = _read_text(text) if job["media_type"] == "text/plain" else _read_html(text)
-        sink.write(json.dumps({**head, "blocks": blocks[:MAX_BLOCKS]}).encode() + b"\n")
+        text = _decoded(data, page["charset"])
+        about, *blocks = _read_text(text) if page["media_type"] == "text/plain" else _read_html(text)
+        sink.write(json.dumps({**about, "blocks": blocks[:MAX_BLOCKS]}).encode() + b"\n")
 
 
 def _listed(data: bytes) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
+from fakes.web_shelf import WebShelf
 from harness.tables import for_each
 from sqlalchemy import update
 from sqlmodel import col
@@ -27,11 +28,9 @@ from bot.core.models import (
     UnreadFile,
 )
 from bot.core.wording import reply_words
-from storage.chat_models import ShownWeb
 from storage.clock import utc_now
-from storage.models import Box, Channel, ChannelKey, Platform
+from storage.models import Box, Channel, ChannelKey, CitedPlace, Platform
 from storage.sql.tables import WebPageRow
-from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 OWN = {"X-Footnote-Console": "1"}
 
@@ -286,14 +285,14 @@ async def test_a_channel_shows_the_state_of_its_web_pages(client: TestClient, ho
     (house.home / "web_sources.toml").write_text(
         f'[[domain]]\nname = "d"\nkeywords = ["k"]\nurls = ["{read}", "{broken}"]\nchannels = ["alpha"]\n'
     )
-    store = WebPageStore(house.database)
-    await store.approve([read, broken])
-    old, new = (WebText("Read", "", (WebTextChunk(text, 2),)) for text in ("Old.", "New."))
-    await store.store_text(read, old, {})
+    shelf = WebShelf(house.database, house.home)
+    await shelf.store.approve([read, broken])
+    old = await shelf.publish(read, "Old.", title="Read")
     for one in (alpha, alpha, beta):
-        await house.citations.add_web(one.id, [ShownWeb(read, old.sha256, "Old.")])
-    await store.store_text(read, new, {})
-    await store.record_failure(broken, "the server answers 404")
+        await house.citations.add(one.id, [CitedPlace(old, 1, "Old.")])
+    await shelf.publish(read, "New.", title="Read")
+    await shelf.store.record_failure(broken, "the server answers 404")
+    await shelf.aclose()
     async with house.database.transaction() as session:
         failing = update(WebPageRow).where(col(WebPageRow.url) == broken)
         await session.execute(failing.values(failing_since=utc_now() - timedelta(days=8)))

@@ -99,7 +99,7 @@ class Life:
             channels=home.channels,
             passwords=FolderPasswords(home.database),
             web_sources=WebSourcesFile(home.map_file.parent),
-            web_pages=WebPageStore(home.database),
+            web_pages=WebPageStore(home.database, home.files),
             compute_pool=lasting_side(),
             make_schedule=lambda: self._schedule,
             make_worker=self._employ,

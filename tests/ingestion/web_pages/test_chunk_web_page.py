@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from uuid import uuid4
 
 from harness.tables import for_each
 
 from ingestion.compute_program import chunk_web_page
+from storage.models import load_metadata
 
-JOB = {"limit": 400, "tokenizer": None, "window": 256}
+JOB = {"limit": 400, "tokenizer": None, "window": 256, "reading": str(uuid4())}
 
 
 @for_each(
@@ -25,8 +28,10 @@ JOB = {"limit": 400, "tokenizer": None, "window": 256}
         (["2024-03-01"], ""),
     ],
 )
-def test_an_invalid_date_of_a_page_is_dropped(written: object, day: str) -> None:
+def test_an_invalid_date_of_a_page_is_dropped(tmp_path: Path, written: object, day: str) -> None:
     """Shows that a text's age can always be computed from its day."""
     blocks = [["text", 0, "", "A landlord must protect your deposit within 30 days."]]
     page = {"title": "Deposits", "day": written, "blocks": blocks}
-    assert chunk_web_page(JOB, json.dumps(page).encode())["day"] == day
+    made = chunk_web_page({**JOB, "root": str(tmp_path)}, json.dumps(page).encode())
+    dates = [one.day for one in load_metadata(made["details"], {}).values()]
+    assert dates == ([day] if day else [])

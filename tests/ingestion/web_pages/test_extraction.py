@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from fakes.web_layouts import LAYOUTS, NOISE, TEXTS, whole_page
-from harness.lasting_pool import lasting_forks, lasting_side
+from harness.html_pages import read_page
+from harness.lasting_pool import lasting_side
 from harness.tables import for_each
 
 from storage.errors import NoPages
-from storage.web_pages.html_process import HtmlProcess
+from storage.files.reading_files import ReadingFiles
 
 
 async def read(
@@ -20,9 +23,7 @@ async def read(
 ) -> dict[str, Any]:
     """Extract a page in a confined child."""
     data = page.encode() if isinstance(page, str) else page
-    found: dict[str, Any] = json.loads(
-        await HtmlProcess(lasting_forks("html")).read(data, media_type, charset)
-    )
+    found: dict[str, Any] = json.loads(await read_page(data, media_type, charset))
     return found
 
 
@@ -105,22 +106,25 @@ async def test_steps_and_lists_keep_their_numbers_and_their_order() -> None:
     assert said(page).splitlines()[-3:] == ["1. First do one thing.", "- With care.", "2. Then do another."]
 
 
-async def test_chunks_do_not_cross_headings() -> None:
+async def test_chunks_do_not_cross_headings(tmp_path: Path) -> None:
     """Each has the anchor that links to it."""
     page = (
         "<main><h1>Title</h1><p>Before all.</p><h2 id=a>One</h2><p>In one.</p><h3>Deep</h3><p>In deep.</p>"
         "<h2>Two</h2><table><tr><th>k</th><th>v</th></tr><tr><td>a</td><td>1</td></tr></table></main>"
     )
-    data = await HtmlProcess(lasting_forks("html")).read(page.encode(), "text/html", None)
+    reading, files = uuid4(), ReadingFiles(tmp_path)
+    job = {"do": "chunk page", "limit": 400, "window": 512, "tokenizer": None}
     cut = await lasting_side().run(
-        {"do": "chunk web page", "limit": 400, "window": 512, "tokenizer": None}, data
+        {**job, "root": str(tmp_path), "reading": str(reading)}, await read_page(page.encode())
     )
-    assert [(text, path, anchor) for text, _, path, anchor, _ in cut["chunks"]] == [
-        ("Before all.", [], ""),
-        ("In one.", ["One"], "a"),
-        ("In deep.", ["One", "Deep"], "a"),
-        ("| k | v |\n| --- | --- |\n| a | 1 |", ["Two"], ""),
+    chunks = await files.wordless_chunks(reading)
+    assert [(one.ordinal, one.text, one.heading_path) for one in chunks] == [
+        (0, "Before all.", ()),
+        (1, "In one.", ("One",)),
+        (2, "In deep.", ("One", "Deep")),
+        (3, "| k | v |\n| --- | --- |\n| a | 1 |", ("Two",)),
     ]
+    assert cut["details"]["anchors"] == ["", "a", "a", ""]
 
 
 async def test_a_page_over_the_limits_fails_alone() -> None:

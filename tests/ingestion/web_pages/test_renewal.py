@@ -1,8 +1,9 @@
-"""Approved web pages: fetched, parsed in a child, stored, renewed and deleted."""
+"""Approved web pages: fetched, parsed in a child, stored as documents, renewed and deleted."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,25 +11,28 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from fakes.term_embedder import TermEmbedder
 from fakes.web_site import WebSite
 from harness.empty_homes import make_sqlite
-from harness.lasting_pool import LastingPdf, lasting_forks, lasting_side
+from harness.lasting_pool import LastingPdf
 from samples.paper import pdf
 from sqlalchemy import select, update
 from sqlmodel import col
 
 from ingestion.settings import IngestionSettings
-from ingestion.web_pages.renewal import WebPageRenewal, make_renewal
+from ingestion.web_pages.renewal import PageIntake, WebPageRenewal, make_fetcher
 from storage.chat.channels import Channels
-from storage.chat.citations import Citations
-from storage.chat_models import ShownWeb
 from storage.clock import utc_now
+from storage.documents.arrivals import Arrivals
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
 from storage.models import ChannelKey, Platform
+from storage.pdf.protocol import parse_reading
+from storage.queues.planner import Generations
+from storage.readers.html import HTML_READER
+from storage.readers.registry import READERS
 from storage.settings import StorageSettings
 from storage.sql.database import Database
-from storage.sql.tables import NoticeRow, WebPageRow
-from storage.web_pages.html_process import HtmlProcess
+from storage.sql.tables import DocumentRow, NoticeRow, VersionRow, WebPageRow
 from storage.web_pages.page_store import PageState, WebPage, WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
@@ -50,6 +54,7 @@ class Home:
     store: WebPageStore
     sources: WebSourcesFile
     renewal: WebPageRenewal
+    blobs: Blobs
 
     def approve(self, *urls: str) -> None:
         """Write the config file."""
@@ -62,10 +67,27 @@ class Home:
         """Return the row of a page."""
         return (await self.store.pages([self.site.url(path)]))[0]
 
+    async def versions(self, path: str) -> list[str]:
+        """Return the contents of a page's document, the newest last; none of a deleted one."""
+        query = (
+            select(col(VersionRow.sha256))
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(col(DocumentRow.file) == self.site.url(path), col(DocumentRow.state) == "present")
+            .order_by(col(VersionRow.number))
+        )
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(query))
+
     async def text(self, path: str) -> str:
-        """Return the stored text of a page."""
-        text = await self.store.text((await self.page(path)).sha256 or "")
-        return "\n".join(chunk.text for chunk in text.chunks) if text else ""
+        """Return the text that a reader finds in a page's newest version."""
+        if not (versions := await self.versions(path)):
+            return ""
+        blob = await self.blobs.fetch(versions[-1])
+        reader = READERS.reader_of([self.site.url(path)], blob)
+        read = await reader.read(LastingPdf(StorageSettings(home=self.path)), blob)
+        if reader is HTML_READER:
+            return "\n".join(text for _, _, _, text in json.loads(read)["blocks"])
+        return "\n".join(page.text for page in parse_reading(read).pages)
 
     async def wait_until_due(self, path: str) -> None:
         """Make a page due for renewal."""
@@ -84,16 +106,11 @@ class Home:
 def _renewal(path: Path, database: Database, store: WebPageStore, sources: WebSourcesFile) -> WebPageRenewal:
     """Return a renewal as the service builds it."""
     settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
-    return make_renewal(
-        settings,
-        sources,
-        store,
-        embedder=TermEmbedder("terms"),
-        compute_pool=lasting_side(),
-        pdf=LastingPdf(StorageSettings(home=path)),
-        channels=Channels(database),
-        contact="me@example.org",
-        html=HtmlProcess(lasting_forks("html")),
+    blobs = Blobs(path / "blobs")
+    arrivals = Arrivals(database, Generations("quick", None), blobs)
+    intake = PageIntake(store, arrivals, blobs, LastingPdf(StorageSettings(home=path)))
+    return WebPageRenewal(
+        sources, store, make_fetcher(settings, "me@example.org"), intake, Channels(database)
     )
 
 
@@ -101,10 +118,10 @@ def _renewal(path: Path, database: Database, store: WebPageStore, sources: WebSo
 async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
     """An empty home next to a site."""
     database = await Database.open(make_sqlite(tmp_path))
-    store = WebPageStore(database)
+    store = WebPageStore(database, ReadingFiles(tmp_path / "readings"))
     sources = WebSourcesFile(tmp_path)
     renewal = _renewal(tmp_path, database, store, sources)
-    yield Home(tmp_path, site, database, store, sources, renewal)
+    yield Home(tmp_path, site, database, store, sources, renewal, Blobs(tmp_path / "blobs"))
     await renewal.aclose()
     await database.aclose()
 
@@ -116,12 +133,7 @@ async def test_a_page_is_fetched_once_and_renewed_when_due(home: Home) -> None:
     await home.renewal.tick()
     page = await home.page("/a")
     assert (page.state, page.words) == (PageState.FRESH, 27)
-    text = await home.store.text(page.sha256 or "")
-    assert text is not None
-    assert [(chunk.heading_path, chunk.anchor) for chunk in text.chunks] == [
-        ((), ""),
-        (("Schemes",), "scheme"),
-    ]
+    assert "Schemes" in (await home.text("/a")).splitlines()
     assert "rights reserved" not in await home.text("/a")
     await home.renewal.tick()
     assert home.site.paths == ["/a"]
@@ -130,20 +142,19 @@ async def test_a_page_is_fetched_once_and_renewed_when_due(home: Home) -> None:
     await home.renewal.tick()
     assert "14 days" in await home.text("/a")
     assert (await home.page("/a")).changed_at != page.changed_at
-    assert await home.store.text(page.sha256 or "") is None  # it is not cited
+    assert len(await home.versions("/a")) == 2
 
 
-async def test_texts_are_embedded_and_embedded_again_by_another_model(home: Home) -> None:
-    """Shows that texts without vectors in the current space are found."""
+async def test_the_same_text_in_other_html_is_no_new_version(home: Home) -> None:
+    """Shows that what a server changes at each request, as tokens and menus, is not read again."""
     home.approve(home.site.url("/a"))
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
-    sha256 = (await home.page("/a")).sha256 or ""
-    made = await home.store.vectors([sha256], "terms")
-    assert made[sha256].shape == (2 * 32,)
-    assert await home.store.vectors([sha256], "others") == {}
-    assert await home.store.without_vectors("others") == [sha256]
-    assert await home.store.without_vectors("terms") == []
+    home.site.pages["/a"] = THIRTY.replace("Jobs", "Careers").replace("<nav>", "<!-- 42 --><nav>")
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    assert len(await home.versions("/a")) == 1
+    assert (await home.page("/a")).changed_at is None
 
 
 async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
@@ -207,19 +218,14 @@ async def test_a_page_without_text_is_reported_to_admins(
 
 
 async def test_a_pdf_at_a_url_has_pages(home: Home) -> None:
-    """Shows that it is read like a document, and that each chunk has its page."""
+    """Shows that it is stored as it is, and read as a dropped PDF."""
     home.approve(home.site.url("/a.pdf"))
     data = pdf("The first page is about deposits.", "The second page is about rent.")
     home.site.pages["/a.pdf"] = web.Response(body=data, content_type="application/pdf")
     await home.renewal.tick()
     page = await home.page("/a.pdf")
-    text = await home.store.text(page.sha256 or "")
-    assert (page.state, page.error) == (PageState.FRESH, None)
-    assert text is not None
-    assert [(chunk.page, chunk.text) for chunk in text.chunks] == [
-        (1, "The first page is about deposits."),
-        (2, "The second page is about rent."),
-    ]
+    assert (page.state, page.words, page.error) == (PageState.FRESH, 12, None)
+    assert await home.text("/a.pdf") == "The first page is about deposits.\nThe second page is about rent."
 
 
 async def test_a_sitemap_approves_pages_of_its_site_and_path_only(home: Home) -> None:
@@ -285,32 +291,6 @@ async def test_seeding_fetches_pages_that_are_not_fresh(home: Home) -> None:
         ("/b", "fresh"),
     ]
     assert [one.state for one in after] == [PageState.FRESH, PageState.FRESH]
-
-
-async def test_a_quote_missing_from_its_page_is_reported(home: Home) -> None:
-    """Shows that a citation keeps its source text, and that an admin sees the lost quote."""
-    home.approve(home.site.url("/a"))
-    home.site.pages["/a"] = THIRTY
-    await home.renewal.tick()
-    sha256 = (await home.page("/a")).sha256 or ""
-    channel = await Channels(home.database).ensure_named("housing")
-    lost, held = (
-        "A landlord must protect your deposit within 30 days of getting it.",
-        "There are three schemes",
-    )
-    shown = [ShownWeb(home.site.url("/a"), sha256, quote) for quote in (lost, held)]
-    await Citations(home.database).add_web(channel.id, [*shown, ShownWeb(home.site.url("/a"), "none", "x")])
-    assert await home.store.lost_quotes() == []
-    home.site.pages["/a"] = THIRTY.replace("30 days", "14 days")
-    await home.wait_until_due("/a")
-    await home.renewal.tick()
-    assert await home.store.lost_quotes() == [(home.site.url("/a"), lost)]
-    assert await home.store.text(sha256) is not None
-    assert await notices(home) == [("source changed", home.site.url("/a"), lost, channel.id)]
-    home.site.pages["/a"] = THIRTY.replace("30 days", "7 days")
-    await home.wait_until_due("/a")
-    await home.renewal.tick()
-    assert len(await notices(home)) == 1
 
 
 async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
@@ -389,7 +369,6 @@ async def test_pages_missing_for_a_question_are_fetched_in_background(home: Home
     may_answer.set()
     await fetching
     assert [(await home.page(path)).state for path in ("/a", "/b")] == [PageState.FRESH, PageState.NEVER]
-    assert await home.store.vectors([(await home.page("/a")).sha256 or ""], "terms") != {}
     may_answer.clear()
     await home.wait_until_due("/a")
     unfinished = home.renewal.fetch_soon(tenancy)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.web_shelf import WebShelf
 from harness.empty_homes import make_sqlite
 from harness.program import Program
 from sqlalchemy import update
@@ -16,11 +17,9 @@ from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
-from storage.chat_models import ShownWeb
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey, CitedPlace, Platform
 from storage.sql.database import Database
 from storage.sql.tables import WebPageRow
-from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 READ, BROKEN, NEW = (f"https://example.org/{name}" for name in ("read", "broken", "new"))
 FILE = f"""
@@ -36,11 +35,11 @@ def fill(home: Path) -> None:
 
     async def run() -> None:
         database = await Database.open(make_sqlite(home))
-        store = WebPageStore(database)
-        await store.approve([READ, BROKEN, NEW])
-        text = WebText("Deposits", "", (WebTextChunk("A landlord protects a deposit.", 6),))
-        await store.store_text(READ, text, {})
-        await store.record_failure(BROKEN, "the server answers 404")
+        shelf = WebShelf(database, home)
+        await shelf.store.approve([READ, BROKEN, NEW])
+        await shelf.publish(READ, "A landlord protects a deposit.", title="Deposits")
+        await shelf.store.record_failure(BROKEN, "the server answers 404")
+        await shelf.aclose()
         await database.aclose()
 
     asyncio.run(run())
@@ -125,11 +124,12 @@ def test_check_reports_failures_without_an_admin_channel(program: Program) -> No
     async def run() -> None:
         database = await Database.open(f"sqlite:///{program.home}/footnote.db")
         channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "housing"))
-        store = WebPageStore(database)
-        (page,) = await store.pages([READ])
-        shown = ShownWeb(READ, page.sha256 or "", "A landlord protects a deposit.")
-        await Citations(database).add_web(channel.id, [shown, shown])
-        await store.store_text(READ, WebText("Deposits", "", (WebTextChunk("It moved.", 3),)), {})
+        shelf = WebShelf(database, program.home)
+        first = await shelf.publish(READ, "A landlord protects a deposit.", title="Deposits")
+        shown = CitedPlace(first, 1, "A landlord protects a deposit.")
+        await Citations(database).add(channel.id, [shown, shown])
+        await shelf.publish(READ, "It moved.", title="Deposits")
+        await shelf.aclose()
         async with database.transaction() as session:
             failing = update(WebPageRow).where(col(WebPageRow.url) == BROKEN)
             await session.execute(failing.values(failing_since=datetime(2026, 1, 5, tzinfo=UTC)))

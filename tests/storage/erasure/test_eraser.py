@@ -54,9 +54,7 @@ from storage.sql.tables import (
     SQLModel,
     UploadRow,
     VersionRow,
-    WebTextRow,
 )
-from storage.web_pages.page_store import WebPageStore
 
 # Canary: in everything to be erased; other: in everything that must stay.
 CANARY, OTHER = "quaggazephyr", "heronmosaic"
@@ -91,13 +89,11 @@ class Home:
     @property
     def eraser(self) -> Eraser:
         """Return an eraser that waits for no other process."""
-        web_pages = WebPageStore(self.database)
         return Eraser(
             self.database,
             blobs=self.blobs,
             files=self.files,
             index=self.index,
-            web_pages=web_pages,
             settle_seconds=0,
         )
 
@@ -409,9 +405,10 @@ async def test_a_channel_is_erased_completely(home: Home, channel: Channel) -> N
         assert folder is not None
         session.add(FactRow(name=f"strangers {folder.id}", value=json.dumps({f"{CANARY}.txt": "no PDF"})))
         session.add(FactRow(name=baseline_fact(channel.id), value=json.dumps({CANARY: 0.5})))
-        session.add(WebTextRow(sha256="1", title=CANARY, day="", words=1, chunks=[[CANARY, 1, [], "", 1]]))
     other = await Channels(home.database).ensure(ChannelKey(Platform("slack"), "T1ABC", "C2ABC"), OTHER)
-    await home.talk(other, OTHER, await home.shelve(other, OTHER), text=OTHER)
+    elsewhere = await home.shelve(other, OTHER)
+    await home.talk(other, OTHER, elsewhere, text=OTHER)
+    await Citations(home.database).add(channel.id, [CitedPlace(elsewhere.id, 1, CANARY)])  # as of a web page
     stays = await home.places(OTHER)
     report = await home.eraser.erase(await channel_target(home.database, channel), ACTION)
     assert await home.places(CANARY) == set()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harness.tables import for_each
 
 from storage.readers.base import Readers
+from storage.readers.html import HTML_READER, page_bytes
 from storage.readers.pdf import PDF, PDF_READER
 from storage.readers.registry import READERS
 
@@ -56,7 +59,20 @@ def test_a_name_in_a_text_ends_like_a_readable_file() -> None:
     assert READERS.split_suffix("draft.docx") == ("draft.docx", "")
 
 
-def test_a_content_without_a_known_name_gets_the_first_reader() -> None:
+def test_a_content_without_a_known_name_gets_the_first_reader(tmp_path: Path) -> None:
     """Shows it for a file that was deleted before its reading, and for a foreign name."""
-    assert Readers(PDF_READER).reader_of([]) is PDF_READER
-    assert Readers(PDF_READER).reader_of(["a.docx"]) is PDF_READER
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert Readers(PDF_READER).reader_of([], empty) is PDF_READER
+    assert Readers(PDF_READER).reader_of(["a.docx"], empty) is PDF_READER
+
+
+def test_a_web_page_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+    """Shows that neither an address nor words of the page decide, and that no file can claim to be one."""
+    page = tmp_path / "page"
+    page.write_bytes(page_bytes("text/html", None, b"%PDF-"))
+    assert READERS.reader_of(["https://example.org/a.pdf"], page) is HTML_READER
+    assert READERS.reader_of(["a.pdf"], page) is PDF_READER
+    assert READERS.type_of("a.html", "text/html") is None
+    page.write_bytes(b"%PDF-1.7")
+    assert READERS.reader_of(["https://example.org/a.html"], page) is PDF_READER

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from fakes.web_shelf import WebShelf
+
 from bot.bootstrap import build_answering
 from bot.core.models import Question
 from bot.public_links import open_links
 from storage.clock import utc_now
-from storage.web_pages.page_store import WebText, WebTextChunk
 from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 from tools.bench.figures import Figure
 from tools.bench.rows.bench_home import BenchHome, open_home
@@ -81,7 +82,8 @@ async def _approve(home: BenchHome, pages: int) -> None:
             for name, keywords, listed in domains
         )
     )
-    await home.stores.web_pages.approve(urls)
+    shelf = WebShelf(home.stores.database, home.path)
+    await shelf.store.approve(urls)
     for url in urls:
         texts = [
             f"A landlord must protect a deposit, says {url}. "
@@ -89,7 +91,5 @@ async def _approve(home: BenchHome, pages: int) -> None:
             + "."
             for _ in range(PAGE_CHUNKS)
         ]
-        text = WebText(url, "", tuple(WebTextChunk(one, 80) for one in texts))
-        await home.stores.web_pages.store_text(url, text, {})
-        vectors = await home.embedder.aembed(texts)
-        await home.stores.web_pages.store_vectors(text.sha256, home.embedder.space, vectors)
+        await shelf.publish(url, *texts, title=url, embedder=home.embedder)
+    await shelf.aclose()

@@ -26,8 +26,8 @@ FETCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def cite(number: int, quote: str, anchor: str = "") -> Citation:
     """Return a citation of a web page."""
     passage = make_passage(quote, file=URL, title="Tenancy deposits")
-    origin = WebOrigin("example.org", FETCHED, (anchor,))
-    passage = replace(passage, publication=replace(passage.publication, web=origin))
+    origin = WebOrigin("example.org", FETCHED)
+    passage = replace(passage, publication=replace(passage.publication, web=origin, anchors=(anchor,)))
     return web_citation(number, LocatedQuote(passage, 0, len(quote), 1, quote, (), ()), quote)
 
 

@@ -27,6 +27,7 @@ from fakes.core import (
 )
 from fakes.model_server import byte_server, completion, response
 from fakes.term_embedder import TermEmbedder
+from fakes.web_shelf import PageChunk, WebShelf
 from harness.empty_homes import make_sqlite
 
 from bot.answer_settings import AnswerSettings
@@ -43,8 +44,7 @@ from storage.chat.traces import QuestionRecords
 from storage.index.live_index import SearchHits
 from storage.sql.database import Database
 from storage.web_pages.keyword_gate import opened_domains
-from storage.web_pages.page_index import WebPageIndex
-from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
+from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile
 
 DEPOSITS, REPAIRS = "https://example.org/deposits", "https://example.org/repairs"
@@ -60,6 +60,10 @@ keywords = ["boiler", "landlord", "repair"]
 urls = ["{REPAIRS}"]
 channels = ["housing"]
 """
+DEPOSIT_CHUNKS = (
+    PageChunk("A landlord must protect your deposit within 30 days.", anchor="protect"),
+    PageChunk("The deposit is paid back within 10 days.", ("At the end",)),
+)
 USUAL = AnswerSettings()
 ASKED = "When must my landlord protect the deposit?"
 
@@ -77,11 +81,15 @@ class Web:
     """A home with two pages, next to documents."""
 
     path: Path
-    store: WebPageStore
-    index: WebPageIndex
+    shelf: WebShelf
     documents: tuple[Passage, ...]
     # Vector of the question.
     vector: Sequence[float] | None = None
+
+    @property
+    def store(self) -> WebPageStore:
+        """The pages."""
+        return self.shelf.store
 
     def search(
         self,
@@ -92,7 +100,7 @@ class Web:
     ) -> WebSearch:
         """Return the web search under test."""
         sources = sources or WebSourcesFile(self.path)
-        return WebSearch(sources, store or self.store, self.index, settings, fetch=fetch)
+        return WebSearch(sources, store or self.store, self.shelf.search, settings, fetch=fetch)
 
     def answering(self, **options: Any) -> Answering:
         """Return answering for a channel with the documents and the web; ``options`` as for ``search``."""
@@ -111,11 +119,7 @@ class Web:
     async def nearest_by_vector(self) -> Passage:
         """Return the best passage of a page, once its chunks and the question have vectors."""
         embedder = TermEmbedder("terms")
-        (page,) = await self.store.pages([DEPOSITS])
-        text = await self.store.text(page.sha256 or "")
-        assert text is not None
-        made = await embedder.aembed([chunk.text for chunk in text.chunks])
-        await self.store.store_vectors(page.sha256 or "", "terms", made)
+        await self.shelf.publish(DEPOSITS, *DEPOSIT_CHUNKS, title="Tenancy deposits", embedder=embedder)
         self.vector = (await embedder.aembed([ASKED]))[0]
         return next(one for one in (await self.beside()).passages if one.publication.web)
 
@@ -130,15 +134,12 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
     """Yield two fetched pages and one document."""
     database = await Database.open(make_sqlite(tmp_path))
     (tmp_path / "web_sources.toml").write_text(FILE)
-    store = WebPageStore(database)
-    await store.approve([DEPOSITS, REPAIRS])
-    protect = WebTextChunk("A landlord must protect your deposit within 30 days.", 11, (), "protect")
-    end = WebTextChunk("The deposit is paid back within 10 days.", 10, ("At the end",))
-    await store.store_text(DEPOSITS, WebText("Tenancy deposits", "2025-03-02", (protect, end)), {})
-    repair = WebTextChunk("The landlord repairs a boiler within 2 days.", 9)
-    await store.store_text(REPAIRS, WebText("Repairs", "", (repair,)), {})
-    index = WebPageIndex(store, "terms")
-    yield Web(tmp_path, store, index, (make_passage("Backups run daily.", score=0.4),))
+    shelf = WebShelf(database, tmp_path)
+    await shelf.store.approve([DEPOSITS, REPAIRS])
+    await shelf.publish(DEPOSITS, *DEPOSIT_CHUNKS, title="Tenancy deposits", day="2025-03-02")
+    await shelf.publish(REPAIRS, "The landlord repairs a boiler within 2 days.", title="Repairs")
+    yield Web(tmp_path, shelf, (make_passage("Backups run daily.", score=0.4),))
+    await shelf.aclose()
     await database.aclose()
 
 
@@ -156,7 +157,7 @@ async def test_two_keywords_open_the_domains_passages(web: Web) -> None:
     publication = found.passages[0].publication
     assert (publication.title, publication.metadata["last_updated"].day) == ("Tenancy deposits", "2025-03-02")
     assert publication.web is not None
-    assert (publication.web.host, publication.web.anchors) == ("example.org", ("protect", ""))
+    assert (publication.web.host, publication.anchors) == ("example.org", ("protect", ""))
 
 
 @pytest.mark.parametrize(
@@ -384,19 +385,20 @@ async def test_words_of_a_page_are_not_reported_as_unknown(web: Web) -> None:
 class Fetching:
     """Fetches a page on demand."""
 
-    store: WebPageStore
+    shelf: WebShelf
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[str] = field(default_factory=list)
+    _running: asyncio.Task[None] | None = None
 
     def __call__(self, domain: WebDomain) -> asyncio.Task[None]:
         """Start the fetch."""
         self.asked.append(domain.name)
-        return asyncio.create_task(self._fetch())
+        self._running = self._running or asyncio.create_task(self._fetch())
+        return self._running
 
     async def _fetch(self) -> None:
         await self.may_end.wait()
-        chunk = WebTextChunk("A landlord returns the deposit within 3 weeks.", 8)
-        await self.store.store_text(NEW, WebText("New", "", (chunk,)), {})
+        await self.shelf.publish(NEW, "A landlord returns the deposit within 3 weeks.", title="New")
 
 
 NEW = "https://example.org/new"
@@ -406,7 +408,7 @@ async def with_new_page(web: Web) -> Fetching:
     """Add an unfetched page to the list."""
     (web.path / "web_sources.toml").write_text(FILE.replace(f'["{DEPOSITS}"]', f'["{DEPOSITS}", "{NEW}"]'))
     await web.store.approve([DEPOSITS, REPAIRS, NEW])
-    return Fetching(web.store)
+    return Fetching(web.shelf)
 
 
 async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None:
@@ -451,10 +453,9 @@ async def test_a_delisted_page_is_not_found(web: Web) -> None:
 
 
 async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
-    """Shows that the old text is not cached."""
+    """Shows that its earlier text is not found any more."""
     await web.beside()
-    text = WebText("Tenancy deposits", "", (WebTextChunk("A landlord protects a deposit in 14 days.", 9),))
-    await web.store.store_text(DEPOSITS, text, {})
+    await web.shelf.publish(DEPOSITS, "A landlord protects a deposit in 14 days.", title="Tenancy deposits")
     assert (await web.beside()).passages[0].text == "A landlord protects a deposit in 14 days."
 
 
@@ -464,11 +465,11 @@ async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
 )
 async def test_a_page_without_a_title_is_called_by_its_name(web: Web, url: str, title: str) -> None:
     """Shows that no URL is part of the model's prompt."""
+    (web.path / "web_sources.toml").write_text(FILE.replace(DEPOSITS, url))
     await web.store.approve([url])
-    chunk = WebTextChunk("A landlord keeps a deposit.", 6)
-    await web.store.store_text(url, WebText("", "", (chunk,)), {})
-    found = await web.index.find(1, await web.store.pages([url]), ["landlord"], None, 8)
-    assert [one.title for one in found.publications.values()] == [title]
+    await web.shelf.publish(url, "A landlord keeps a deposit.")
+    found = [one.publication for one in (await web.beside()).passages if one.publication.web]
+    assert [one.title for one in found] == [title]
 
 
 async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
@@ -487,19 +488,13 @@ async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
 
 async def test_pages_are_found_by_similarity_once_they_have_vectors(web: Web) -> None:
     """Shows that pages with vectors are compared in the question's space, and others found by words."""
-    embedder = TermEmbedder("terms")
     asked = "Must the landlord repair the boiler, and who holds the deposit?"
-    vector = (await embedder.aembed([asked]))[0]
-    (deposits,) = await web.store.pages([DEPOSITS])
-    text = await web.store.text(deposits.sha256 or "")
-    assert text is not None
-    made = await embedder.aembed([chunk.text for chunk in text.chunks])
-    await web.store.store_vectors(deposits.sha256 or "", "terms", made)
-    found = await web.index.find(1, await web.store.pages([DEPOSITS, REPAIRS]), ["landlord"], vector, 8)
-    names = {one.file: one.id for one in found.publications.values()}
-    assert {hit.publication for hit in found.vectors} == {names[DEPOSITS]}
-    assert found.words_only == {names[REPAIRS]}
-    assert [hit.publication for hit in found.words] == [names[REPAIRS], names[DEPOSITS]]
+    await web.nearest_by_vector()
+    found = (await web.beside(asked, "housing")).passages
+    compared = {one.publication.file: one.vector for one in found if one.publication.web}
+    assert compared.keys() == {DEPOSITS, REPAIRS}
+    assert compared[DEPOSITS] is not None
+    assert compared[REPAIRS] is None
 
 
 def test_a_snippet_is_the_best_whole_sentences() -> None:

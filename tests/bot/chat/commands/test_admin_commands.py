@@ -40,7 +40,6 @@ from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FolderRow, ReadingRow, TurnRow
-from storage.web_pages.page_store import WebPageStore
 
 ADMIN, OTHER = "slack:T1:U0ADMIN1", "slack:T1:U0ALICE1"
 IT, HR, DIRECT = (ChannelKey(Platform("slack"), "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
@@ -83,7 +82,6 @@ def eraser_of(house: House, database: Database, home: Path) -> Eraser:
         blobs=house.blobs,
         files=ReadingFiles(home / "readings"),
         index=EmbeddedIndex(home / "index", 10),
-        web_pages=WebPageStore(database, 30, 15),
         settle_seconds=0,
     )
 

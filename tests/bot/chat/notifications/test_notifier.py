@@ -275,7 +275,7 @@ async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Offi
             if url == gone:
                 await record_source_failed(session, page, shelf.channel.id)
             else:
-                await record_source_changed(session, page, shelf.channel.id, "within <30> days")
+                await record_source_changed(session, url, shelf.channel.id, 1, "within <30> days")
         await record_source_failed(session, WebPageRow(url=off, error="no"), shelf.channel.id)
     await (await office.announcing("off", ADMINS)).tick()
     (words,) = office.slack.words(ADMINS)
