@@ -370,20 +370,10 @@ def _create_notices() -> None:
 
 def _create_web_pages() -> None:
     op.create_table(
-        "web_text",
-        sa.Column("sha256", sa.String, primary_key=True),
-        sa.Column("title", sa.String, nullable=False),
-        sa.Column("day", sa.String, nullable=False),
-        sa.Column("words", sa.Integer, nullable=False),
-        sa.Column("chunks", sa.JSON, nullable=False),
-        sa.Column("space", sa.String),
-        sa.Column("vectors", sa.LargeBinary),
-        sa.Column("created_at", MOMENT, nullable=False),
-    )
-    op.create_table(
         "web_page",
         sa.Column("url", sa.String, primary_key=True),
-        sa.Column("sha256", sa.String, sa.ForeignKey("web_text.sha256"), index=True),
+        sa.Column("sha256", sa.String),
+        sa.Column("words", sa.Integer, nullable=False),
         sa.Column("listed", sa.JSON),
         sa.Column("validators", sa.JSON, nullable=False),
         sa.Column("fetched_at", MOMENT),
@@ -391,21 +381,6 @@ def _create_web_pages() -> None:
         sa.Column("due_at", MOMENT, nullable=False, index=True),
         sa.Column("error", sa.String),
         sa.Column("failing_since", MOMENT),
-    )
-    op.create_table(
-        "web_citation",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column(
-            "channel_id",
-            sa.Integer,
-            sa.ForeignKey("channel.id", ondelete="CASCADE"),
-            nullable=False,
-            index=True,
-        ),
-        sa.Column("url", sa.String, nullable=False, index=True),
-        sa.Column("sha256", sa.String, sa.ForeignKey("web_text.sha256"), nullable=False, index=True),
-        sa.Column("quote", sa.String, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False, index=True),
     )
 
 
@@ -446,4 +421,13 @@ def _create_service_state() -> None:
         sa.Column("renewing_until", MOMENT),
         sa.Column("problem", sa.String),
         sa.Column("installed_at", MOMENT, nullable=False),
+    )
+    op.create_table(
+        "api_token",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.String, nullable=False),
+        sa.Column("digest", sa.String, nullable=False, unique=True),
+        sa.Column("channel_id", sa.Integer, sa.ForeignKey("channel.id", ondelete="CASCADE"), index=True),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sqlite_autoincrement=True,
     )
