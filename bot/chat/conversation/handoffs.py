@@ -100,7 +100,8 @@ class Handoffs:
         home = asker.rpartition(":")[0] + ":"
         known = dict.fromkeys(one for one in (*owners, *others) if one.startswith(home) and one != asker)
         words = reply_words(asked.language)
-        lines = [words.person_needed, f"“{escape_markers(shorten(kept.record['question'], QUESTION_CHARS))}”"]
+        question = escape_markers(shorten(kept.record["question"], QUESTION_CHARS))
+        lines = [words.person_needed, words.document_named(title=question)]
         cited = kept.record["citations"]
         # Without sources, a direct chat's reply may be about several channels.
         if cited or channel.id == asked.channel_id:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from importlib.resources import files
@@ -13,6 +14,17 @@ from harness.tables import for_each
 from bot.core.models import Answer, AnswerState, Correction, Language
 from bot.core.wording import reply_words
 from storage.models import Channel, ChannelKey, Platform
+
+
+# Words of the form of address that Slack does not use in a language.
+OTHER_ADDRESS = {
+    Language.GERMAN: r"\b(Sie|Ihnen|Ihr\w*)\b",
+    Language.FRENCH: r"\b(tu|te|toi|ton|tes)\b",
+    Language.SPANISH: r"\b[Uu]sted",
+    Language.ITALIAN: r"\b(Lei|La prego|Suo|Suoi)\b",
+    Language.DUTCH: r"\b([Uu]|[Uu]w)\b",
+    Language.PORTUGUESE: r"\b(tu|te|teu|tua|contigo)\b",
+}
 
 
 def catalogue(language: Language) -> dict[str, Any]:
@@ -55,6 +67,13 @@ def test_every_sentence_is_translated(language: Language) -> None:
     }
 
 
+@for_each("language", list(OTHER_ADDRESS))
+def test_one_form_of_address_per_language(language: Language) -> None:
+    """Shows that no sentence mixes du and Sie, tu and vous."""
+    said = catalogue(language)
+    assert [key for key, text in said.items() if re.search(OTHER_ADDRESS[language], str(text))] == []
+
+
 @for_each("language", list(Language))
 def test_singular_and_plural_differ(language: Language) -> None:
     """Shows a singular in each language, used for zero in French and Portuguese only."""
@@ -79,7 +98,7 @@ def test_unknown_words_are_quoted_in_the_languages_style() -> None:
     assert english.mentioned_nowhere(["overtime"], 12) == "None of your 12 documents mentions “overtime”."
     assert english.mentioned_nowhere(["{count}"], 1) == "Your document doesn’t mention “{count}”."
     assert german.mentioned_nowhere(["Rente", "Urlaub"], 3) == (
-        "„Rente“ oder „Urlaub“ kommt in keinem Ihrer 3 Dokumente vor."
+        "„Rente“ oder „Urlaub“ kommt in keinem deiner 3 Dokumente vor."
     )
     assert english.mentioned_nowhere(["rate", "overtime", "bonus", "salary"], 2) == (
         "None of your 2 documents mentions “overtime”, “bonus” or “salary”."
