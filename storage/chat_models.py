@@ -306,6 +306,8 @@ class NoticeGroup:
     newest: datetime
     # Set if all of them are about this upload.
     upload: int | None = None
+    # Files of the channel are being read: what is told of them belongs to the same receipt.
+    has_unread_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from storage.chat.notification_events import UNSUPPORTED_KEY, outage_of, record_
 from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
+from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.leased_queue import LeasedQueue
 from storage.sql.tables import (
@@ -156,6 +157,33 @@ def _last_told() -> ScalarSelect[str | None]:
     )
 
 
+def _has_unread_files() -> ColumnElement[bool]:
+    """True if files of the notice's channel are on their way to be searchable; without those that failed once.
+
+    Nested, so that SQLite begins with the few readings in progress, not with the channel's documents.
+    """
+    version, reading, publication = aliased(VersionRow), aliased(ReadingRow), aliased(PublicationRow)
+    document = aliased(DocumentRow)
+    is_in_channel = exists().where(
+        col(document.id) == version.document_id,
+        col(document.channel_id) == NoticeRow.channel_id,
+        col(document.state) != "deleted",
+    )
+    is_being_read = exists().where(
+        col(reading.state) == "waiting",
+        col(reading.rung) == Rung.QUICK.value,
+        ~col(reading.again) & col(reading.next_attempt_at).is_(None),
+        exists().where(col(version.sha256) == reading.sha256, is_in_channel),
+    )
+    is_being_published = exists().where(
+        col(publication.state) == "pending",
+        col(publication.rung) == Rung.QUICK.value,
+        col(publication.next_attempt_at).is_(None),
+        col(publication.channel_id) == NoticeRow.channel_id,
+    )
+    return is_being_read | is_being_published
+
+
 def _answers() -> ColumnElement[bool]:
     version = aliased(VersionRow)
     return exists().where(
@@ -264,6 +292,7 @@ class Notices:
                 func.min(NoticeRow.created_at),
                 func.max(NoticeRow.created_at),
                 group[2],
+                (_AUDIENCE == NoticeAudience.CHANNEL.value) & _has_unread_files(),
             )
             .where(self._is_free("waiting"))
             .group_by(*group)

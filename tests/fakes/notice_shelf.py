@@ -51,8 +51,10 @@ class NoticeShelf:
         self._numbers = count(1)
         self.notices = Notices(self.database)
 
-    async def add(self, file: str, state: str = "done", document: UUID | None = None) -> int:
-        """Add a version whose quick reading has this state; return its id."""
+    async def add(
+        self, file: str, state: str = "done", document: UUID | None = None, **reading: object
+    ) -> int:
+        """Add a version whose quick reading has this state and these columns; return its id."""
         number = next(self._numbers)
         sha256 = f"{self.folder:032x}{number:032x}"
         async with self.database.transaction() as session:
@@ -63,17 +65,26 @@ class NoticeShelf:
                 document = row.id
             await session.flush()
             version = VersionRow(document_id=document, number=number, sha256=sha256)
-            session.add_all([version, _reading(sha256, state)])
+            session.add_all([version, _reading(sha256, state, **reading)])
             await session.flush()
             return version.id
 
     async def publish(self, version: int) -> bool:
         """Make a version live, as a worker does."""
+        await self.finish(version)
+        return await self.go_live()
+
+    async def finish(self, version: int) -> None:
+        """Finish the reading of a version, whose publication is pending then."""
         async with self.database.transaction() as session:
             row = await session.get_one(VersionRow, version)
             reading = await session.scalar(select(ReadingRow).where(col(ReadingRow.sha256) == row.sha256))
             assert reading is not None
+            reading.state = "done"
             session.add(PublicationRow(channel_id=self.channel.id, version_id=version, reading_id=reading.id))
+
+    async def go_live(self) -> bool:
+        """Make the oldest pending version live."""
         work = PublicationQueue(LeasedQueue(self.database, PublicationRow, "worker", LEASE))
         claim = await work.claim(Rung.QUICK)
         assert claim is not None
@@ -96,8 +107,8 @@ class NoticeShelf:
             await record_failed(session, {row.sha256})
 
 
-def _reading(sha256: str, state: str) -> ReadingRow:
-    return ReadingRow(sha256=sha256, generation="g1", rung="quick", state=state, pages=2, chunks=3)
+def _reading(sha256: str, state: str, **columns: object) -> ReadingRow:
+    return ReadingRow(sha256=sha256, generation="g1", rung="quick", state=state, pages=2, chunks=3, **columns)
 
 
 async def open_shelf(database: Database, key: ChannelKey) -> NoticeShelf:

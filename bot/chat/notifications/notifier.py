@@ -1,7 +1,7 @@
 """Notifier: batches pending notices and posts each batch once, to a channel or to the admins.
 
-The loop debounces: it waits until a channel has been quiet for some seconds and makes one batch of all its
-pending notices. Every step is stored before the next begins, as ``conversation.py`` does with answers.
+The loop debounces: it waits until a channel has been quiet for some seconds and none of its files is still
+being read, and makes one batch of all its pending notices. Every step is stored before the next begins, as ``conversation.py`` does with answers.
 
 A notice goes to its own channel, to the admins' channel, or to the console only; a document's name is never
 posted to a third channel.
@@ -94,7 +94,7 @@ class Routes:
 class NotificationTiming:
     """Debounce and retry intervals, in seconds."""
 
-    # Debounce: a batch is due when nothing was added for this long,
+    # Debounce: a batch is due when nothing was added for this long and the channel's files have been read,
     debounce: float = 8
     # or when its oldest notice has waited this long.
     max_delay: float = 300
@@ -184,7 +184,9 @@ class Notifier:
         waited = (now - min(group.oldest for group in groups)).total_seconds()
         # A notice far in the future comes from a clock that was wrong: do not wait for it.
         is_of_wrong_clock = quiet < -self._pace.max_delay
-        return quiet >= self._pace.debounce or waited >= self._pace.max_delay or is_of_wrong_clock
+        if waited >= self._pace.max_delay or is_of_wrong_clock:
+            return True
+        return quiet >= self._pace.debounce and not any(group.has_unread_files for group in groups)
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._target(route)

@@ -210,6 +210,46 @@ async def test_a_batch_waits_for_quiet_up_to_a_limit(office: Office) -> None:
     assert len(office.slack.posted) == 1
 
 
+async def test_files_dropped_together_are_one_receipt(office: Office) -> None:
+    """Shows that a batch waits for files that are being read or published, however long that takes."""
+    shelf = await office.shelf()
+    first, second, third = [await shelf.add(f"{number}.pdf", state="waiting") for number in range(3)]
+    announcing = await office.announcing()
+    for version in (first, second):
+        await shelf.publish(version)
+        await announcing.tick()
+    await shelf.finish(third)
+    await announcing.tick()
+    assert not office.slack.posted
+    await shelf.go_live()
+    await announcing.tick()
+    assert office.slack.words(IT) == ["Added 3 documents (6 pages)."]
+
+
+async def test_a_receipt_waits_for_no_file_in_vain(office: Office) -> None:
+    """Covers a file that waits for its next attempt, one that is read again, and another channel's."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    await shelf.add("postponed.pdf", state="waiting", next_attempt_at=utc_now() + timedelta(minutes=5))
+    await shelf.add("again.pdf", state="waiting", again=True)
+    await (await office.shelf(HR)).add("hr.pdf", state="waiting")
+    await (await office.announcing()).tick()
+    assert office.slack.words(IT) == ["Added “a.pdf” (2 pages)."]
+
+
+async def test_a_receipt_waits_for_a_slow_file_up_to_a_limit(office: Office) -> None:
+    """Shows that the others are announced without it."""
+    shelf = await office.shelf()
+    await shelf.add("huge.pdf", state="waiting")
+    await shelf.publish(await shelf.add("a.pdf"))
+    announcing = await office.announcing()
+    await announcing.tick()
+    assert not office.slack.posted
+    with shift_wall_clock(timedelta(seconds=301)):
+        await announcing.tick()
+    assert len(office.slack.posted) == 1
+
+
 async def test_a_notice_dated_by_a_wrong_clock_is_not_delayed(office: Office) -> None:
     """Shows that a timestamp two hours in the future does not delay the batch."""
     shelf = await office.shelf()
