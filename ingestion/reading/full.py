@@ -18,10 +18,19 @@ import numpy as np
 from ingestion.extraction.located_metadata import locate_fields, missing_fields
 from ingestion.reading.captioning import Describe
 from ingestion.reading.chunk_jobs import ChunkingClient
+from ingestion.reading.reading_work import (
+    CHUNK_SECONDS,
+    LAYOUT_SECONDS,
+    OCR_SECONDS,
+    SENTENCES_SECONDS,
+    ReadingWork,
+    usual_seconds,
+)
 from ingestion.reading.sentence_embedder import SentenceEmbedder
 from storage.clock import monotonic_seconds
 from storage.crash_points import reach
 from storage.embeddings.base import Embedder, Vectors
+from storage.embeddings.quantized_vectors import ChunkSentenceVectors
 from storage.embeddings.vector_cache import VectorCache
 from storage.errors import (
     BlobsUnavailable,
@@ -32,9 +41,9 @@ from storage.errors import (
 )
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
-from storage.models import METADATA_KEY, Box, Figure, Reading, Rung, dump_metadata
+from storage.models import METADATA_KEY, Box, Chunk, Figure, Reading, Rung, dump_metadata
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
+from storage.queues.reading_queue import FULL_SECONDS, ReadingClaim, ReadingQueue, ReadingResult
 from storage.sql.leased_queue import backoff
 
 _log = logging.getLogger(__name__)
@@ -54,12 +63,11 @@ _FIGURE = b'"figure"'
 
 @dataclass(frozen=True, slots=True)
 class ReadingPacer:
-    """Hooks that make a long reading yield to urgent work and report progress."""
+    """What makes a long reading yield to urgent work and report progress."""
 
     # Returns when nothing more urgent runs.
     wait: Callable[[], Awaitable[object]]
-    # Called with the number of pages analysed.
-    report: Callable[[int], Awaitable[object]]
+    work: ReadingWork
 
 
 class LayoutChunker:
@@ -99,8 +107,9 @@ class LayoutChunker:
         pages = await self._viewer.fetch(await self._blobs.fetch(claim.sha256))
         left = self._ocr_pages - len(for_ocr)
         if left > 0 and _FIGURE in layout:
-            crops = await self._chunking_client.find_crops(pages, layout, ocr)
-            ocr += await self._ocr(claim.sha256, crops[:left], pace)
+            crops = (await self._chunking_client.find_crops(pages, layout, ocr))[:left]
+            pace.work.plan(OCR_SECONDS * len(crops))
+            ocr += await self._ocr(claim.sha256, crops, pace)
             await pace.wait()
         return await self._chunking_client.chunk(claim.id, pages, layout, ocr)
 
@@ -113,6 +122,7 @@ class LayoutChunker:
             await pace.wait()
             with _page_skipped():
                 found.append(await self._viewer.fetch_ocr(await self._blobs.fetch(sha256), page, clip))
+            await pace.work.advance(OCR_SECONDS)
         return b"".join(found)
 
     async def _layout(self, sha256: str, count: int, pace: ReadingPacer) -> bytes:
@@ -126,7 +136,7 @@ class LayoutChunker:
         for first in range(1, count + 1, BATCH):
             last = min(first + BATCH - 1, count)
             batch = await self._read_layout(sha256, first, last, pace)
-            await pace.report(last)
+            await pace.work.advance(LAYOUT_SECONDS * (last - first + 1))
             if batch is not None:
                 found.append(batch)
                 continue
@@ -206,15 +216,18 @@ class FullReader:
         if quick is None:
             raise BlobsUnavailable("the quick reading that it is based on is missing")
         started, base = time.monotonic(), quick
+        planned = quick.details.get(FULL_SECONDS, LAYOUT_SECONDS * quick.pages)
+        work = ReadingWork(planned, partial(self._queue.note_progress, claim))
+        pace = ReadingPacer(wait_until_idle, work)
         try:
-            base = await self._chunk(claim, quick, wait_until_idle)
+            base = await self._chunk(claim, quick, pace)
             figures = await self._figures(base, wait_until_idle)
             chunks = await self._files.wordless_chunks(base.id)
+            await work.advance_to(usual_seconds(0, 0, len(chunks)))
             vectors = await self._embed(
-                [*(chunk.text for chunk in chunks), *(figure.embedding_text for figure in figures)],
-                wait_until_idle,
+                [*(chunk.text for chunk in chunks), *(figure.embedding_text for figure in figures)], pace
             )
-            sentences = await self._sentences.embed(chunks, wait_until_idle) if self._sentences else []
+            sentences = await self._sentence_vectors(chunks, pace)
             metadata = await self._metadata(base)
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
@@ -232,15 +245,14 @@ class FullReader:
             "undescribed_figures": undescribed,
             "sentences": sum(len(one.spans) for one in sentences),
             "milliseconds": round((time.monotonic() - started) * 1000),
+            FULL_SECONDS: planned,
         }
         space = self._embedder.space
         await self._queue.finish(
             claim, ReadingResult(base.title, base.pages, base.chunks, details, base.figures, space)
         )
 
-    async def _chunk(
-        self, claim: ReadingClaim, quick: Reading, wait_until_idle: Callable[[], Awaitable[object]]
-    ) -> Reading:
+    async def _chunk(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> Reading:
         """Return the reading that holds the chunks: this one, an equal one, or the quick one as a fallback.
 
         Raises:
@@ -251,7 +263,6 @@ class FullReader:
         try:
             if not quick.details.get("draws_pages", True):
                 return quick
-            pace = ReadingPacer(wait_until_idle, partial(self._queue.note_pages, claim))
             made = await self._layout_chunker.chunk(claim, quick, pace)
         except DocumentError as error:
             if isinstance(error, PasswordProtected) or not quick.chunks:
@@ -286,12 +297,24 @@ class FullReader:
         seconds = max(backoff(self._failures).total_seconds(), error.retry_after)
         self._rests_until = max(self._rests_until, monotonic_seconds() + seconds)
 
-    async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
+    async def _embed(self, texts: Sequence[str], pace: ReadingPacer) -> Vectors:
         """Return vectors, made in batches so that documents share the embedder, urgent work first."""
         batches = []
         for start in range(0, len(texts), self._embedder.batch):
-            await wait_until_idle()
+            await pace.wait()
             batch = texts[start : start + self._embedder.batch]
             batches.append(await self._vectors.embed(self._embedder, batch))
+            await pace.work.advance(CHUNK_SECONDS * len(batch))
             reach("after-vectors")
         return np.concatenate(batches)
+
+    async def _sentence_vectors(
+        self, chunks: Sequence[Chunk], pace: ReadingPacer
+    ) -> list[ChunkSentenceVectors]:
+        if self._sentences is None:
+            return []
+
+        async def report(done: int) -> None:
+            await pace.work.advance_to(SENTENCES_SECONDS * (len(chunks) - done))
+
+        return await self._sentences.embed(chunks, pace.wait, report)

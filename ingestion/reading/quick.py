@@ -7,6 +7,7 @@ import logging
 import time
 
 from ingestion.reading.chunk_jobs import ChunkingClient
+from ingestion.reading.reading_work import usual_seconds
 from storage.crash_points import reach
 from storage.errors import (
     DocumentError,
@@ -19,7 +20,7 @@ from storage.errors import (
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
+from storage.queues.reading_queue import FULL_SECONDS, ReadingClaim, ReadingQueue, ReadingResult
 from storage.readers.registry import READERS
 
 _FAULT = "An internal error occurred while reading this file ({})."
@@ -61,9 +62,12 @@ class QuickReader:
         made = await self._chunking_client.chunk(claim.id, pages, ocr=ocr, job=reader.chunk_job)
         await self._files.upload(claim.id)
         reach("after-reading-file")
+        waiting = len(made["details"].get("pages_for_ocr", ()))
+        seconds = usual_seconds(made["pages"], waiting, made["chunks"])
         details = {
             "milliseconds": round((time.monotonic() - started) * 1000),
             "draws_pages": reader.draws_pages,
+            FULL_SECONDS: round(seconds, 2),
             **made["details"],
         }
         await self.queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))

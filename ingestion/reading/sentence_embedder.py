@@ -39,12 +39,16 @@ class SentenceEmbedder:
         self._batch_size = BATCH_CONCURRENCY * embedder.batch
 
     async def embed(
-        self, chunks: Sequence[Chunk], wait_until_idle: Callable[[], Awaitable[object]]
+        self,
+        chunks: Sequence[Chunk],
+        wait_until_idle: Callable[[], Awaitable[object]],
+        report: Callable[[int], Awaitable[object]],
     ) -> list[ChunkSentenceVectors]:
         """Return the vectors of every chunk's quotable parts, in chunk order.
 
         Args:
             chunks: with or without their words.
+            report: called with the number of chunks done.
 
         Raises:
             EmbedderUnavailable: the embedder fails.
@@ -63,6 +67,7 @@ class SentenceEmbedder:
                     ChunkSentenceVectors.create(self._embedder.space, one.text, tuple(one.parts), some)
                 )
                 start += len(one.parts)
+            await report(len(found))
         return found
 
     async def _vectors(

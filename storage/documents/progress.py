@@ -8,15 +8,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, Row, ScalarSelect, Select, case, false, func, or_, select, true
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    case,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.documents.time_left import (
+    MAX_QUICK_BYTES,
+    QUICK_BYTES_PER_SECOND,
+    QUICK_FILE_SECONDS,
+    Span,
+    Speed,
+    Window,
+    measure_speed,
+    without_start,
+)
 from storage.models import Rung
-from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM
+from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM, BEGUN_SHARE, FULL_SECONDS, SHARE
 from storage.sql.document_state import (
     document_state,
     has_reading,
@@ -29,10 +52,7 @@ from storage.sql.document_state import (
 )
 from storage.sql.tables import BlobRow, DocumentRow, ReadingRow, VersionRow
 
-# Window for measuring speed: long enough for a few files, short enough to follow changes.
-WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
-# Shorter spans give meaningless speeds.
-MIN_SPAN_SECONDS = 1.0
+WINDOWS = {Rung.QUICK: Window(60, 2), Rung.FULL: Window(240, 10, unreported=7)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +113,6 @@ class Progress:
         return all(one.files_done + one.files_failed == self.files for one in climbed)
 
 
-class _Speed(NamedTuple):
-    """Throughput of a rung within its window; 0 if too little was done to tell."""
-
-    # Per second.
-    pages: float = 0.0
-    # Bytes per second.
-    size: float = 0.0
-
-
 def in_channel(channel_id: int) -> ColumnElement[bool]:
     """Return the condition for the documents of a channel."""
     return col(DocumentRow.channel_id) == channel_id
@@ -141,60 +152,44 @@ async def _quick(
 ) -> RungProgress:
     """Return the quick rung's progress; the estimate uses bytes, because page numbers are not known yet."""
     left = counts.files - counts.quick - counts.failed
-    speed = await _speed(session, Rung.QUICK, scope, now) if left else _Speed()
-    seconds = _seconds(counts.unread_bytes, speed.size) if left else 0.0
+    speed = await _speed(session, Rung.QUICK, scope, now) if left else None
     return RungProgress(
-        Rung.QUICK, counts.quick, counts.failed, counts.quick_pages, speed.pages or None, seconds
+        Rung.QUICK, counts.quick, counts.failed, counts.quick_pages, *_rates(left, counts.unread_work, speed)
     )
 
 
 async def _full(
     session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any], now: datetime
 ) -> RungProgress:
-    """Return the full rung's progress; the estimate uses pages, once the quick rung knows all of them."""
+    """Return the full rung's progress; there is an estimate once the quick rung knows all pages."""
     left = counts.files - counts.full - counts.stuck
-    speed = await _speed(session, Rung.FULL, scope, now) if left else _Speed()
-    seconds = _seconds(0 if counts.unread_bytes else counts.pages_left, speed.pages) if left else 0.0
-    return RungProgress(Rung.FULL, counts.full, counts.stuck, counts.full_pages, speed.pages or None, seconds)
+    speed = await _speed(session, Rung.FULL, scope, now) if left else None
+    work = 0.0 if counts.unread_work else counts.work_left
+    return RungProgress(Rung.FULL, counts.full, counts.stuck, counts.full_pages, *_rates(left, work, speed))
 
 
-def _seconds(left: float, per_second: float) -> float | None:
-    return float(left) / per_second if left > 0 and per_second > 0 else None
+def _rates(left: int, work: float, speed: Speed | None) -> tuple[float | None, float | None]:
+    """Return (pages per second, seconds left) of a rung; (None, 0) if no file is left."""
+    if not left:
+        return None, 0.0
+    if speed is None:
+        return None, None
+    return speed.pages_per_second or None, float(work) / speed.work if work > 0 else None
 
 
-async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime) -> _Speed:
-    """Return the throughput within the window, of finished and running readings."""
+async def _speed(
+    session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
+) -> Speed | None:
+    """Return the throughput within the window; None if nothing was read in it."""
     spans = await _finished(session, rung, scope, now) + await _running(session, rung, scope, now)
-    since = max(now - WINDOWS[rung], min((one.start for one in spans), default=now))
-    seconds = (now - since).total_seconds()
-    if seconds < MIN_SPAN_SECONDS:
-        return _Speed()
-    shares = [(one, one.share_after(since)) for one in spans]
-    return _Speed(
-        sum(one.pages * share for one, share in shares) / seconds,
-        sum(one.size * share for one, share in shares) / seconds,
-    )
-
-
-class _Span(NamedTuple):
-    """Time and amount of one reading's work."""
-
-    start: datetime
-    end: datetime
-    pages: int
-    # Size of the file in bytes.
-    size: int
-
-    def share_after(self, moment: datetime) -> float:
-        """Return the fraction of the work done after a moment; work without duration happened at its end."""
-        if self.start < self.end:
-            return max(0.0, (self.end - max(self.start, moment)) / (self.end - self.start))
-        return float(self.end > moment)
+    if rung is Rung.QUICK and any(one.work for one in spans):
+        spans = without_start(spans)
+    return measure_speed(spans, WINDOWS[rung], now) if spans else None
 
 
 async def _finished(
     session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
-) -> list[_Span]:
+) -> list[Span]:
     """Return readings that ended within the window, with the duration that they recorded."""
     recent = (
         select(
@@ -202,49 +197,72 @@ async def _finished(
             col(ReadingRow.pages),
             col(ReadingRow.done_at),
             col(ReadingRow.details)["milliseconds"].as_integer().label("took"),
+            _full_seconds(ReadingRow).label("seconds"),
         )
-        .where(col(ReadingRow.done_at) > now - WINDOWS[rung], col(ReadingRow.rung) == rung.value)
+        .where(col(ReadingRow.done_at) > now - timedelta(seconds=WINDOWS[rung].seconds))
+        .where(col(ReadingRow.rung) == rung.value)
         .cte("recent")
         .prefix_with("MATERIALIZED")
     )
     found = await session.execute(
-        _of_documents(recent, scope, recent.c.done_at, recent.c.pages, recent.c.took)
+        _of_documents(recent, scope, recent.c.done_at, recent.c.pages, recent.c.took, recent.c.seconds)
     )
     return [
-        _Span(done_at - timedelta(milliseconds=took or 0), done_at, pages, size)
-        for size, done_at, pages, took in found.all()
+        Span(
+            done_at - timedelta(milliseconds=took or 0),
+            done_at,
+            pages,
+            quick if rung is Rung.QUICK else seconds,
+        )
+        for quick, done_at, pages, took, seconds in found.all()
     ]
 
 
 async def _running(
     session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
-) -> list[_Span]:
-    """Return readings that a worker has leased, with the pages done since it began."""
+) -> list[Span]:
+    """Return readings that a worker has leased, with the pages done since it began: none of a quick one."""
     held = (
         select(col(ReadingRow.sha256), col(ReadingRow.pages_begun), col(ReadingRow.details))
         .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
-        .where(col(ReadingRow.lease_until) > now, col(ReadingRow.pages_begun) > 0)
+        .where(col(ReadingRow.lease_until) > now)
         .cte("held")
         .prefix_with("MATERIALIZED")
     )
     found = await session.execute(_of_documents(held, scope, held.c.pages_begun, held.c.details))
     return [
-        _Span(datetime.fromisoformat(details[BEGUN_AT]), now, pages - details[BEGUN_FROM], size)
-        for size, pages, details in found.all()
-        if details and BEGUN_AT in details and pages > details[BEGUN_FROM]
+        Span(
+            datetime.fromisoformat(details[BEGUN_AT]),
+            now,
+            pages - details[BEGUN_FROM],
+            (details.get(SHARE, 0.0) - details[BEGUN_SHARE]) * details.get(FULL_SECONDS, 0.0),
+        )
+        for _, pages, details in found.all()
+        if details and BEGUN_AT in details
     ]
 
 
 def _of_documents(readings: CTE, scope: ColumnElement[bool], *columns: Any) -> Select[*tuple[Any, ...]]:
-    """Return (content size, columns) of readings, once per document with that content."""
+    """Return (usual seconds of a quick reading, columns) of readings, once per document of that content."""
     return (
-        select(col(BlobRow.size), *columns)
+        select(_quick_seconds(col(BlobRow.size)), *columns)
         .select_from(readings)
         .join(BlobRow, col(BlobRow.sha256) == readings.c.sha256)
         .join(VersionRow, col(VersionRow.sha256) == readings.c.sha256)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .where(scope)
     )
+
+
+def _quick_seconds(size: Any) -> ColumnElement[float]:
+    """Return the usual seconds of the quick reading of a file of so many bytes."""
+    most = case((size > MAX_QUICK_BYTES, MAX_QUICK_BYTES), else_=size)
+    return QUICK_FILE_SECONDS + most / float(QUICK_BYTES_PER_SECOND)
+
+
+def _full_seconds(reading: Any) -> ColumnElement[float]:
+    """Return the usual seconds of the full reading, from a reading's details; one per page if they lack it."""
+    return func.coalesce(col(reading.details)[FULL_SECONDS].as_float(), reading.pages)
 
 
 def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
@@ -258,7 +276,7 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
     def count(which: ColumnElement[bool]) -> ColumnElement[int]:
         return func.count().filter(which)
 
-    def total(of: ColumnElement[int], which: ColumnElement[bool]) -> ColumnElement[int]:
+    def total(of: ColumnElement[Any], which: ColumnElement[bool]) -> ColumnElement[Any]:
         return func.coalesce(func.sum(of).filter(which), 0)
 
     return select(
@@ -271,27 +289,33 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
         total(one.pages, true()).label("pages"),
         total(one.pages, quick).label("quick_pages"),
         (total(one.pages, full) + total(one.pages_begun, ~full)).label("full_pages"),
-        total(one.pages - one.pages_begun, ~full & ~stuck).label("pages_left"),
-        total(one.unread_bytes, ~failed).label("unread_bytes"),
+        total(one.full_seconds * (1 - one.share), ~full & ~stuck).label("work_left"),
+        total(one.unread_work, ~failed).label("unread_work"),
     )
 
 
 def _newest_versions(scope: ColumnElement[bool]) -> CTE:
     """Return the state of each document's newest version; materialised, because it is used repeatedly."""
     is_full = is_newest_live & (col(live_reading.rung) == Rung.FULL.value)
+    is_read = has_reading("done")
     pages_read = of_newest(col(ReadingRow.pages), "done")
     columns = {
         "answers": is_newest_live,
         "any_answers": col(live.id).is_not(None),
         "is_full": is_full,
         "is_refused": col(DocumentRow.reason).is_not(None),
-        "is_read": case((is_newest_live, True), else_=has_reading("done")),
+        "is_read": case((is_newest_live, True), else_=is_read),
         "has_failed": case((is_full, False), else_=has_reading("failed")),
         "has_waiting": has_reading("waiting"),
         "has_quick_waiting": has_reading("waiting", also=col(ReadingRow.rung) == Rung.QUICK.value),
         "pages": case((is_newest_live, live_reading.pages), else_=func.coalesce(pages_read, 0)),
         "pages_begun": func.coalesce(_pages_begun(), 0),
-        "unread_bytes": case((is_newest_live, 0), else_=newest_size()),
+        "full_seconds": case(
+            (is_newest_live, _full_seconds(live_reading)),
+            else_=func.coalesce(of_newest(_full_seconds(ReadingRow), "done"), 0.0),
+        ),
+        "share": func.coalesce(_share(), 0.0),
+        "unread_work": case((is_newest_live | is_read, 0.0), else_=_quick_seconds(newest_size())),
     }
     rows = document_state.add_columns(*(value.label(name) for name, value in columns.items()))
     return rows.where(scope).cte("newest_versions").prefix_with("MATERIALIZED")
@@ -304,10 +328,21 @@ def _pages_begun() -> ScalarSelect[int]:
     keeps its count, so that displayed progress never decreases.
     """
     begun = func.max(col(ReadingRow.pages_begun))
-    pages = func.coalesce(
-        begun.filter(col(ReadingRow.state) == "waiting"),
-        func.max(col(ReadingRow.pages)).filter(col(ReadingRow.state) == "done"),
-        begun,
+    return _of_full_reading(begun, func.max(col(ReadingRow.pages)), begun)
+
+
+def _share() -> ScalarSelect[float]:
+    """Return the share of the full reading's work that is done; precedence as in ``_pages_begun``."""
+    share = func.max(func.coalesce(col(ReadingRow.details)[SHARE].as_float(), 0.0))
+    return _of_full_reading(share, func.max(literal(1.0)), share)
+
+
+def _of_full_reading(waiting: Any, done: Any, other: Any) -> ScalarSelect[Any]:
+    """Return an aggregate of the newest version's full readings, by the state of the most relevant one."""
+    value = func.coalesce(
+        waiting.filter(col(ReadingRow.state) == "waiting"),
+        done.filter(col(ReadingRow.state) == "done"),
+        other,
     )
     is_full = col(ReadingRow.rung) == Rung.FULL.value
-    return select(pages).where(col(ReadingRow.sha256) == newest.sha256, is_full).scalar_subquery()
+    return select(value).where(col(ReadingRow.sha256) == newest.sha256, is_full).scalar_subquery()

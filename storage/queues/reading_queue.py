@@ -27,8 +27,12 @@ from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 MAX_ATTEMPTS = 3
 # Attempts that may end with a crash of the process: three crashes of the machine are not the file's fault.
 MAX_CRASHES = 10
-# Keys in the details of a full reading in progress: its start time, and the pages done by then.
-BEGUN_AT, BEGUN_FROM = "begun_at", "begun_from"
+# Keys in the details of a reading in progress: its start time, and the pages and share of work done by then.
+BEGUN_AT, BEGUN_FROM, BEGUN_SHARE = "begun_at", "begun_from", "begun_share"
+# Share of its work that is done, from 0 to 1.
+SHARE = "share"
+# Key in the details of a reading: usual seconds of the full reading of its content.
+FULL_SECONDS = "full_seconds"
 # Key in the details of an unfinished reading: number of attempts that ended with an error.
 _FAULTS = "faults"
 
@@ -90,14 +94,16 @@ class ReadingQueue:
             row, _ = taken
             # Only quick readings use up attempts: see the module.
             row.attempts += rung is Rung.QUICK
-            if rung is Rung.FULL:
-                begun = {BEGUN_AT: utc_now().isoformat(), BEGUN_FROM: row.pages_begun}
-                row.details = {**(row.details or {}), **begun}
+            details = row.details or {}
+            begun = {BEGUN_AT: utc_now().isoformat(), BEGUN_FROM: row.pages_begun}
+            row.details = {**details, **begun, BEGUN_SHARE: details.get(SHARE, 0.0)}
             lease = Lease(self._rows, row.id, "waiting", row.fence)
             claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
             if rung is Rung.QUICK:
                 return claim
             quick = await self._made(session, row, col(ReadingRow.generation) == self._generations.quick)
+            if quick and FULL_SECONDS in quick.details:
+                row.details = {**row.details, FULL_SECONDS: quick.details[FULL_SECONDS]}
             is_alike = col(ReadingRow.generation).startswith(self._generations.cut, autoescape=True)
             alike = await self._made(session, row, is_alike) if self._generations.cut else None
             return replace(claim, quick=quick, same_chunks=alike)
@@ -124,11 +130,14 @@ class ReadingQueue:
             row.details or {},
         )
 
-    async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
-        """Record how many pages are done, to show progress of a long reading."""
+    async def note_progress(self, claim: ReadingClaim, share: float) -> None:
+        """Record which share of the work is done, also in pages, to show progress of a long reading."""
+        pages = int(share * claim.quick.pages + 1e-9) if claim.quick else 0
         async with self._rows.holding(claim.lease, exclusive=False) as (_, row):
             # A reading that starts again after a crash keeps its progress until it gets further.
             row.pages_begun = max(row.pages_begun, pages)
+            details = row.details or {}
+            row.details = {**details, SHARE: max(details.get(SHARE, 0.0), share)}
 
     async def finish(self, claim: ReadingClaim, made: ReadingResult) -> None:
         """Mark it done and plan what follows."""

@@ -32,7 +32,7 @@ def chunk_of(text: str, *sections: tuple[int, tuple[str, ...]]) -> Chunk:
     return Chunk(0, text, len(text.split()), (), (), ((0, 1),), sections)
 
 
-async def ignore() -> None:
+async def ignore(*_: object) -> None:
     """Do nothing."""
 
 
@@ -43,7 +43,7 @@ async def test_texts_are_split_off_the_event_loop(home: Home) -> None:
         chunk_of("A second passage is here. It has two sentences."),
     )
     embedder = SentenceEmbedder(home.embedder, VectorCache(home.database, of_sentences=True))
-    vectors = await embedder.embed(chunks, ignore)
+    vectors = await embedder.embed(chunks, ignore, ignore)
     assert [len(one.spans) for one in vectors] == [2, 2]
     assert chunks.read_on
     assert threading.get_ident() not in chunks.read_on
@@ -55,7 +55,7 @@ async def test_a_row_is_embedded_below_its_heading(home: Home) -> None:
     abroad = text.index("Abroad")
     chunk = chunk_of(text, (0, ("Trips", "At home")), (abroad, ("Trips", "Abroad")))
     embedder = SentenceEmbedder(home.embedder, VectorCache(home.database, of_sentences=True))
-    (found,) = await embedder.embed([chunk], ignore)
+    (found,) = await embedder.embed([chunk], ignore, ignore)
     embedded = ("At home\nHotel  90 EUR", "Abroad\nHotel  90 EUR", "Ask for more in writing.")
     wanted = quantize(await home.embedder.aembed(embedded))
     parts = [text[start:end] for start, end in found.spans]

@@ -104,12 +104,13 @@ async def test_the_page_count_of_a_restarted_reading_never_falls(database: Datab
     async with database.transaction() as session:
         (sha256,) = await session.scalars(select(BlobRow.sha256))
         session.add(ReadingRow(sha256=sha256, generation="f1", rung="full"))
+        session.add(ReadingRow(sha256=sha256, generation="q1", rung="quick", state="done", pages=100))
     work = ReadingQueue(LeasedQueue(database, ReadingRow, "worker", 15), generations)
     shown = []
     for pages in (70, 10, 80):
         claim = await work.claim(Rung.FULL)
         assert claim is not None
-        await work.note_pages(claim, pages)
+        await work.note_progress(claim, pages / 100)
         await work.release(claim)
         async with database.snapshot() as session:
             shown.append(await session.scalar(select(ReadingRow.pages_begun)))
