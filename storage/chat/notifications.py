@@ -158,7 +158,7 @@ def _last_told() -> ScalarSelect[str | None]:
 
 
 def _has_unread_files() -> ColumnElement[bool]:
-    """True if files of the notice's channel are on their way to be searchable; without those that failed once.
+    """True if files of the notice's channel are about to be searchable, and did not fail before.
 
     Nested, so that SQLite begins with the few readings in progress, not with the channel's documents.
     """

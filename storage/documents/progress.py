@@ -261,7 +261,7 @@ def _quick_seconds(size: Any) -> ColumnElement[float]:
 
 
 def _full_seconds(reading: Any) -> ColumnElement[float]:
-    """Return the usual seconds of the full reading, from a reading's details; one per page if they lack it."""
+    """Return the usual seconds of the full reading, from a reading's details; else one per page."""
     return func.coalesce(col(reading.details)[FULL_SECONDS].as_float(), reading.pages)
 
 

@@ -19,7 +19,7 @@ MAX_QUICK_BYTES = 5_000_000
 
 
 class Window(NamedTuple):
-    """Time over which the speed of a rung is measured: long enough for a few files, short enough to follow."""
+    """Time over which a rung's speed is measured: a few files, and short enough to follow changes."""
 
     seconds: float
     # Seconds of usual work that count as done in that time, so that a short measurement says little.
@@ -65,7 +65,7 @@ def measure_speed(spans: Sequence[Span], window: Window, now: datetime) -> Speed
 
 
 def without_start(spans: Sequence[Span]) -> list[Span]:
-    """Return what was read since the first of these short readings ended, as it waited for engines to start."""
+    """Return what was read since the first of these readings ended, which waited for engines to start."""
     since = min((one.end for one in spans), default=datetime.max)
     return [
         Span(max(one.start, since), one.end, one.pages, one.work * one.share_after(since))

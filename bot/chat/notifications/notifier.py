@@ -1,7 +1,8 @@
 """Notifier: batches pending notices and posts each batch once, to a channel or to the admins.
 
 The loop debounces: it waits until a channel has been quiet for some seconds and none of its files is still
-being read, and makes one batch of all its pending notices. Every step is stored before the next begins, as ``conversation.py`` does with answers.
+being read, and makes one batch of all its pending notices. Every step is stored before the next begins, as
+``conversation.py`` does with answers.
 
 A notice goes to its own channel, to the admins' channel, or to the console only; a document's name is never
 posted to a third channel.

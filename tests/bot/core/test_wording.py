@@ -15,7 +15,6 @@ from bot.core.models import Answer, AnswerState, Correction, Language
 from bot.core.wording import reply_words
 from storage.models import Channel, ChannelKey, Platform
 
-
 # Words of the form of address that Slack does not use in a language.
 OTHER_ADDRESS = {
     Language.GERMAN: r"\b(Sie|Ihnen|Ihr\w*)\b",

@@ -1,4 +1,4 @@
-"""Time left of full readings, on recorded page times: right within a factor of two from the tenth second on."""
+"""Time left of full readings on recorded page times: right within a factor of two from second ten on."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def estimate(documents: list[Document], now: float) -> float:
 async def simulate(
     documents: list[Document], seed: int, *, slowness: float, start: float
 ) -> tuple[float, list[tuple[float, float]]]:
-    """Read all documents, several in turns; return the total time, and (time, estimate) every five seconds."""
+    """Read all documents, several in turns; return the total time, and (time, estimate) every 5 s."""
     chance, said = random.Random(seed), list[tuple[float, float]]()
     waiting, running = list(documents), list[tuple[Document, Iterator[Step]]]()
     clock, asked = 0.0, 10.0
