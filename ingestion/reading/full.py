@@ -63,7 +63,7 @@ _FIGURE = b'"figure"'
 
 @dataclass(frozen=True, slots=True)
 class ReadingPacer:
-    """What makes a long reading yield to urgent work and report progress."""
+    """Hooks by which a long reading yields to urgent work and reports progress."""
 
     # Returns when nothing more urgent runs.
     wait: Callable[[], Awaitable[object]]

@@ -139,7 +139,7 @@ async def test_a_stale_owner_cannot_change_a_reading(database: Database) -> None
         lost.lease.renew(),
         slow.finish(lost, ReadingResult("late", 9, 9, {})),
         slow.fail(lost, "late"),
-        slow.note_pages(lost, 9),
+        slow.note_progress(lost, 0.9),
         slow.release(lost, "late"),
         slow.requeue_base(lost, lost.id, "late"),
     ):
