@@ -257,7 +257,8 @@ def _of_documents(readings: CTE, scope: ColumnElement[bool], *columns: Any) -> S
 def _quick_seconds(size: Any) -> ColumnElement[float]:
     """Return the usual seconds of the quick reading of a file of so many bytes."""
     most = case((size > MAX_QUICK_BYTES, MAX_QUICK_BYTES), else_=size)
-    return QUICK_FILE_SECONDS + most / float(QUICK_BYTES_PER_SECOND)
+    seconds: ColumnElement[Any] = QUICK_FILE_SECONDS + most / float(QUICK_BYTES_PER_SECOND)
+    return seconds
 
 
 def _full_seconds(reading: Any) -> ColumnElement[float]:
