@@ -32,10 +32,12 @@ MIN_FILLED = 0.6
 # Larger content streams are maps and plans, and each of their paths takes a kilobyte of memory.
 MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
-# Operators that draw a path or a form; a page without any has neither rules nor bars. What is before a path's
-# operator is checked last, since few words are named like one.
+# Operators that draw a path, paint it, or draw a form; a page without any has neither rules nor bars. Word
+# processors clip each line of text by a path that is not painted. What is before a path's operator is checked
+# last, since few words are named like one.
 _PATHS = re.compile(rb"\s(?:[lcvy](?<=[\d.\s]\s.)|re(?<=[\d.\s]\s..))\s")
-_FORMS = re.compile(rb"/\S+\s+(?:Do|sh)\s")
+_PAINTING = re.compile(rb"\s[SsFfBb]\*?(?![^\s/\[(<%])")
+_FORMS = re.compile(rb"/\S+\s+(?:Do|sh)(?![^\s/\[(<%])")
 
 
 class PageInk:
@@ -123,7 +125,8 @@ class PageInk:
     @cached_property
     def _drawings(self) -> list[dict[str, Any]]:
         contents = self._page.read_contents()
-        if not (_PATHS.search(contents) or _FORMS.search(contents) or self._page.first_annot):
+        has_paths = _PATHS.search(contents) and _PAINTING.search(contents)
+        if not (has_paths or _FORMS.search(contents) or self._page.first_annot):
             return []
         forms = (form[0] for form in self._page.get_xobjects())
         size = len(contents) + sum(len(self._page.parent.xref_stream_raw(form) or b"") for form in forms)

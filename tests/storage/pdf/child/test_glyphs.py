@@ -209,6 +209,30 @@ def test_struck_out_text_is_omitted_and_counted() -> None:
     assert text.struck == 5
 
 
+@pytest.mark.parametrize("operator", ["S", "s", "f", "F", "f*", "B", "B*", "b", "b*", "W n", "W* n"])
+def test_a_rule_strikes_however_it_is_painted(operator: str) -> None:
+    """Its operator ends the page's contents; a path that only clips paints nothing."""
+    page = printed("at least eight fourteen")
+    x0, y0, x1, y1 = page.search_for("eight")[0] * ~page.transformation_matrix
+    contents = page.get_contents()[0]
+    rule = f"{x0} {(y0 + y1) / 2} {x1 - x0} 0.5 re {operator}"
+    page.document.update_stream(contents, page.document.xref_stream(contents).rstrip() + f"\n{rule}".encode())
+    assert read(page).struck == (not operator.startswith("W"))
+
+
+def test_a_rule_in_a_form_strikes() -> None:
+    page = printed("at least eight fourteen")
+    x0, y0, x1, y1 = page.search_for("eight")[0] * ~page.transformation_matrix
+    document, contents = page.document, page.get_contents()[0]
+    form = document.get_new_xref()
+    document.update_object(form, "<< /Type /XObject /Subtype /Form /BBox [0 0 595 842] >>")
+    document.update_stream(form, f"{x0} {(y0 + y1) / 2} {x1 - x0} 0.5 re f".encode())
+    resources = int(document.xref_get_key(page.xref, "Resources")[1].split()[0])
+    document.xref_set_key(resources, "XObject", f"<< /Rule {form} 0 R >>")
+    document.update_stream(contents, document.xref_stream(contents).rstrip() + b"\n/Rule Do")
+    assert read(page).struck == 1
+
+
 def test_a_curve_strikes_no_labels_of_a_chart() -> None:
     """Shows a contour line that rises by less than a point from its label to the next."""
     page = printed("at 24 m/s", "to 26 m/s")
