@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from storage.pdf.child.glyphs import accents, printed_gaps
@@ -26,10 +28,12 @@ MAX_SHIFT = 0.75
 OVER_BAR, UNDER_BAR = (0.0, 0.7), (0.6, 1.5)
 NEAR_BAR = 0.3
 
+_TOP = itemgetter(1)
 _RAISED = str.maketrans("0123456789+-\u2212\u2013=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾")
 _LOWERED = str.maketrans("0123456789+-\u2212\u2013=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _DIGIT = re.compile(r"\d")
-_FEW_DIGITS = re.compile(r"\d{1,2}")
+# Digits of a numerator are raised already when its denominator is examined.
+_FEW_DIGITS = re.compile("[\\d⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}")
 _SHIFTABLE = re.compile(r"\d|^[+\u2212\u2013-]$")
 # Characters without a glyph of their own: any of them may be a hyphen.
 _VEILED = re.compile(
@@ -137,14 +141,18 @@ class _Fractions:
     """
 
     def __init__(self, raw: dict[str, Any], ink: Ink) -> None:
-        self._bars = [rule for rule in ink.rules if rule[3] - rule[1] < 1 < rule[2] - rule[0]]
+        level = (rule for rule in ink.rules if rule[3] - rule[1] < 1 < rule[2] - rule[0])
+        self._bars = sorted(level, key=_TOP)
         self._raw = raw
 
     def has_part(self, span: Span, beside: Span) -> bool:
         """True if a span is a numerator or denominator; its bar does not extend to ``beside``."""
+        base, size = span["origin"][1], span["size"]
+        first = bisect_left(self._bars, base - UNDER_BAR[1] * size - 1, key=_TOP)
+        end = bisect_right(self._bars, base + OVER_BAR[1] * size, key=_TOP)
         return any(
             self._is_fraction(bar)
-            for bar in self._bars
+            for bar in self._bars[first:end]
             if (_is_over(span, bar) or _is_under(span, bar)) and not _is_along(beside, bar)
         )
 

@@ -120,14 +120,15 @@ def test_an_index_above_a_fraction_bar_stays_an_index() -> None:
         ("R = ", [("0.503", 4, 7)], [("0.001", -4, 7)], "R = 0.503 0.001 Ohm"),
         ("R = ", [("1200", 7, 10)], [("17", -7, 10)], "R = 1200 17 Ohm"),
         ("R = ", [("200", 4, 7), ("2", 6.5, 5)], [("10", -4, 7), ("-3", -1.5, 5)], "R = 200² 10⁻³ Ohm"),
-        ("N + ", [("1", 4, 7)], [("3", -4, 7)], "N + ¹ 3 Ohm"),
+        ("N + ", [("1", 4, 7)], [("3", -4, 7)], "N + ¹ ₃ Ohm"),
+        ("take ", [("17", 4, 7)], [("24", -4, 7)], "take ¹⁷ ₂₄ Ohm"),
         ("about 2", [("1", 4, 7)], [("100", -4, 7)], "about 2¹ ₁₀₀ Ohm"),
     ],
 )
 def test_parts_of_a_fraction_are_numbers(
     before: str, above: Sequence[Part], below: Sequence[Part], read_as: str
 ) -> None:
-    """Numerators of ⅓ and of mixed numbers stay raised: N + 1 is another number."""
+    """Those of ⅓ and of mixed numbers stay raised and lowered: N + 1 and 3 Ohm are other numbers."""
     page = put(empty_page(), 72, (before, 0, 10))
     left = 72 + pymupdf.get_text_length(before, fontsize=10)
     for part in (above, below):
