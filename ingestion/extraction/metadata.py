@@ -249,7 +249,7 @@ def _running(pdf: PdfText) -> Iterator[MetadataCandidate]:
 
 def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> MetadataCandidate:
     """Return a labelled value; a title may continue on the following lines."""
-    end, value = row.line.start + one.end, one.value
+    end, value, last = row.line.start + one.end, one.value, row
     for more in below if one.name == "title" else ():
         if (
             labelled(more.text)
@@ -257,16 +257,15 @@ def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Meta
             or more.line.box.x0 < row.line.box.x0 + 0.02
         ):
             break
-        end, value = more.line.end, _joined(value, more.text)
+        end, value, last = more.line.end, _joined(value, last, more), more
     return MetadataCandidate(
         one.name, " ".join(value.split()), row.page, row.line.start + one.start, end, weight
     )
 
 
-def _joined(text: str, more: str) -> str:
-    """Join two lines, and the halves of a word hyphenated between them."""
-    is_cut = text.endswith("-") and text[-2:-1].islower() and more[:1].islower()
-    return text[:-1] + more if is_cut else f"{text} {more}"
+def _joined(text: str, last: _Row, more: _Row) -> str:
+    """Append a line to a text that ends with line ``last``, and join the halves of a hyphenated word."""
+    return f"{text}{'' if last.line.end == more.line.start else ' '}{more.text.strip()}"
 
 
 def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
@@ -296,9 +295,8 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> li
         for text, start, _ in row.cells():
             if is_organisation(text):
                 return [_part(row, "organisation", text, start)]
-        both = (
-            f"{row.text.strip()} {below.text.strip()}" if below and row.line.size == below.line.size else ""
-        )
+        is_same_print = below is not None and row.line.size == below.line.size
+        both = _joined(row.text.strip(), row, below) if below and is_same_print else ""
         if is_organisation(both):
             return [MetadataCandidate("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
     return []

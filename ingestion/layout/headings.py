@@ -77,11 +77,11 @@ class HeadingDetector:
         lines = self._pdf.lines[0] if text else ()
         for size, run in groupby(lines, key=lambda line: line.size):
             same = list(run)
-            texts = [text[line.start : line.end] for line in same]
-            stands_out = self._rank(texts[0], same[0]) and (size > self._body or same[0] is lines[0])
-            named = [one for one in texts if not _ADDRESS.fullmatch(one)]
-            found.append((size, "\n".join(named) if stands_out else ""))
-            first[size] = "\n".join(texts[: _paragraph_end(same)])
+            begin = text[same[0].start : same[0].end]
+            stands_out = self._rank(begin, same[0]) and (size > self._body or same[0] is lines[0])
+            named = [line for line in same if not _ADDRESS.fullmatch(text, line.start, line.end)]
+            found.append((size, _join_lines(text, named) if stands_out else ""))
+            first[size] = _join_lines(text, same[: _paragraph_end(same)])
         # A title may start with one word in its own size and continue in a size used nowhere else.
         often = Counter(size for size, said in found if said)
         whole = [
@@ -113,6 +113,15 @@ class HeadingDetector:
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
         return _rank_by_text(text, line) if is_title or is_label else None
+
+
+def _join_lines(text: str, lines: Sequence[Line]) -> str:
+    """Return lines of a page's text, each on its own, except the halves of a hyphenated word."""
+    parts: list[str] = []
+    for above, line in zip([None, *lines], lines, strict=False):
+        parts.append("" if above is None or above.end == line.start else "\n")
+        parts.append(text[line.start : line.end])
+    return "".join(parts)
 
 
 def _rank_by_text(text: str, line: Line) -> Rank | None:

@@ -9,7 +9,8 @@ from storage.pdf.models import Line, PdfText
 
 BODY, HEADING = 11.0, 18.0
 
-# Text, size and weight of a line; an empty text starts a new paragraph.
+# Text, size and weight of a line; an empty text starts a new paragraph. The line after one with a soft hyphen
+# continues its word, as the child writes the halves of a hyphenated word.
 Row = tuple[str, float, bool]
 
 
@@ -21,7 +22,8 @@ def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> PdfText:
 
 def make_page(number: int, rows: Sequence[Row]) -> tuple[Page, tuple[Line, ...]]:
     text, words, lines, gap = "", [], [], ""
-    for row, size, is_bold in rows:
+    for printed, size, is_bold in rows:
+        row, cut, _ = printed.partition("\xad")
         if not row.split():
             gap = "\n\n" if text else ""
             continue
@@ -37,5 +39,5 @@ def make_page(number: int, rows: Sequence[Row]) -> tuple[Page, tuple[Line, ...]]
             text += word + " "
         text = text[:-1]
         lines.append(Line(start, len(text), size, is_bold, box))
-        gap = "\n"
+        gap = "" if cut else "\n"
     return Page(number, "", 595, 842, text, tuple(words)), tuple(lines)

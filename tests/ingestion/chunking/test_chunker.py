@@ -216,6 +216,8 @@ def test_the_title_is_the_largest_text_then_the_files_own() -> None:
     assert title([spaced]) == "Brakes of trams"
     menu = [heading("STARTERS"), *[("Tuna tartare 9 EUR", 15.0, True), body(SENTENCE)] * 2]
     assert title([menu]) == ""
+    parted = [("Rules of main\xad", 24.0, True), ("tenance", 24.0, True), body(SENTENCE)]
+    assert title([parted]) == "Rules of maintenance"
     assert cut([[heading("Fire plan"), body(SENTENCE)]]) == [((), f"Fire plan\n{SENTENCE}")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from harness.tables import for_each
@@ -214,6 +215,22 @@ def test_further_labels_are_recognized_in_seven_languages(line: str, name: str, 
 def test_a_department_is_after_its_label_or_before_its_word(line: str, department: str | None) -> None:
     """Covers both forms, two fields on one line, and sentences that only mention a department."""
     assert read(*BLOCK, line).get("department") == department
+
+
+def test_a_title_joins_a_hyphenated_word() -> None:
+    """Shows a title of three lines below its label, the first of which ends within a word."""
+    rows = ("Title: Acid Di\xad", "gestion of Soils for Trace", "Metal Analysis", "Approved by: Ada")
+    pdf = read_pdf([[(row, BODY, False) for row in rows]])
+    first, *rest = pdf.lines[0]
+    beside = [replace(line, box=line.box._replace(x0=0.2)) for line in rest]
+    title = read_metadata(replace(pdf, lines=((first, *beside),)))["title"]
+    assert title.value == "Acid Digestion of Soils for Trace Metal Analysis"
+
+
+def test_an_organisation_joins_a_hyphenated_word() -> None:
+    assert read("Environmental Re\xad", "search Laboratory", "SOP ID: 12")["organisation"] == (
+        "Environmental Research Laboratory"
+    )
 
 
 def test_a_labelled_title_must_look_like_one() -> None:
