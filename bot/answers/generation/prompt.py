@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from bot.answers.prompts import read_prompt
@@ -86,25 +87,29 @@ def _format_passage(item: Evidence, fence: str) -> str:
 
 
 def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
-    """Return sentences and their sources as a judge reads them; shared sources once.
+    """Return sentences and their sources as a judge reads them: each source once, each place above its own.
 
     Args:
         sentences: to show, in this order.
-        fence: random delimiter that no document can know; opens every source and closes the last.
+        fence: random delimiter that no document can know; opens every place and source, and closes the last.
     """
-    numbers: dict[str, int] = {}
-    for source in (source for one in sentences for source in one.sources):
-        numbers.setdefault(_format_source(source), len(numbers) + 1)
-    sources = [f"<source {number} {fence}>\n{said}" for said, number in numbers.items()]
+    places: dict[str, list[QuotedPart]] = {}
+    for source in dict.fromkeys(source for one in sentences for source in one.sources):
+        places.setdefault(_place(source), []).append(source)
+    numbers = {source: number for number, source in enumerate(chain.from_iterable(places.values()), start=1)}
     lines = []
+    for place, sources in places.items():
+        lines.append(f"<from {fence}> {place}")
+        lines += (f"<{numbers[one]} {fence}> {one.text.strip()}" for one in sources)
+    lines.append(f"<end {fence}>")
     for number, one in enumerate(sentences, start=1):
-        cited = ", ".join(str(numbers[_format_source(source)]) for source in one.sources)
-        lines.append(f"Sentence {number}, source {cited}: {_line(one.text)}")
-    return "\n".join((*sources, f"<end {fence}>", *lines))
+        cited = ", ".join(str(numbers[source]) for source in one.sources)
+        lines.append(f"Sentence {number}, by {cited}: {_line(one.text)}")
+    return "\n".join(lines)
 
 
-def _format_source(source: QuotedPart) -> str:
-    return f"{' > '.join(dict.fromkeys(map(_line, source.names)))}\n{source.text.strip()}"
+def _place(source: QuotedPart) -> str:
+    return " > ".join(dict.fromkeys(map(_line, source.names)))
 
 
 def _line(text: str) -> str:
