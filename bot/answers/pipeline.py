@@ -35,6 +35,7 @@ from bot.answers.trace_writer import TraceWriter
 from bot.answers.understanding.answer_types import wants_figure, wants_table, wants_whole_list
 from bot.answers.understanding.channel_documents import ChannelView
 from bot.answers.understanding.channel_folders import ChannelFolders
+from bot.answers.understanding.question_codes import split_by_codes
 from bot.answers.understanding.question_terms import spoken_language
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, StageTime
 from bot.core.ports import AnswerListener, FoundPassage, Retriever
@@ -229,11 +230,13 @@ class Answering:
             )
             if self._web:
                 retrieval = await self._web.extend(question, retrieval)
-            search = run.trace.search(question, retrieval)
+            text = "" if question.compared else retrieval.question.text
+            about, others = split_by_codes(text, retrieval.passages)
+            search = run.trace.search(question, replace(retrieval, passages=(*about, *others)))
             if wants_figure(search.retrieval.question.text):
                 return search
             found = await gather_evidence(
-                search.retrieval.passages,
+                about,
                 self._readings,
                 max_passages=max(self._settings.passages_read, PASSAGES_COMPARED * len(question.compared)),
                 tokens=self._settings.evidence_tokens,

@@ -22,7 +22,8 @@ from bot.answers.generation.quote_selection import TERMS_CACHE_SIZE, QuoteCandid
 from bot.answers.generation.step_lists import is_step
 from bot.answers.retrieval.reranking import SentenceVectors
 from bot.answers.understanding.answer_types import RequiredAnswer, wants_steps
-from bot.answers.understanding.question_terms import QuestionTerms, bare_code, code_words, exact_words
+from bot.answers.understanding.question_codes import bare_code, code_words
+from bot.answers.understanding.question_terms import QuestionTerms, exact_words
 from bot.answers.verification.table_rows import cells_of, is_table_row, names_of_row
 from bot.core.models import AnalyzedQuestion, Evidence
 from storage.embeddings.base import QueryEmbedder

@@ -17,7 +17,8 @@ from itertools import pairwise
 
 from bot.answers.generation.quote_selection import QuoteCandidate, terms_of
 from bot.answers.understanding.answer_types import RequiredAnswer
-from bot.answers.understanding.question_terms import QuestionTerms, bare_code, code_words, lookup_terms
+from bot.answers.understanding.question_codes import code_words, holds_code
+from bot.answers.understanding.question_terms import QuestionTerms, lookup_terms
 from bot.core.models import AnalyzedQuestion, Passage
 from storage.embeddings.cosine_scale import CosineCalibration
 from storage.models import Rung
@@ -139,7 +140,11 @@ class Judge:
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        missing = tuple(code for code in code_words(question.text) if not _is_held(code, found or passages))
+        missing = tuple(
+            code
+            for code in code_words(question.text)
+            if not any(holds_code(code, one) for one in found or passages)
+        )
         is_hit = bool(ranked) and _is_hit(lookup_terms(question.text), passages)
         is_shown = (is_hit or probability >= self._threshold) and not missing
         outcome = Outcome.PASSAGES if is_shown else Outcome.NOT_FOUND
@@ -168,17 +173,6 @@ class Judge:
             lacks=not RequiredAnswer(question.text).is_held_by(*near),
             empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
         )
-
-
-def _is_held(code: str, passages: Sequence[Passage]) -> bool:
-    """True if a passage, or a name of its document, contains a code."""
-    bare = bare_code(code)
-    for one in passages:
-        about = one.publication
-        said = (about.title, about.file, *(field.value for field in about.metadata.values()))
-        if bare in bare_code(one.text) or any(bare in bare_code(text) for text in (*said, *one.heading_path)):
-            return True
-    return False
 
 
 def _is_hit(terms: frozenset[str], passages: Sequence[Passage]) -> bool:

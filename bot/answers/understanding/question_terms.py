@@ -25,7 +25,6 @@ from bot.answers.understanding.language_lexicon import (
 )
 from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synonym
 from storage.chat_models import GlossaryEntry
-from storage.readers.registry import READERS
 from storage.text.analyzer import analyze, contains_phrase, fold, phrase_terms, umlaut_spellings
 from storage.text.token_counts import is_frequent_word
 
@@ -72,9 +71,6 @@ cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y 
 NAME_SHARE = 0.3
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
-_CODE = re.compile(
-    r"(?=.*\d)(?=.*[^\W\d_])(?=.*[-./]).{4,} | [^\W\d_]+\d{3,}\w* | \d+[^\W\d_]+\d\w{2,} | \d{6,}", re.VERBOSE
-)
 # 'How often are they tested (nightly backups)?': context of a follow-up, or added by a person.
 _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 
@@ -99,11 +95,6 @@ def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
         for word in exact_words(question.text)
         if max((idf.get(term, 0.0) for term in analyze(word)[:1]), default=0.0) > rarity
     ]
-
-
-def code_words(question: str) -> list[str]:
-    """Return the codes, part and account numbers in a question, as written; no dates or quantities."""
-    return [word for word in exact_words(question) if _CODE.fullmatch(word) and not READERS.type_of(word)]
 
 
 def lookup_terms(question: str) -> frozenset[str]:
@@ -162,11 +153,6 @@ def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> 
     }
     order = tokens[::-1] if language in VERB_FIRST else tokens
     return verbs | {verb for subject, verb in pairwise(order) if subject in subjects}
-
-
-def bare_code(text: str) -> str:
-    """Return the letters and digits of a text, folded: codes compare equal whatever separates them."""
-    return re.sub(r"[\W_]+", "", fold(text)).casefold()
 
 
 def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:

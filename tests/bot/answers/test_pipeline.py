@@ -264,6 +264,18 @@ async def test_a_code_in_no_document_is_named_alone(world: World) -> None:
     assert "None of your 2 documents mentions “XK-4711”." in answer.text
 
 
+async def test_only_documents_with_the_code_are_quoted(world: World) -> None:
+    """A better match in a document without the code is not shown beside it, though it ranks as a candidate."""
+    world.shelf.passages += [
+        make_passage("Form XK-4711 is signed by the operator.", file="form.pdf", title="Forms"),
+        make_passage("The restore form is signed by the owner of the form.", file="a.pdf", title="Restores"),
+    ]
+    answer = await world.answering().answer(world.question("Who signs the restore form XK-4711?"))
+    assert {one.file for one in answer.citations} == {"form.pdf"}
+    assert answer.passages[0].publication.file == "form.pdf"
+    assert len({one.publication.file for one in answer.passages}) > 1
+
+
 async def test_a_models_empty_draft_is_not_found(world: World) -> None:
     """An empty draft leads to "not found"."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
