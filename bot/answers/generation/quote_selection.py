@@ -12,11 +12,16 @@ from uuid import UUID
 
 from bot.answers.generation.step_lists import StepList, asked_list
 from bot.answers.retrieval.ranking import document_date
-from bot.answers.understanding.answer_types import spans_documents, wants_table, wants_whole_list
+from bot.answers.understanding.answer_types import (
+    RequiredAnswer,
+    spans_documents,
+    wants_table,
+    wants_whole_list,
+)
 from bot.answers.understanding.question_terms import lookup_terms
 from bot.answers.verification.claims import page_at, reduce_text
 from bot.answers.verification.number_lexicon import UNITS
-from bot.answers.verification.table_rows import find_table
+from bot.answers.verification.table_rows import find_table, names_of_row
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, with_introduced, with_subject
@@ -160,7 +165,7 @@ class RankedQuotes:
         return len({one.page for one in said if one.score >= said[0].score - MARGINS.other_value}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
-        """Return the quotes that answer the question; none if there is nothing to quote."""
+        """Return the quotes that answer the question; none if they lack the kind of answer it requires."""
         is_list = wants_whole_list(question.text)  # a lead-in is quoted only with its list
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
@@ -168,7 +173,7 @@ class RankedQuotes:
         chosen = chosen or _naming(ranked, lookup_terms(question.text))[:1]
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
-        return chosen
+        return chosen if RequiredAnswer(question.text).is_shown_by(*map(_said_with, chosen)) else []
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
         """Draft these quotes; if steps or a list are asked for, the whole list instead."""
@@ -196,6 +201,13 @@ class RankedQuotes:
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
                 return replace(one, unit=Quotable(*span, text[slice(*span)], is_row=True))
         return None
+
+
+def _said_with(one: QuoteCandidate) -> str:
+    """Return a quote with its lead-in, and with the names of its row."""
+    text, lead = one.item.passage.text, one.unit.lead
+    names = names_of_row(text, one.unit.start) if one.unit.is_row else ""
+    return f"{text[slice(*lead)] if lead else ''} {names} {one.unit.text}"
 
 
 def _naming(ranked: Sequence[QuoteCandidate], terms: frozenset[str]) -> list[QuoteCandidate]:

@@ -114,6 +114,7 @@ _COUNT = rf"""(?:{_NUMERAL} | \b(?:several|both|an?)\b)"""
 _SPAN = rf"""{_COUNT}[\s-]{{0,2}}(?:business\s|calendar\s|working\s)?
     (?:second|sec|minute|min|hour|hr|day|week|month|quarter|year|yr)s?\b
     | \b(?:dai|hour|week|month|quarter|year|annual)ly\b | \bannual\b"""
+_SPEED = r"\d\W{0,2}(?:knots?|kts?|mph|km/h|kph|m/s|rpm)\b"
 _DAY = r"""\d{1,4}[./-]\d{1,2}[./-]\d{1,4} | \d:\d\d | \b(?:19|20)\d{2}\b
     | \b(?:mon|tues|wednes|thurs|fri|satur|sun)day | \b(?:jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec)\b
     | \b(?:jan|febr)uary\b | \b(?:march|april|may|june|july|august)\b | \b(?:septem|octo|novem|decem)ber\b"""
@@ -185,10 +186,8 @@ _REQUIRED_KINDS = (
         r"\bage[ds]?\b\W{0,4}\d | \d\W?years?\W(?:of\Wage|old) | \bunder\ \d",
     ),
     # a speed
-    (
-        r"\bhow\ fast\b | \bair\s?speed\b | \bwhat\ speed\b",
-        r"\d\W{0,2}(?:knots?|kts?|mph|km/h|kph|m/s|rpm)\b",
-    ),
+    (r"\bair\s?speed\b | \bwhat\ speed\b", _SPEED),
+    (r"\bhow\ fast\b", rf"{_SPEED} | {_SPAN} | \b(?:until|immediate\w*)\b"),  # of a car, or of a reply
     # a temperature, a wavelength
     (
         r"\b(?:what|which)\ temp\w* | \bhow\ (?:hot|cold|warm)\b | \bdew\s?point\b",
@@ -261,7 +260,11 @@ class RequiredAnswer:
     def is_held_by(self, *texts: str) -> bool:
         """True if each required kind occurs in one of these texts, or if none is required."""
         others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
-        return all(any(kind.search(text) for text in others) for kind in self._kinds)
+        return self.is_shown_by(*others)
+
+    def is_shown_by(self, *texts: str) -> bool:
+        """Return the same, with numbers of the question itself: "$30 or $40?" is answered by "$30"."""
+        return all(any(kind.search(text) for text in texts) for kind in self._kinds)
 
     def parts_held(self, text: str) -> list[str]:
         """Return the parts of a text that match: whole words, and the next one, which may be a unit."""

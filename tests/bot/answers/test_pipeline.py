@@ -276,6 +276,18 @@ async def test_only_documents_with_the_code_are_quoted(world: World) -> None:
     assert len({one.publication.file for one in answer.passages}) > 1
 
 
+async def test_passages_without_the_requested_amount_are_not_shown(world: World) -> None:
+    """A row that matches but has no price is linked only; the next table's prices are of other things."""
+    table = "| Item | Regular |\n|---|---|\n| Laptop with disk | {} |\n| Chair | 450 EUR |"
+    world.judge, states = Judge(answer_probability=0), []
+    question = world.question("What does a laptop with disk cost?")
+    for cell in ("yes", "900 EUR"):
+        world.shelf.passages[:] = [make_passage(table.format(cell), title="What the company provides")]
+        answer = await world.answering().answer(question)
+        states.append(answer.state)
+    assert states == [AnswerState.NOT_FOUND, AnswerState.PASSAGES]
+
+
 async def test_a_models_empty_draft_is_not_found(world: World) -> None:
     """An empty draft leads to "not found"."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))

@@ -27,6 +27,7 @@ from bot.answers.understanding.answer_types import RequiredAnswer, wants_steps
         ("how old was the pilot?", "The pilot, age 44, was alone.", "The pilot was alone."),
         ("At what time do backups run?", "Backups run at 2:00 AM.", "Backups run daily."),
         ("What are the opening hours?", "Open from 9 am to 5 pm.", "The hours are posted."),
+        ("How fast is an appeal answered?", "Within 24 hours.", "Quickly."),
         ("how many people were on board", "Two people were aboard the plane.", "The plane was lost."),
     ],
 )
