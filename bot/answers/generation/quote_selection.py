@@ -56,6 +56,7 @@ _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # rule below a table's header r
 _NAMED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+")
 _ENDS = tuple(".!?;:。؟؛।۔")
 _ASKS = ("?", "؟", "？")  # a question, such as a heading of an FAQ, answers none
+_PAGE_NUMBER = re.compile(r"[\s|.]+\d{1,4}[\s|]*$")  # after a question in a table of contents
 _ITEM = re.compile(LIST_MARKER)
 # A numbered line such as "4.  Required Materials": not a row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
@@ -108,10 +109,11 @@ class QuoteCandidate:
         """True for a heading, caption, table header or unrequested field, which is no answer by itself."""
         words = " ".join(self.unit.text.split())
         is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
-        is_heading = words in (" ".join(heading.split()) for heading in self.section)
+        # A heading of several sentences is quotable in parts.
+        is_heading = any(" ".join(heading.split()).startswith(words) for heading in self.section)
         if self.is_unasked or is_header or is_heading:
             return True
-        if _CAPTION_NUMBER.fullmatch(words) or words.endswith(_ASKS):
+        if _CAPTION_NUMBER.fullmatch(words) or _PAGE_NUMBER.sub("", words).endswith(_ASKS):
             return True
         if _gives_value(words):
             return False

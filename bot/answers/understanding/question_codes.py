@@ -50,9 +50,7 @@ def holds_code(code: str, passage: Passage) -> bool:
     return any(bare in bare_code(text) for text in (passage.text, *names, *passage.heading_path))
 
 
-def split_by_codes(
-    question: str, passages: Sequence[Passage]
-) -> tuple[Sequence[Passage], Sequence[Passage]]:
+def split_by_codes(question: str, passages: Sequence[Passage]) -> tuple[Sequence[Passage], Sequence[Passage]]:
     """Split passages into those of documents that a question with a code may be about, and others.
 
     It may be about documents that contain one of its codes, or a name or number that these lack: the other

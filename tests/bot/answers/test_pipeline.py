@@ -265,7 +265,7 @@ async def test_a_code_in_no_document_is_named_alone(world: World) -> None:
 
 
 async def test_only_documents_with_the_code_are_quoted(world: World) -> None:
-    """A better match in a document without the code is not shown beside it, though it ranks as a candidate."""
+    """A better match in a document without the code is only a candidate."""
     world.shelf.passages += [
         make_passage("Form XK-4711 is signed by the operator.", file="form.pdf", title="Forms"),
         make_passage("The restore form is signed by the owner of the form.", file="a.pdf", title="Restores"),

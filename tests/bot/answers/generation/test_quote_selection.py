@@ -77,18 +77,23 @@ def test_a_fragment_is_no_passage() -> None:
 
 
 def test_a_question_answers_none() -> None:
-    """Shows that a heading of an FAQ is not quoted, nor one in another script."""
-    for heading in ("1.7 How does one pronounce it?", "休暇は何日ですか？"):
+    """Shows that a heading of an FAQ is not quoted, nor one in another script or a table of contents."""
+    for heading in ("1.7 How does one pronounce it?", "休暇は何日ですか？", "| 1.7 How is it said? | 8 |"):
         assert chosen(part(heading, 9.0), part(NEAR, 8.0)) == [NEAR]
 
 
 def test_a_heading_is_no_passage() -> None:
-    """Shows that neither a numbered heading nor one that ends as a sentence is quoted, but a step is."""
-    for heading in ("4.2 Restoring a whole backup from tape", "Stop. Think. Act."):
+    """Shows that neither a numbered heading nor one of sentences is quoted, nor a part, but a step is."""
+    for heading in (
+        "4.2 Restoring a whole backup from tape",
+        "Stop. Think. Act.",
+        "My Mac is off. It is old.",
+    ):
         passage = make_passage(f"{heading}\n{NEAR}", heading_path=("4. Backups", heading))
         [item] = make_evidence(passage)
-        first = QuoteCandidate(item, Quotable(0, len(heading), heading, is_row=False), score=9.0)
-        assert chosen(first, part(NEAR, 8.0)) == [NEAR]
+        for text in (heading, heading[: heading.find(".") + 1] or heading):
+            first = QuoteCandidate(item, Quotable(0, len(text), text, is_row=False), score=9.0)
+            assert chosen(first, part(NEAR, 8.0)) == [NEAR]
         assert chosen(part(heading, 9.0)) == [heading]
 
 
