@@ -408,7 +408,7 @@ class Stuck:
 
 async def test_a_slow_model_is_replaced_by_quotes(world: World) -> None:
     """Shows that all models of a question share a timeout, after which documents are quoted."""
-    answer = await world.answering(Stuck(), Stuck(), answer_seconds=1).answer(world.question(QUESTION))
+    answer = await world.answering(Stuck(), Stuck(), answer_seconds=4).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
     assert answer.text.startswith(WORDS.model_failed)
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
@@ -422,7 +422,7 @@ async def test_a_slow_repair_keeps_the_verified_sentences(world: World) -> None:
             return await (super() if self.turns else Stuck()).draft(*arguments, **options)
 
     model = StuckRepair(Draft((DAILY, FORGED)))
-    answer = await world.answering(model, answer_seconds=1).answer(world.question(QUESTION))
+    answer = await world.answering(model, answer_seconds=4).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PARTIAL
     assert answer.text.startswith("Backups run at 2 AM every day. [1]")
 
