@@ -167,7 +167,7 @@ class RankedQuotes:
         return len({one.page for one in said if one.score >= said[0].score - MARGINS.other_value}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
-        """Return the quotes that answer the question; none if they lack the kind of answer it requires."""
+        """Return the quotes that answer the question; none if it asks for a price that they lack."""
         is_list = wants_whole_list(question.text)  # a lead-in is quoted only with its list
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
@@ -175,7 +175,7 @@ class RankedQuotes:
         chosen = chosen or _naming(ranked, lookup_terms(question.text))[:1]
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
-        return chosen if RequiredAnswer(question.text).is_shown_by(*map(_said_with, chosen)) else []
+        return chosen if RequiredAnswer(question.text).may_be_answered_by(*map(_said_with, chosen)) else []
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
         """Draft these quotes; if steps or a list are asked for, the whole list instead."""

@@ -125,6 +125,11 @@ _TITLE = (
     r"(?:Chief|Vice|Senior|Executive|Officer|Manager|Director|President|Head|Department|Office|Team|Board)\b"
 )
 
+_PRICE = r"\bsalar(?:y|ies)\b | \bwages?\b | \bdollar\ amount\b | \bhow\ much\b.*\b(?:costs?|pay|price|fee)\b"
+_FEE = r"""\bhow\ much\b.*\b(?:charge|salary|owe|money|reimburs\w*|worth|amount)\b | \bco-?pays?\b
+    | \bfees?\b | \bdeductible\b | \bdollars?\b | \bprice\b | \bwhat\b.*\bcost\b | \bcommission\b
+    | \ballowance\b"""
+
 # (pattern of the question, pattern of its answer).
 _REQUIRED_KINDS = (
     # a phone number
@@ -167,14 +172,12 @@ _REQUIRED_KINDS = (
     ),
     # money
     (
-        r"\bsalar(?:y|ies)\b | \bwages?\b | \bdollar\ amount\b | \bhow\ much\b.*\b(?:costs?|pay|price|fee)\b",
+        _PRICE,
         r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b | \bcovered\b"
         r" | \bno\ (?:cost|charge|fee)",
     ),
     (
-        r"""\bhow\ much\b.*\b(?:charge|salary|owe|money|reimburs\w*|worth|amount)\b | \bco-?pays?\b
-        | \bfees?\b | \bdeductible\b | \bdollars?\b | \bprice\b | \bwhat\b.*\bcost\b | \bcommission\b
-        | \ballowance\b""",
+        _FEE,
         r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b"
         r" | \bno\ (?:cost|charge|fee)",
     ),
@@ -232,6 +235,12 @@ _REQUIRED_KINDS = (
 
 _REQUIRED = tuple((re.compile(asked, _FLAGS), re.compile(held, _FLAGS)) for asked, held in _REQUIRED_KINDS)
 
+_ASKS_PRICE = re.compile(rf"{_PRICE} | {_FEE}", _FLAGS)
+# In whatever currency; the number of a table is none.
+_AMOUNT = re.compile(
+    rf"(?<!\d)(?<!table\ )(?<!figure\ )(?<!section\ ){_NUMERAL} | \b(?:free|covered|gratis)\b", _FLAGS
+)
+
 _HOW_MANY = re.compile(
     r"""\bhow\ many\ (?:of\ (?:the|these|those)\ |more\ |other\ |different\ |\w+(?:ed|al|ion|ing)\ )*
     (?P<noun>[a-z]{3,})""",
@@ -249,6 +258,7 @@ class RequiredAnswer:
     """
 
     def __init__(self, question: str) -> None:
+        self._asks_price = _ASKS_PRICE.search(question) is not None
         self._kinds = [held for asked, held in _REQUIRED if asked.search(question)]
         self._kinds += [_counted(match["noun"].lower()) for match in _HOW_MANY.finditer(question)]
         own = sorted(set(_DIGITS.findall(question)), key=len, reverse=True) if self._kinds else []
@@ -260,11 +270,14 @@ class RequiredAnswer:
     def is_held_by(self, *texts: str) -> bool:
         """True if each required kind occurs in one of these texts, or if none is required."""
         others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
-        return self.is_shown_by(*others)
+        return all(any(kind.search(text) for text in others) for kind in self._kinds)
 
-    def is_shown_by(self, *texts: str) -> bool:
-        """Return the same, with numbers of the question itself: "$30 or $40?" is answered by "$30"."""
-        return all(any(kind.search(text) for text in texts) for kind in self._kinds)
+    def may_be_answered_by(self, *texts: str) -> bool:
+        """False if the question asks for a price, and none of these texts has an amount.
+
+        Other kinds are worded in too many ways to refuse a passage: "at nine", "on your first day".
+        """
+        return not self._asks_price or any(_AMOUNT.search(text) for text in texts)
 
     def parts_held(self, text: str) -> list[str]:
         """Return the parts of a text that match: whole words, and the next one, which may be a unit."""

@@ -94,3 +94,17 @@ def test_ages_speeds_spans_counts_and_prices_are_recognized(question: str, *, la
 def test_how_to_questions_are_recognized(question: str, *, wants: bool) -> None:
     """Shows which questions get a whole list of steps; a follow-up to one need not."""
     assert wants_steps(question) is wants
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "may_answer"),
+    [
+        ("What does a laptop cost?", "Table 12. Provided: laptop with disk, yes", False),
+        ("What does a laptop cost?", "A laptop costs 900 crowns.", True),
+        ("How much does parking cost?", "Parking is free for guests.", True),
+        ("When does the car park close?", "The car park closes after the last shift.", True),
+    ],
+)
+def test_a_price_is_answered_by_an_amount(question: str, text: str, *, may_answer: bool) -> None:
+    """Currencies and times are worded in too many ways to be listed."""
+    assert RequiredAnswer(question).may_be_answered_by(text) is may_answer
