@@ -75,6 +75,17 @@ async def tenant_of(home: Home, channel: str) -> TenantName:
     return (await home.channel(channel)).tenant
 
 
+async def serve(home: Home, **settings: Any) -> Ingestion:
+    """Start an ingestion; return when its first reconciliation, due at once, can repair nothing any more."""
+    serving = await home.serve(**settings)
+
+    async def is_first_over() -> bool:
+        return await serving.reconcile() is not None
+
+    await home.until(is_first_over)
+    return serving
+
+
 async def reconcile(serving: Ingestion) -> dict[str, int]:
     """Reconcile; return the repairs that are not zero."""
     repairs = await serving.reconcile()
@@ -96,7 +107,7 @@ async def is_equal(home: Home, channel: str) -> bool:
 
 @BOTH_ENGINES
 async def test_reconciling_a_consistent_home_changes_nothing(home: Home, channel: str) -> None:
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     home.drop(f"{channel}/travel.pdf", TRAVEL)
     await home.until_found(channel, "marzipan", "leave.pdf")
@@ -109,7 +120,7 @@ async def test_reconciling_a_consistent_home_changes_nothing(home: Home, channel
 @BOTH_ENGINES
 async def test_lost_publications_are_republished(home: Home, channel: str) -> None:
     """Covers a lost publication and a lost tenant; the successor has a new id."""
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     live = await home.until_found(channel, "marzipan", "leave.pdf")
     tenant = await tenant_of(home, channel)
@@ -125,7 +136,7 @@ async def test_lost_publications_are_republished(home: Home, channel: str) -> No
 @BOTH_ENGINES
 async def test_resurrected_objects_are_never_hits_and_are_removed(home: Home, channel: str) -> None:
     """Covers objects of a removed or unknown publication."""
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
     where = await home.channel(channel)
@@ -145,7 +156,7 @@ def ghost(publication: UUID) -> IndexedChunk:
 @BOTH_ENGINES
 async def test_an_unknown_tenant_is_dropped_from_our_own_index_only(home: Home, channel: str) -> None:
     """Shows that other tenants of a shared server are left alone, because another home may own them."""
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
     foreign = TenantName("lo_" + 52 * "b")
@@ -158,7 +169,7 @@ async def test_an_unknown_tenant_is_dropped_from_our_own_index_only(home: Home, 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: str, damage: str) -> None:
     """The document gets neither a new version nor a second reading."""
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     live = await home.until_found(channel, "marzipan", "leave.pdf")
     path = home.blobs.path(live.sha256)
@@ -181,7 +192,7 @@ async def test_a_renamed_file_with_a_lost_blob_stays_live(
 ) -> None:
     """Shows that the document waits for the new name to settle, although its blob is lost."""
     caplog.set_level("INFO")
-    serving = await home.serve(stop_at="quick", settle_seconds=1.0)
+    serving = await serve(home, stop_at="quick", settle_seconds=1.0)
     old = home.drop(f"{channel}/leave.pdf", LEAVE)
     home.drop(f"{channel}/travel.pdf", TRAVEL)
     before = await home.until_found(channel, "marzipan", "leave.pdf")
@@ -228,7 +239,7 @@ async def test_a_lost_blob_without_a_file_is_reported(home: Home, channel: str) 
 )
 async def test_a_damaged_reading_is_read_again(home: Home, channel: str, file: str) -> None:
     """Shows that the document stays live; a worker at work would repair one before it is compared."""
-    serving = await home.serve()
+    serving = await serve(home)
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until(lambda: is_full(home, channel))
     await serving.stop()
@@ -237,7 +248,7 @@ async def test_a_damaged_reading_is_read_again(home: Home, channel: str, file: s
     repaired = await reconcile(home.ingestion())
     assert repaired == {"readings_requeued": 1 if file == "vectors.npy" else 2}
     assert "leave.pdf" in await home.find(channel, "marzipan")
-    serving = await home.serve()
+    serving = await serve(home)
 
     async def is_whole() -> bool:
         states = [row.state for row in await home.rows(ReadingRow)]
@@ -275,7 +286,7 @@ async def test_a_file_arriving_during_the_listing_is_not_swept(home: Home, chann
 
 async def test_orphaned_files_are_swept_after_a_grace_period(home: Home, channel: str) -> None:
     """Covers blobs, readings and drafts; recent ones may still be added to SQL."""
-    serving = await home.serve(stop_at="quick")
+    serving = await serve(home, stop_at="quick")
     home.drop(f"{channel}/leave.pdf", LEAVE)
     await home.until_found(channel, "marzipan", "leave.pdf")
     orphan = home.blobs.path("ab" + 62 * "0")
