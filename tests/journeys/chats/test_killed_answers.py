@@ -50,7 +50,10 @@ def is_over(program: Program) -> bool:
 
 
 def counted(calls: list[dict[str, Any]], words: str) -> tuple[int, int, int]:
-    """Return the number of answers with the words, cards, and messages or streams never replaced."""
+    """Return the number of answers with the words, cards of their own, and messages or streams never replaced.
+
+    In a personal chat an answer and its row of buttons are one message.
+    """
     last: dict[str, dict[str, Any]] = {}
     for call in calls:
         body, reply = call["request"]["body"], call["response"]
@@ -60,8 +63,8 @@ def counted(calls: list[dict[str, Any]], words: str) -> tuple[int, int, int]:
                 None
             ]
             last[body.get("id") or stream or reply["body"]["id"]] = body
-    cards = [one for one in last.values() if one.get("attachments")]
     answers = [one for one in last.values() if words in one.get("text", "")]
+    cards = [one for one in last.values() if one.get("attachments") and one not in answers]
     return len(answers), len(cards), len(last) - len(cards) - len(answers)
 
 
