@@ -137,7 +137,7 @@ class Siege:
 
     async def _read_healthy(self, name: str, word: str) -> None:
         self.home.drop(f"{CHANNEL}/{name}", pdf(f"Healthy\nThis stands on {word} ground."))
-        await self.home.until_found(CHANNEL, f"{word} ground", name, seconds=PATIENCE)
+        await self.home.until_found(CHANNEL, f"{word} ground", name)
 
     async def _ended(self, files: int) -> dict[int, DocumentStatus]:
         """Return the documents by their number once all have ended, or after PATIENCE."""
