@@ -50,7 +50,7 @@ def is_over(program: Program) -> bool:
 
 
 def counted(calls: list[dict[str, Any]], words: str) -> tuple[int, int, int]:
-    """Return the number of answers with the words, cards of their own, and messages or streams never replaced.
+    """Return the number of answers with the words, cards of their own, and messages never replaced.
 
     In a personal chat an answer and its row of buttons are one message.
     """

@@ -31,6 +31,7 @@ async def test_a_channel_keeps_documents_and_links_under_a_new_id(
         await slack.say(IT, f"<@{BOT}> when do backups run?")
         (before,) = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
         link = before["blocks"][-1]["elements"][0]["url"]
+        receipts = await slack.posted(IT, "Added")
         assert [await signed.send(news) for _ in range(2)] == [200, 200]
         await slack.say(HR, f"<@{BOT}> when do backups run?")
         (after,) = await until(lambda: slack.posted(HR, "[1]"), log=lambda: program.log)
@@ -39,10 +40,10 @@ async def test_a_channel_keeps_documents_and_links_under_a_new_id(
             assert page.status == 200
     async with program.serving():
         program.drop(OLD, pdf("Leave is 30 days a year."), "leave.pdf")
-        await until(lambda: slack.posted(HR, "leave.pdf"), log=lambda: program.log)
+        await until(lambda: slack.posted(HR, "Added"), log=lambda: program.log)
         await slack.say(HR, f"<@{BOT}> how many days of leave a year?")
         await until(lambda: slack.posted(HR, "30 days"), log=lambda: program.log)
-        assert await slack.posted(IT, "leave.pdf") is None
+        assert await slack.posted(IT, "Added") == receipts
     (entry,) = map(json.loads, program.run("audit", "--json").stdout.splitlines())
     assert (entry["action"], entry["channel"], entry["subject"]) == ("move channel", OLD, NEW)
     (channel,) = map(json.loads, program.run("channels", "--json").stdout.splitlines())
