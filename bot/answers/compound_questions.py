@@ -1,13 +1,16 @@
-"""Compound questions: answers each question of a message separately and joins the replies in order.
+"""Compound questions: questions of one message that have answers of their own.
 
-A question about a detail of the first one ("and who approves it?") stays with it: one search finds both.
+Without a model each is answered separately, and the replies are joined in order. A model answers the message
+as a whole, from what each question finds, because a later one may need words of the first ("how long is the
+runway in Venice, and how strong was the wind?"). A question about a detail of the first one ("and who signs
+it?") stays with it: one search finds both.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -16,7 +19,6 @@ from bot.answers.trace import QuestionRecord, Trace
 from bot.answers.understanding.answer_types import asks_whether, compares
 from bot.answers.understanding.question_terms import exact_words
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
-from bot.core.ports import AnswerListener
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import fold
 
@@ -24,7 +26,7 @@ MAX_QUESTIONS = 3
 MAX_CHARS = 500
 MIN_NAMED = 2
 
-TraceQuestion = Callable[[Question, AnswerListener | None], Coroutine[Any, Any, QuestionRecord]]
+TraceQuestion = Callable[[Question], Coroutine[Any, Any, QuestionRecord]]
 
 _SENTENCE = re.compile(r"(?<=\?)\s+(?=\S)")
 _CLAUSE = re.compile(
@@ -42,19 +44,10 @@ T = TypeVar("T")
 _ANSWERED = (AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES)
 
 
-async def trace_each(
-    trace: TraceQuestion, question: Question, listener: AnswerListener | None
-) -> QuestionRecord:
-    """Answer each question of a message concurrently and join the records.
-
-    ``listener`` receives the first answer only.
-    """
-    texts = split_questions(question.text)
-    if len(texts) < 2:
-        return await trace(question, listener)
+async def trace_each(trace: TraceQuestion, question: Question, texts: Sequence[str]) -> QuestionRecord:
+    """Answer the questions of a message concurrently, without a model, and join the records."""
     parts = [replace(question, text=text, message=question.text) for text in texts]
-    headed = [_HeadedListener(listener, _heading(texts[0])) if listener else None, *[None] * (len(texts) - 1)]
-    records = await gather_or_cancel(*(trace(*one) for one in zip(parts, headed, strict=True)))
+    records = await gather_or_cancel(*map(trace, parts))
     return _joined(question, texts, records)
 
 
@@ -102,18 +95,6 @@ def _is_standalone(part: str) -> bool:
     asks = _asks_once(fold(part)) or asks_whether(part)
     is_named = len(naming) >= MIN_NAMED and any(word not in names for word in naming)
     return asks and is_named and not may_depend_on_thread(part)
-
-
-@dataclass(frozen=True, slots=True)
-class _HeadedListener:
-    """Streams the first reply under its question, the way the joined reply begins."""
-
-    listener: AnswerListener
-    heading: str
-
-    def show(self, text: str) -> None:
-        """Forward the text with the heading above it."""
-        self.listener.show(f"{self.heading}\n{text}")
 
 
 def _heading(text: str) -> str:

@@ -18,7 +18,7 @@ from uuid import UUID
 from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.citations.passages import write_passages
-from bot.answers.compound_questions import trace_each
+from bot.answers.compound_questions import split_questions, trace_each
 from bot.answers.generation.abstention import Abstention
 from bot.answers.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.answers.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
@@ -121,7 +121,12 @@ class Answering:
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         """Answer a message and return the full record, without storing or logging it."""
-        return await trace_each(self._trace, question, listener)
+        texts = split_questions(question.text)
+        if len(texts) < 2:
+            return await self._trace(question, listener)
+        if self._writer.has_model:
+            return await self._trace(replace(question, subquestions=tuple(texts)), listener)
+        return await trace_each(self._trace, question, texts)
 
     async def search(self, question: Question, limit: int) -> Sequence[FoundPassage]:
         """Return the passages found for a query, best first; see ``bot.core.ports.SearchPassages``."""
@@ -132,7 +137,7 @@ class Answering:
             evidence = await gather_evidence(found.passages, read, max_passages=limit, tokens=tokens)
             return await cite_passages(run.question, found, evidence, self._writer, self._citations)
 
-    async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
+    async def _trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         started = time.perf_counter()
         timed = TimedListener(listener) if listener else None
         runs = await self._start_runs(question, Deadline(self._settings.answer_seconds), timed)
@@ -225,12 +230,12 @@ class Answering:
         async with run.deadline.limit():
             retrieval = (
                 await retrieve_each(self._retriever, question)
-                if question.compared
+                if question.compared or question.subquestions
                 else await self._retriever.retrieve(question)
             )
             if self._web:
                 retrieval = await self._web.extend(question, retrieval)
-            text = "" if question.compared else retrieval.question.text
+            text = "" if question.compared or question.subquestions else retrieval.question.text
             about, others = split_by_codes(text, retrieval.passages)
             search = run.trace.search(question, replace(retrieval, passages=(*about, *others)))
             if wants_figure(search.retrieval.question.text):

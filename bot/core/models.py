@@ -166,6 +166,8 @@ class Question:
     typed: str = ""
     # The whole message, if it holds several questions: its keywords open domains of web pages.
     message: str = ""
+    # The questions of a message that a model answers as one: each is searched separately.
+    subquestions: tuple[str, ...] = ()
     # Several documents that it names and asks about: each is searched separately, in this order.
     compared: tuple[UUID, ...] = ()
     # Earlier turns of its thread, oldest first.

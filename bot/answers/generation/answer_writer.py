@@ -147,6 +147,11 @@ class AnswerWriter:
         self._models = models
         self._judge = judge
 
+    @property
+    def has_model(self) -> bool:
+        """True if a model is asked first."""
+        return bool(self._models)
+
     async def rank_quotes(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
         """Return the quotable parts of the evidence, best first.
 

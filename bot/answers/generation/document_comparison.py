@@ -27,17 +27,22 @@ from storage.task_group import gather_or_cancel
 
 
 async def retrieve_each(retriever: Retriever, question: Question) -> Retrieval:
-    """Search each of the compared documents, and interleave the results, the best of each first.
+    """Search each compared document or subquestion, and interleave the results, the best of each first.
 
     Raises:
         storage.errors.InfrastructureError: an engine is down or too slow.
     """
-    alone = [replace(question, documents=frozenset({one}), compared=()) for one in question.compared]
+    whole = replace(question, compared=(), subquestions=())
+    alone = [replace(whole, documents=frozenset({one})) for one in question.compared] or [
+        whole,
+        *(replace(whole, text=one) for one in question.subquestions),
+    ]
     found = await gather_or_cancel(*map(retriever.retrieve, alone))
     turns = chain.from_iterable(zip_longest(*(one.passages for one in found)))
+    passages = {(one.publication.id, one.ordinal): one for one in turns if one is not None}
     return replace(
         found[0],
-        passages=tuple(passage for passage in turns if passage is not None),
+        passages=tuple(passages.values()),
         figures=tuple(chain.from_iterable(one.figures for one in found)),
         rejected=tuple(chain.from_iterable(one.rejected for one in found)),
         not_live=sum(one.not_live for one in found),
