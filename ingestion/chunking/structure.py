@@ -28,6 +28,9 @@ MAX_CALLOUT_CHARS = 1200
 # Distance between left edges of lines that are aligned, as a fraction of the page's width.
 ALIGNED = 0.005
 
+# Distance of a line's end from the right edge of the page's text if it is not full; in page widths.
+MIN_RIGHT_GAP = 0.1
+
 # A longer lead-in sentence is not repeated where its list is split.
 MAX_LEAD_CHARS = 300
 
@@ -82,13 +85,30 @@ class Structure:
         self, page: int, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None]
     ) -> Iterator[tuple[Line, Rank | None]]:
         """Return lines with heading ranks: from the layout, except for short lines in large or bold print."""
-        ranks, text = [by_font[line.start] for line in lines], self._pdf.pages[page].text
+        ranks = [by_font[line.start] for line in lines]
         if block.kind is BlockKind.HEADING:
-            ranks = [self._outline.heading_rank(page, line) for line in lines]
+            is_text = self._outline.is_plain_text(page, lines)
+            ranks = [None if is_text else self._outline.heading_rank(page, line) for line in lines]
         elif block.is_seen:
-            is_heading = block.kind in _BODY and len(lines) <= MAX_HEADING_LINES and all(ranks)
-            ranks = ranks if is_heading and text[block.end - 1] not in ".:" else [None] * len(lines)
+            count = self._headings_at_start(page, lines, ranks) if block.kind in _BODY else 0
+            ranks = [*ranks[:count], *[None] * (len(lines) - count)]
         return zip(lines, ranks, strict=True)
+
+    def _headings_at_start(self, page: int, lines: Sequence[Line], ranks: Sequence[Rank | None]) -> int:
+        """Return the number of lines in large or bold print at the start of a block that are its heading.
+
+        The layout model sometimes joins a heading and the paragraph below it. In the bold beginning of a
+        paragraph, the last line is full, or its sentence goes on in lower case.
+        """
+        text = self._pdf.pages[page].text
+        count = next((number for number, rank in enumerate(ranks) if rank is None), len(ranks))
+        if not 0 < count <= MAX_HEADING_LINES or text[lines[count - 1].end - 1] in ".:":
+            return 0
+        if count == len(lines):
+            return count
+        right = max(line.box.x1 for line in self._pdf.lines[page])
+        is_short = lines[count - 1].box.x1 < right - MIN_RIGHT_GAP
+        return count if is_short and not text[lines[count].start].islower() else 0
 
     def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Segment]:
         """Yield table rows, each with its column header (maybe from the page before), group and label."""

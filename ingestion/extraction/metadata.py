@@ -46,6 +46,8 @@ LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
 
 _NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")
 _SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECASE)
+# A word cut at a line's end, which the reader joins only if nothing else is on the line.
+_CUT = re.compile(r"[^\W\d_]-$")
 _CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
@@ -265,7 +267,12 @@ def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Meta
 
 def _joined(text: str, last: _Row, more: _Row) -> str:
     """Append a line to a text that ends with line ``last``, and join the halves of a hyphenated word."""
-    return f"{text}{'' if last.line.end == more.line.start else ' '}{more.text.strip()}"
+    further = more.text.strip()
+    if last.line.end == more.line.start:
+        return text + further
+    if _CUT.search(text) and further[:1].islower():
+        return text[:-1] + further
+    return f"{text} {further}"
 
 
 def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:

@@ -29,6 +29,8 @@ _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p[áa]gina|pág\.|blatt|bladzijde)\s*\d+\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+", re.IGNORECASE)
 _FIELD = re.compile(r"[^:]{2,40}:  ?\S")
+# "Location: Anywhere, USA"; but "Part 2: Scope" is a heading.
+_PLAIN_FIELD = re.compile(r"[^:\d]{2,40}:  ?\S")
 _LABEL = re.compile(rf"(?:(?:\(?\w{{1,3}}(?:\.\d{{1,3}})*[.):]?|[{BULLETS}])\s+)?")
 _LEADER = re.compile(r"\.{4,}|(?: \.){3,}")
 
@@ -105,6 +107,13 @@ class HeadingDetector:
         """Return the rank of a line that the layout calls a heading; None if text or position rule it out."""
         text = self._pdf.pages[page].text[line.start : line.end]
         return None if self._running.is_running_line(page, text, line) else _rank_by_text(text, line)
+
+    def is_plain_text(self, page: int, lines: Sequence[Line]) -> bool:
+        """True for lines in body print that are no heading: a sentence, its end, a field with its value."""
+        if not lines or any(line.is_bold or self.is_large(line) for line in lines):
+            return False
+        text = self._pdf.pages[page].text[lines[0].start : lines[-1].end]
+        return text[:1].islower() or text[-1:] in ".,;" or _PLAIN_FIELD.match(text) is not None
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """Return the rank of a heading; None for other lines."""

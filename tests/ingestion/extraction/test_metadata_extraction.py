@@ -217,9 +217,10 @@ def test_a_department_is_after_its_label_or_before_its_word(line: str, departmen
     assert read(*BLOCK, line).get("department") == department
 
 
-def test_a_title_joins_a_hyphenated_word() -> None:
+@pytest.mark.parametrize("hyphen", ["\xad", "-"], ids=["joined by the reader", "printed"])
+def test_a_title_joins_a_hyphenated_word(hyphen: str) -> None:
     """Shows a title of three lines below its label, the first of which ends within a word."""
-    rows = ("Title: Acid Di\xad", "gestion of Soils for Trace", "Metal Analysis", "Approved by: Ada")
+    rows = (f"Title: Acid Di{hyphen}", "gestion of Soils for Trace", "Metal Analysis", "Approved by: Ada")
     pdf = read_pdf([[(row, BODY, False) for row in rows]])
     first, *rest = pdf.lines[0]
     beside = [replace(line, box=line.box._replace(x0=0.2)) for line in rest]

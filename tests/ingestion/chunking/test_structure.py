@@ -1,0 +1,62 @@
+"""Headings of blocks that the layout model found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from samples.printed import BODY, Row, read_pdf
+
+from ingestion.chunking.structure import Structure
+from ingestion.layout.reading_order import Block
+from storage.pdf.models import BlockKind
+
+LONG = "Employees are insured against injuries and illnesses that their work causes, from the first day."
+
+
+def headings(kind: BlockKind, *rows: Row) -> list[str]:
+    """Return the headings of a page with one block, whose lines are as wide as their text is long."""
+    pdf = read_pdf([rows])
+    (page,), (lines,) = pdf.pages, pdf.lines
+    printed = [
+        replace(line, box=line.box._replace(x1=0.1 + 0.8 * (line.end - line.start) / len(LONG)))
+        for line in lines
+    ]
+    block = Block(kind, 0, len(lines), 0, len(page.text))
+    found = Structure(replace(pdf, lines=(tuple(printed),)), [[block]]).segments(0)
+    return [page.text[one.start : one.end] for one in found if one.rank]
+
+
+def plain(*texts: str) -> Sequence[Row]:
+    return [(text, BODY, False) for text in texts]
+
+
+def test_a_heading_joined_with_its_paragraph_is_found() -> None:
+    """Shows a short bold line, and that the layout model need not separate it from the text below."""
+    joined = [("Accident Insurance", BODY, True), *plain("OTHER INFORMATION:", LONG)]
+    assert headings(BlockKind.TEXT, *joined) == ["Accident Insurance"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(LONG[:-1], "Ask the office."), ("Remote work", "is allowed on three days a week."), ("Note:", LONG)],
+    ids=["full line", "sentence goes on", "label"],
+)
+def test_the_bold_beginning_of_a_paragraph_is_no_heading(first: str, second: str) -> None:
+    assert headings(BlockKind.TEXT, (first, BODY, True), *plain(second)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_heading"),
+    [
+        ("Reporting Procedures:", True),
+        ("Part 2: Scope", True),
+        ("Location: Anywhere, USA", False),
+        ("3. What happened.", False),
+        ("and within budget", False),
+    ],
+)
+def test_a_plain_sentence_or_field_is_no_heading(text: str, is_heading: bool) -> None:
+    """Shows that the layout model is not trusted where the text contradicts it."""
+    assert headings(BlockKind.HEADING, *plain(text)) == [text] * is_heading
