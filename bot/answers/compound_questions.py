@@ -37,6 +37,11 @@ _CLAUSE = re.compile(
 )
 # Question words of German ("was") and Italian ("come") that are plain verbs in English.
 _ENGLISH_VERBS = {"was", "come"}
+# The alternatives at the end of a question: "which took longer, A or B?".
+_ALTERNATIVES = re.compile(
+    r"(?P<asked>\S.*?)[,:]\s+(?P<one>[^,:?]+?)\s+(?:or|vs\.?|versus|oder|ou|o|of)\s+(?P<other>[^,:?]+)\?*",
+    re.IGNORECASE,
+)
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 T = TypeVar("T")
@@ -62,6 +67,13 @@ def split_questions(text: str) -> list[str]:
     parts = list(chain.from_iterable(map(_clauses, _SENTENCE.split(text.strip()))))
     is_split = 1 < len(parts) <= MAX_QUESTIONS and len(content_words(parts[0])) >= MIN_NAMED
     return parts if is_split and all(map(_is_standalone, parts[1:])) else [text]
+
+
+def split_alternatives(text: str) -> list[str]:
+    """Return a question about two alternatives once for each: "which took longer, A?", "... B?"."""
+    found = _ALTERNATIVES.fullmatch(text.strip()) if len(text) <= MAX_CHARS else None
+    is_named = found and content_words(found["one"]) and content_words(found["other"])
+    return [f"{found['asked']}, {found[one]}?" for one in ("one", "other")] if found and is_named else []
 
 
 def _clauses(sentence: str) -> Iterator[str]:

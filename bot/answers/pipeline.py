@@ -18,7 +18,7 @@ from uuid import UUID
 from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.citations.passages import write_passages
-from bot.answers.compound_questions import split_questions, trace_each
+from bot.answers.compound_questions import split_alternatives, split_questions, trace_each
 from bot.answers.generation.abstention import Abstention
 from bot.answers.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.answers.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
@@ -122,11 +122,13 @@ class Answering:
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         """Answer a message and return the full record, without storing or logging it."""
         texts = split_questions(question.text)
-        if len(texts) < 2:
-            return await self._trace(question, listener)
+        is_compound = len(texts) > 1
         if self._writer.has_model:
-            return await self._trace(replace(question, subquestions=tuple(texts)), listener)
-        return await trace_each(self._trace, question, texts)
+            parts = texts if is_compound else split_alternatives(question.text)
+            return await self._trace(replace(question, subquestions=tuple(parts)), listener)
+        if is_compound:
+            return await trace_each(self._trace, question, texts)
+        return await self._trace(question, listener)
 
     async def search(self, question: Question, limit: int) -> Sequence[FoundPassage]:
         """Return the passages found for a query, best first; see ``bot.core.ports.SearchPassages``."""

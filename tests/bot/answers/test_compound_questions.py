@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakes.core import Looker, Scripted, World
 from harness.tables import for_each
 
-from bot.answers.compound_questions import join_answers, split_questions
+from bot.answers.compound_questions import join_answers, split_alternatives, split_questions
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Claim, Draft, Quote
 from storage.models import Box
 
@@ -98,6 +98,29 @@ def test_the_state_shows_if_all_parts_were_answered(one: str, other: str, state:
     parts = [Answer(AnswerState(one), "One."), Answer(AnswerState(other), "Other.")]
     for answers in (parts, parts[::-1]):
         assert join_answers(["a", "b"], answers).state == state
+
+
+@for_each(
+    ("asked", "parts"),
+    [
+        (
+            "which student pilot had more flight time, Venice or Madill?",
+            [
+                "which student pilot had more flight time, Venice?",
+                "which student pilot had more flight time, Madill?",
+            ],
+        ),
+        (
+            "how long may I wait, standard vs health plus?",
+            ["how long may I wait, standard?", "how long may I wait, health plus?"],
+        ),
+        ("Is it on Monday, or not?", []),
+        ("Where is the form, and who signs it?", []),
+        ("May I work on Monday or Tuesday?", []),
+    ],
+)
+def test_alternatives_are_searched_one_by_one(asked: str, parts: list[str]) -> None:
+    assert split_alternatives(asked) == parts
 
 
 async def test_both_questions_are_searched(world: World) -> None:
