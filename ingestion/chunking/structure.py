@@ -271,8 +271,12 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
             text = " ".join(page.text[piece.start : piece.end].split())
             is_title = text == title or (number == 0 and text in title)
             if piece.rank and not is_title:
-                open_headings = [one for one in open_headings if one[0] < piece.rank]
-                open_headings.append((piece.rank, text))
+                names = [heading for _, heading in open_headings]
+                if text in names:  # printed twice, such as once as a heading and once above its text
+                    open_headings = open_headings[: names.index(text) + 1]
+                else:
+                    open_headings = [one for one in open_headings if one[0] < piece.rank]
+                    open_headings.append((piece.rank, text))
             path = tuple(heading for _, heading in open_headings)
             is_text = not piece.rank and not piece.is_row and not piece.is_aside
             yield ChunkUnit(
