@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p[áa]gina|pág\.|blatt|bladzijde)\s*\d+\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+", re.IGNORECASE)
 _FIELD = re.compile(r"[^:]{2,40}:  ?\S")
-# "Location: Anywhere, USA"; but "Part 2: Scope" is a heading.
+# "Location: Anywhere, USA"; but "Part 2: Scope" and "COVERED SERVICES: Foot Care" are headings.
 _PLAIN_FIELD = re.compile(r"[^:\d]{2,40}:  ?\S")
 _LABEL = re.compile(rf"(?:(?:\(?\w{{1,3}}(?:\.\d{{1,3}})*[.):]?|[{BULLETS}])\s+)?")
 _LEADER = re.compile(r"\.{4,}|(?: \.){3,}")
@@ -113,7 +113,8 @@ class HeadingDetector:
         if not lines or any(line.is_bold or self.is_large(line) for line in lines):
             return False
         text = self._pdf.pages[page].text[lines[0].start : lines[-1].end]
-        return text[:1].islower() or text[-1:] in ".,;" or _PLAIN_FIELD.match(text) is not None
+        is_field = _PLAIN_FIELD.match(text) and not text.partition(":")[0].isupper()
+        return bool(is_field) or text[:1].islower() or text[-1:] in ".,;"
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """Return the rank of a heading; None for other lines."""

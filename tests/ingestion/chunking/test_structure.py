@@ -52,6 +52,7 @@ def test_the_bold_beginning_of_a_paragraph_is_no_heading(first: str, second: str
     [
         ("Reporting Procedures:", True),
         ("Part 2: Scope", True),
+        ("COVERED SERVICES: Foot Care", True),
         ("Location: Anywhere, USA", False),
         ("3. What happened.", False),
         ("and within budget", False),
