@@ -25,7 +25,6 @@ from bot.platforms.slack.blocks import (
     shown_pictures,
 )
 from bot.platforms.slack.feedback_buttons import answer_row
-from bot.platforms.slack.figure_uploads import FigureUploads
 from bot.platforms.slack.private_questions import (
     is_private,
     post_private_answer,
@@ -42,6 +41,7 @@ from bot.platforms.slack.question_buttons import (
 )
 from bot.platforms.slack.surfaces.agent_sessions import AgentSessions, is_typed_in_direct_chat, thread_of
 from bot.platforms.slack.web_api import MAX_TRIES, WebClients, call, delivery_client, find_message
+from bot.platforms.slack.workspace.figure_uploads import FigureUploads
 from bot.platforms.slack.workspace.memberships import Memberships
 from bot.settings import BotSettings
 from storage.chat_models import STREAM_KEY, UPLOAD_KEY, WithdrawnItem
