@@ -29,7 +29,7 @@ from bot.chat.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerFigure, AnswerState, Question
 from bot.core.ports import AnswerListener, Messenger
 from bot.platforms.slack.adapter import PATH, SlackAdapter
-from bot.platforms.slack.events import SLACK
+from bot.platforms.slack.address import SLACK
 from bot.platforms.slack.installations.oauth import INSTALL, REDIRECT
 from bot.platforms.slack.platform import open_slack
 from bot.settings import BotSettings

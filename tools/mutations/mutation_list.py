@@ -501,8 +501,8 @@ MUTATIONS = (
     Mutation(
         "anybody may share what somebody else asked privately",
         "bot/platforms/slack/private_questions.py",
-        'return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])',
-        "return is_private(address)",
+        "return address.is_private and (clicker, channel) == (address.user, address.channel)",
+        "return address.is_private",
         "tests/bot/platforms/slack/test_private_questions.py::test_only_the_asker_may_share_and_only_where_it_was_asked",
     ),
     Mutation(

@@ -22,9 +22,10 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.blocks import render_sentences
 from bot.platforms.slack.web_api import MAX_TRIES, call
-from storage.chat_models import STREAM_KEY, UPLOAD_KEY
+from storage.chat_models import STREAM_KEY
 from storage.clock import monotonic_seconds
 from storage.lru_cache import LRUCache
 
@@ -51,40 +52,30 @@ class AnswerStreams:
         # Text chunks sent, by ts, for streams that this process began; None: the stream has ended.
         self._shown: dict[str, list[str] | None] = {}
 
-    def is_streamable(self, address: Json) -> bool:
-        """True if the question at this address may have a stream: typed in a channel and without a file."""
-        return (
-            not address["channel"].startswith("D")
-            and "asked" not in address
-            and UPLOAD_KEY not in address
-            and all(address.get(name) for name in ("thread", "user", "team", "bot"))
-        )
-
-    async def begin(self, client: AsyncWebClient, address: Json, searching: str) -> Json | None:
+    async def begin(self, client: AsyncWebClient, address: SlackAddress, searching: str) -> Json | None:
         """Begin a stream whose task is titled ``searching``; return its message, or None without a stream.
 
         Raises:
             DeliveryUnclear: the stream may or may not have begun.
             ChannelClosed: we may not post there.
         """
-        installation = str(address["key"]).partition(":")[0]
-        is_disabled = monotonic_seconds() < self._disabled_until.get(installation, 0.0)
-        if not self._is_wanted or not self.is_streamable(address) or is_disabled:
+        is_disabled = monotonic_seconds() < self._disabled_until.get(address.installation, 0.0)
+        if not self._is_wanted or not address.is_streamable or is_disabled:
             return None
         try:
             reply = await call(
                 client.chat_startStream,
                 1,
-                channel=address["channel"],
-                thread_ts=address["thread"],
-                recipient_user_id=address["user"],
-                recipient_team_id=address["team"],
+                channel=address.channel,
+                thread_ts=address.thread,
+                recipient_user_id=address.user,
+                recipient_team_id=address.team,
                 chunks=[{"type": "task_update", "id": "search", "title": searching, "status": "in_progress"}],
             )
         except (DeliveryUnclear, ChannelClosed):
             raise
         except DeliveryError as error:
-            self._disabled_until[installation] = monotonic_seconds() + BREAKER_SECONDS
+            self._disabled_until[address.installation] = monotonic_seconds() + BREAKER_SECONDS
             log.info("streaming disabled temporarily: %s", error)
             return None
         self._shown[reply["ts"]] = []
@@ -161,11 +152,11 @@ class AnswerStreams:
         return False
 
 
-def is_orphaned_stream(address: Json, taken: Collection[str], message: Json) -> bool:
+def is_orphaned_stream(address: SlackAddress, taken: Collection[str], message: Json) -> bool:
     """True if a thread's message is an orphaned stream that the question at ``address`` may claim.
 
     It is ours, has no metadata, belongs to no other question (``taken``) and is younger than the question.
     """
-    is_ours = bool(address.get("bot")) and message.get("user") == address["bot"]
+    is_ours = bool(address.bot) and message.get("user") == address.bot
     is_free = not message.get("metadata") and message["ts"] not in taken
-    return is_ours and is_free and float(message["ts"]) > float(address["ts"])
+    return is_ours and is_free and float(message["ts"]) > float(address.ts)

@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StopRequest
+from bot.platforms.slack.address import SLACK, SlackAddress
 from bot.platforms.slack.message_text import plain_text, text_of
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey
 
 Json = Mapping[str, Any]
-
-SLACK = Platform("slack")
 
 # Id of a workspace, a channel or a user.
 SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
@@ -60,16 +59,9 @@ def read_message(envelope: Json) -> IncomingMessage | None:
         message_key=message_key,
         thread=str(thread or ""),
         text=replace_invalid_chars(plain_text(text_of(event), bot)),
-        address={
-            "channel": channel,
-            "ts": ts,
-            "thread": thread,
-            "key": message_key,
-            "user": str(event["user"]),
-            "team": home,
-            "bot": bot,
-            "asker": asker_of(installation, str(event["user"])),
-        },
+        address=SlackAddress(
+            channel, message_key, ts, thread, user=str(event["user"]), team=home, bot=bot
+        ).to_json(),
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=not _is_addressed(event, bot),
     )
@@ -142,8 +134,8 @@ def read_stop(envelope: Json) -> StopRequest | None:
         return None
 
     def covers(address: Json) -> bool:
-        # Private questions (response_url) are not part of the thread.
-        return "response_url" not in address and float(address["ts"]) < float(stamp)
+        asked = SlackAddress.from_json(address)  # private questions are not part of the thread
+        return not asked.is_private and float(asked.ts) < float(stamp)
 
     return StopRequest(key, thread, f"{key.installation}:{key.conversation}:{thread}", covers)
 
@@ -198,15 +190,10 @@ def message_url(address: Json, message: Json) -> str | None:
     """Return a message's permalink; None if it is ephemeral."""
     if "ts" not in message:
         return None
-    channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
-    thread = address.get("thread")
-    inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
+    asked = SlackAddress.from_json(address)
+    channel, ts = str(message.get("channel") or asked.channel), str(message["ts"])
+    inside = f"?thread_ts={asked.thread}&cid={channel}" if asked.thread and asked.thread != ts else ""
     return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
-
-
-def asker_of(installation: str, user: str) -> str:
-    """Return a person's id as in FOOTNOTE_ADMINS: ``slack:<installation>:<user>``."""
-    return f"{SLACK}:{installation}:{user}"
 
 
 def _is_said_by_a_person(event: Json, bot: str) -> bool:

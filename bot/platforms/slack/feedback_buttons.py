@@ -15,8 +15,9 @@ from bot.chat.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.wording import reply_words
+from bot.platforms.slack.address import SLACK, asker_of
 from bot.platforms.slack.blocks import MAX_SECTION_CHARS, AnswerRow, Block, escape_within
-from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, is_outsider
+from bot.platforms.slack.events import SLACK_ID, is_outsider
 from bot.platforms.slack.question_buttons import installation_of_click
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, TenantName

@@ -15,6 +15,7 @@ from bot.core.errors import AppUninstalled, ChannelClosed, DeliveryError, Delive
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, ClaimMessage, DrawFigure, RenewLease, SaveMessage, StoredAnswer
 from bot.core.wording import reply_words
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.answer_streams import AnswerStreams, is_orphaned_stream
 from bot.platforms.slack.blocks import (
     Block,
@@ -26,25 +27,18 @@ from bot.platforms.slack.blocks import (
 )
 from bot.platforms.slack.feedback_buttons import answer_row
 from bot.platforms.slack.private_questions import (
-    is_private,
     post_private_answer,
     post_private_placeholder,
     reply_privately,
     share_to_channel,
 )
-from bot.platforms.slack.question_buttons import (
-    asked_blocks,
-    asked_line,
-    asked_tenant,
-    news_row,
-    question_blocks,
-)
-from bot.platforms.slack.surfaces.agent_sessions import AgentSessions, is_typed_in_direct_chat, thread_of
+from bot.platforms.slack.question_buttons import asked_blocks, asked_line, news_row, question_blocks
+from bot.platforms.slack.surfaces.agent_sessions import AgentSessions
 from bot.platforms.slack.web_api import MAX_TRIES, WebClients, call, delivery_client, find_message
 from bot.platforms.slack.workspace.figure_uploads import FigureUploads
 from bot.platforms.slack.workspace.memberships import Memberships
 from bot.settings import BotSettings
-from storage.chat_models import STREAM_KEY, UPLOAD_KEY, WithdrawnItem
+from storage.chat_models import STREAM_KEY, WithdrawnItem
 from storage.models import Channel, ChannelKey
 
 log = logging.getLogger(__name__)
@@ -95,26 +89,27 @@ class SlackMessenger:
 
         For a private question it is an ephemeral reply, unless the command was acknowledged with one.
         """
-        client = await self._client_for(address)
-        if is_private(address):
-            await post_private_placeholder(address, language)
+        to = SlackAddress.from_json(address)
+        client = await self._client_for(to)
+        if to.is_private:
+            await post_private_placeholder(to, language)
             return dict(PRIVATE)
         said = reply_words(language)
         # A queued question may wait longer than a stream lives.
-        if not queued and (stream := await self._streams.begin(client, address, said.searching)):
-            await self._sessions.set_title(client, address, asked)
+        if not queued and (stream := await self._streams.begin(client, to, said.searching)):
+            await self._sessions.set_title(client, to, asked)
             return stream
-        working = said.fetching if UPLOAD_KEY in address else said.searching
+        working = said.fetching if to.upload else said.searching
         reply = await call(
             client.chat_postMessage,
             1,
-            channel=address["channel"],
-            thread_ts=address["thread"],
-            text="\n".join(filter(None, [asked_line(address), queued or working])),
-            metadata=_metadata(address),
+            channel=to.channel,
+            thread_ts=to.thread,
+            text="\n".join(filter(None, [asked_line(to), queued or working])),
+            metadata=_metadata(to),
             **PLAIN,
         )
-        in_session = not queued and await self._sessions.open(client, address, asked)
+        in_session = not queued and await self._sessions.open(client, to, asked)
         return {"channel": reply["channel"], "ts": reply["ts"]} | _in_session(is_opened=in_session)
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
@@ -122,44 +117,45 @@ class SlackMessenger:
 
         Failing that, take the first orphaned stream: streams carry no metadata until they end.
         """
-        if is_private(address):
+        if (to := SlackAddress.from_json(address)).is_private:
             return dict(PRIVATE)
-        client = await self._client_for(address)
-        where = {"channel": address["channel"], "oldest": address["ts"]}
-        if address["thread"]:
-            read, where["ts"] = client.conversations_replies, address["thread"]
+        client = await self._client_for(to)
+        where = {"channel": to.channel, "oldest": to.ts}
+        if to.thread:
+            read, where["ts"] = client.conversations_replies, to.thread
         else:
             read = client.conversations_history
-        ts = await find_message(read, partial(_has, _metadata(address)), **where)
-        if ts is None and self._streams.is_streamable(address):
+        ts = await find_message(read, partial(_has, _metadata(to)), **where)
+        if ts is None and to.is_streamable:
             taken = {str(one.get("ts")) for one in others}
-            ts = await find_message(read, partial(is_orphaned_stream, address, taken), **where)
-            return {"channel": address["channel"], "ts": ts, STREAM_KEY: True} if ts else None
-        in_session = _in_session(is_opened=is_typed_in_direct_chat(address))
-        return {"channel": address["channel"], "ts": ts} | in_session if ts else None
+            ts = await find_message(read, partial(is_orphaned_stream, to, taken), **where)
+            return {"channel": to.channel, "ts": ts, STREAM_KEY: True} if ts else None
+        in_session = _in_session(is_opened=to.is_typed_in_direct_chat)
+        return {"channel": to.channel, "ts": ts} | in_session if ts else None
 
     async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Show the first sentences: append them to the stream, else update the placeholder."""
-        if is_private(address):
+        if (to := SlackAddress.from_json(address)).is_private:
             return
-        client = await self._client_for(address)
+        client = await self._client_for(to)
         if await self._streams.append(client, message, text):
             return
-        await self._streams.end(client, message, _metadata(address), is_last=False)
-        await self._update(address, message, render_beginning(text), tries=1)
+        await self._streams.end(client, message, _metadata(to), is_last=False)
+        await self._update(to, message, render_beginning(text), tries=1)
 
     async def deliver(
         self, address: Json, message: Json, answer: Answer, save: SaveMessage | None = None
     ) -> None:
         """Update the placeholder with the answer and its feedback buttons; no message is posted."""
-        client = await self._client_for(address)
-        if is_private(address):
-            await post_private_answer(address, answer, self._sources_shown, offers_person=self._offers_person)
+        to = SlackAddress.from_json(address)
+        client = await self._client_for(to)
+        if to.is_private:
+            await post_private_answer(to, answer, self._sources_shown, offers_person=self._offers_person)
             return
-        has_ended = await self._streams.end(client, message, _metadata(address))
-        await self._update(address, message, self._rendered(address, answer), tries=MAX_TRIES)
+        has_ended = await self._streams.end(client, message, _metadata(to))
+        await self._update(to, message, self._rendered(to, answer), tries=MAX_TRIES)
         if has_ended or message.get("in_session"):
-            await self._sessions.clear_status(client, address["channel"], thread_of(address))
+            await self._sessions.clear_status(client, to.channel, to.session_thread)
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
@@ -170,23 +166,23 @@ class SlackMessenger:
             ChannelClosed: the answer is private, or its asker has left the channel that it is from.
             DeliveryError: Slack refused, or could not be reached.
         """
-        if is_private(address):
+        if (to := SlackAddress.from_json(address)).is_private:
             raise ChannelClosed("a private answer cannot be updated")
         shown = answer.answered_from.tenants if answer.answered_from else ()
         if not await self._memberships.may_read(address, shown):
             raise ChannelClosed("the asker has left the answer's channel")
-        pictures = await self._pictures_of(address, message) if answer.figures else {}
-        rendered = self._rendered(address, answer, pictures, changes)
-        await self._update(address, message, rendered, tries=1)
+        pictures = await self._pictures_of(to, message) if answer.figures else {}
+        rendered = self._rendered(to, answer, pictures, changes)
+        await self._update(to, message, rendered, tries=1)
 
     async def replace_erased(self, address: Json, message: Json, answer: Answer) -> None:
         """Replace an erased answer's message and delete its pictures; raises as ``revise``."""
-        if is_private(address):
+        if (to := SlackAddress.from_json(address)).is_private:
             raise ChannelClosed("a private answer cannot be updated")
-        pictures = await self._pictures_of(address, message)
-        await self._update(address, message, self._rendered(address, answer), tries=1)
+        pictures = await self._pictures_of(to, message)
+        await self._update(to, message, self._rendered(to, answer), tries=1)
         if self._uploads and pictures:
-            client = await self._client_for(address)
+            client = await self._client_for(to)
             await self._uploads.delete(client, list(pictures.values()))
 
     async def attach_figures(self, address: Json, message: Json, answer: Answer, renew: RenewLease) -> None:
@@ -195,27 +191,28 @@ class SlackMessenger:
         Private answers get none: only their asker may see anything of them. Slack rejects a file that it has
         not processed yet, so the update is retried with backoff.
         """
-        if is_private(address) or self._uploads is None:
+        to = SlackAddress.from_json(address)
+        if to.is_private or self._uploads is None:
             return
         try:
             async with asyncio.timeout(PICTURE_SECONDS):
-                client = await self._client_for(address)
+                client = await self._client_for(to)
                 pictures = await self._uploads.upload(client, answer.figures)
                 for pause in PICTURE_PAUSES if pictures else ():
                     await asyncio.sleep(pause)
-                    if await self._show_pictures(address, message, answer, renew, pictures):
+                    if await self._show_pictures(to, message, answer, renew, pictures):
                         return
         except (TimeoutError, DeliveryError):
             pass
         log.warning("figures not attached: Slack did not accept them in time")
 
     async def _show_pictures(
-        self, address: Json, message: Json, answer: Answer, renew: RenewLease, pictures: Mapping[int, str]
+        self, to: SlackAddress, message: Json, answer: Answer, renew: RenewLease, pictures: Mapping[int, str]
     ) -> bool:
         """True if Slack accepted the update with the pictures."""
         await renew()
         try:
-            await self._update(address, message, self._rendered(address, answer, pictures), tries=1)
+            await self._update(to, message, self._rendered(to, answer, pictures), tries=1)
         except DeliveryError as error:
             log.info("attaching figures failed, retrying: %s", error)
             return False
@@ -223,13 +220,13 @@ class SlackMessenger:
 
     def _rendered(
         self,
-        address: Json,
+        to: SlackAddress,
         answer: Answer,
         pictures: Mapping[int, str] | None = None,
         changes: Sequence[SourceChange] = (),
     ) -> SlackMessage:
-        row = answer_row(answer, asked_tenant(address), address["key"], offers_person=self._offers_person)
-        return render(answer, self._sources_shown, pictures, asked_blocks(address), changes, row=row)
+        row = answer_row(answer, to.tenant, to.key, offers_person=self._offers_person)
+        return render(answer, self._sources_shown, pictures, asked_blocks(to), changes, row=row)
 
     async def post_ephemeral(
         self, installation: str, place: Json, text: str, blocks: Sequence[Block], url: str = ""
@@ -254,16 +251,16 @@ class SlackMessenger:
         except DeliveryError as error:
             log.warning("ephemeral message failed: %s", type(error).__name__)
 
-    async def _update(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
-        client = await self._client_for(address)
+    async def _update(self, to: SlackAddress, message: Json, rendered: SlackMessage, *, tries: int) -> None:
+        client = await self._client_for(to)
         await call(
             client.chat_update,
             tries,
             channel=message["channel"],
             ts=message["ts"],
-            text="\n".join(filter(None, [asked_line(address), rendered.text])),
-            blocks=[*asked_blocks(address), *rendered.blocks],
-            metadata=_metadata(address),
+            text="\n".join(filter(None, [asked_line(to), rendered.text])),
+            blocks=[*asked_blocks(to), *rendered.blocks],
+            metadata=_metadata(to),
             **PLAIN,
         )
 
@@ -277,15 +274,16 @@ class SlackMessenger:
         Raises:
             DeliveryError: the outcome is unclear, Slack rate-limited us, or another question has the stream.
         """
+        to = SlackAddress.from_json(withdrawn.address)
         try:
-            client = await self._client_for(withdrawn.address)
+            client = await self._client_for(to)
         except AppUninstalled:
             return
         message = withdrawn.message or await self._find_unclear_message(withdrawn, claim)
         if message is None:
             return
-        await self._streams.end(client, message, _metadata(withdrawn.address))
-        pictures = await self._pictures_of(withdrawn.address, message)
+        await self._streams.end(client, message, _metadata(to))
+        pictures = await self._pictures_of(to, message)
         try:
             await call(client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
         except DeliveryUnclear:
@@ -296,7 +294,7 @@ class SlackMessenger:
             log.info("deleting an answer failed: %s", error)
         if self._uploads:
             await self._uploads.delete(client, list(pictures.values()))
-        await self._sessions.clear_deleted(client, withdrawn.address, message)
+        await self._sessions.clear_deleted(client, to, message)
 
     async def _find_unclear_message(self, withdrawn: WithdrawnItem, claim: ClaimMessage) -> Json | None:
         """Search for a placeholder that may have been posted for a deleted question."""
@@ -307,17 +305,15 @@ class SlackMessenger:
             raise DeliveryUnclear("stream already claimed by another question")
         return message
 
-    async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
+    async def _pictures_of(self, to: SlackAddress, message: Json) -> dict[int, str]:
         """Return index of a figure -> Slack file id, from the posted message; empty if it cannot be read."""
         if self._uploads is None:
             return {}
-        where = {"channel": message["channel"]}
-        if address["thread"]:
-            where["ts"] = address["thread"]
+        where = {"channel": message["channel"]} | ({"ts": to.thread} if to.thread else {})
         one = {"oldest": message["ts"], "latest": message["ts"], "inclusive": True, "limit": 2}
         try:
-            client = await self._client_for(address)
-            read = client.conversations_replies if address["thread"] else client.conversations_history
+            client = await self._client_for(to)
+            read = client.conversations_replies if to.thread else client.conversations_history
             reply = await call(read, 1, **where, **one)
         except DeliveryError as error:
             log.info("reading an answer's figures failed: %s", error)
@@ -339,42 +335,41 @@ class SlackMessenger:
         else:
             await self._sessions.clear_status(client, key.conversation, thread)
 
-    async def _client_for(self, address: Json) -> AsyncWebClient:
-        """Return the client of the address's installation, the prefix of its key; raises as ``client_of``."""
-        return await delivery_client(self.clients, address["key"].partition(":")[0])
+    async def _client_for(self, to: SlackAddress) -> AsyncWebClient:
+        """Return the client of the address's installation; raises as ``delivery_client``."""
+        return await delivery_client(self.clients, to.installation)
 
     def announcement_address(self, channel: Channel, address: Json | None) -> Json:
         """Return the Slack channel of a tenant, the last part of its name."""
-        return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
+        _, installation, conversation = channel.tenant.split("_")
+        return SlackAddress(conversation, f"{installation}:{conversation}").to_json()
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post the announcement, with its id as metadata for ``has_announced``."""
-        rendered = render_announcement(announcement, news_row(announcement, place["tenant"]))
-        client = await delivery_client(self.clients, _installation_of(place["tenant"]))
+        to = SlackAddress.from_json(place)
+        rendered = render_announcement(announcement, news_row(announcement, to.tenant))
+        client = await self._client_for(to)
         await call(
             client.chat_postMessage,
-            channel=place["channel"],
-            thread_ts=place.get("below", {}).get("thread"),
+            channel=to.channel,
+            thread_ts=to.receipt_thread,
             text=rendered.text,
-            blocks=[*rendered.blocks, *question_blocks(announcement.questions, place["tenant"])],
+            blocks=[*rendered.blocks, *question_blocks(announcement.questions, to.tenant)],
             metadata=_announcement_metadata(announcement.id),
             **PLAIN,
         )
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Page through the messages since then for one whose metadata names the announcement."""
-        client = await delivery_client(self.clients, _installation_of(place["tenant"]))
+        to = SlackAddress.from_json(place)
+        client = await self._client_for(to)
         oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
-        where = {"channel": place["channel"], "oldest": oldest}
+        where = {"channel": to.channel, "oldest": oldest}
         read: Callable[..., Awaitable[Any]] = client.conversations_history
-        if thread := place.get("below", {}).get("thread"):
-            read, where["ts"] = client.conversations_replies, thread
+        if to.receipt_thread:
+            read, where["ts"] = client.conversations_replies, to.receipt_thread
         found = await find_message(read, partial(_has, _announcement_metadata(announcement)), **where)
         return found is not None
-
-
-def _installation_of(tenant: str) -> str:
-    return tenant.split("_")[1]
 
 
 def _in_session(*, is_opened: bool) -> Json:
@@ -382,8 +377,8 @@ def _in_session(*, is_opened: bool) -> Json:
     return {"in_session": True} if is_opened else {}
 
 
-def _metadata(address: Json) -> Json:
-    return {"event_type": PLACEHOLDER, "event_payload": {"message_key": address["key"]}}
+def _metadata(to: SlackAddress) -> Json:
+    return {"event_type": PLACEHOLDER, "event_payload": {"message_key": to.key}}
 
 
 def _announcement_metadata(announcement: str) -> Json:

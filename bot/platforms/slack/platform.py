@@ -11,7 +11,8 @@ from bot.chat.chat_platform import PlatformSpec
 from bot.chat.chat_service import ChatService
 from bot.health.findings import HealthCheck
 from bot.loopback import is_loopback_url
-from bot.platforms.slack.events import SLACK, message_url
+from bot.platforms.slack.address import SLACK
+from bot.platforms.slack.events import message_url
 from bot.settings import BotSettings
 from storage.errors import docs_url
 from storage.installations.slack_installations import SlackInstallations

@@ -20,16 +20,12 @@ from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage, StoredAnswer
 from bot.core.wording import reply_words
+from bot.platforms.slack.address import SLACK, ButtonQuestion, SlackAddress
 from bot.platforms.slack.blocks import Block, SlackMessage, render
-from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider
+from bot.platforms.slack.events import SLACK_ID, installation_of, is_outsider
 from bot.platforms.slack.feedback_buttons import answer_row
 from bot.platforms.slack.message_text import plain_text
-from bot.platforms.slack.question_buttons import (
-    asked_blocks,
-    asked_line,
-    asked_tenant,
-    installation_of_click,
-)
+from bot.platforms.slack.question_buttons import asked_blocks, asked_line, installation_of_click
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey
 
@@ -78,6 +74,7 @@ def _private(
         return None
     installation, channel, user = ids
     message_key = f"{installation}:{channel}:{trigger}"
+    asked = ButtonQuestion(user, text)
     return IncomingMessage(
         key=ChannelKey(SLACK, installation, channel),
         channel_name=None,
@@ -85,15 +82,9 @@ def _private(
         message_key=message_key,
         thread=f"{PRIVATE_THREAD}{trigger}",  # its own thread: private questions have no conversation context
         text=text,
-        address={
-            "channel": channel,
-            "key": message_key,
-            "response_url": url,
-            "user": user,
-            "asked": {"user": user, "text": text},
-            "is_acknowledged": is_acknowledged,
-            "asker": asker_of(installation, user),
-        },
+        address=SlackAddress(
+            channel, message_key, user=user, asked=asked, response_url=url, is_acknowledged=is_acknowledged
+        ).to_json(),
     )
 
 
@@ -106,30 +97,25 @@ def _is_of_slack(url: str, api_url: str) -> bool:
     return reply.scheme == api.scheme and (host == home or host.endswith(f".{home}"))
 
 
-def is_private(address: Json) -> bool:
-    """True if the question gets an ephemeral answer."""
-    return "response_url" in address
-
-
-def acknowledgement(address: Json, language: Language) -> str:
+def acknowledgement(address: SlackAddress, language: Language) -> str:
     """Return the immediate reply: the question, which Slack does not show, and the "searching" line."""
     return f"{asked_line(address)}\n{reply_words(language).searching}"
 
 
-async def post_private_placeholder(address: Json, language: Language) -> None:
+async def post_private_placeholder(address: SlackAddress, language: Language) -> None:
     """Post the ephemeral placeholder, unless the command was acknowledged with it.
 
     Raises:
         DeliveryError: Slack refused, or could not be reached.
         DeliveryUnclear: it may or may not have been shown.
     """
-    if not address["is_acknowledged"]:
+    if not address.is_acknowledged:
         text = acknowledgement(address, language)
-        await _send(address["response_url"], text=text, response_type="ephemeral", replace_original=False)
+        await _send(address.response_url, text=text, response_type="ephemeral", replace_original=False)
 
 
 async def post_private_answer(
-    address: Json, answer: Answer, sources_shown: int, *, offers_person: bool = False
+    address: SlackAddress, answer: Answer, sources_shown: int, *, offers_person: bool = False
 ) -> None:
     """Post the answer as an ephemeral message with a button to share it.
 
@@ -139,9 +125,9 @@ async def post_private_answer(
     """
     rendered = _rendered(address, answer, sources_shown, offers_person=offers_person)
     is_shareable = answer.state is not AnswerState.FAILED
-    share = [_share_button(address["key"], answer.language)] if is_shareable else []
+    share = [_share_button(address.key, answer.language)] if is_shareable else []
     await _send(
-        address["response_url"],
+        address.response_url,
         **_message(address, rendered, share),
         response_type="ephemeral",
         replace_original=False,
@@ -161,10 +147,10 @@ def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
     return (key, url) if key and url and not is_outsider(payload) else None
 
 
-def may_share(payload: Json, address: Json) -> bool:
+def may_share(payload: Json, address: SlackAddress) -> bool:
     """True if the asker clicked, in the channel where they asked."""
     clicker, channel = ((payload.get(name) or {}).get("id") for name in ("user", "channel"))
-    return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
+    return address.is_private and (clicker, channel) == (address.user, address.channel)
 
 
 async def share_to_channel(
@@ -175,8 +161,9 @@ async def share_to_channel(
     Raises:
         DeliveryError: as ``post_private_answer``; the answer was not posted.
     """
-    rendered = _rendered(stored.address, stored.answer, sources_shown, offers_person=offers_person)
-    message = _message(stored.address, rendered, [])
+    address = SlackAddress.from_json(stored.address)
+    rendered = _rendered(address, stored.answer, sources_shown, offers_person=offers_person)
+    message = _message(address, rendered, [])
     await _send(url, **message, response_type="in_channel", replace_original=False)
     try:
         await _send(url, delete_original=True)
@@ -194,14 +181,14 @@ async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> 
     await _send(url, **said, response_type="ephemeral", replace_original=False)
 
 
-def _rendered(address: Json, answer: Answer, sources_shown: int, *, offers_person: bool) -> SlackMessage:
+def _rendered(to: SlackAddress, answer: Answer, sources_shown: int, *, offers_person: bool) -> SlackMessage:
     """Render the answer with its sources and feedback buttons."""
-    row = answer_row(answer, asked_tenant(address), address["key"], offers_person=offers_person)
-    share = _share_button(address["key"], answer.language)
-    return render(answer, sources_shown, extra_blocks=[*asked_blocks(address), share], row=row)
+    row = answer_row(answer, to.tenant, to.key, offers_person=offers_person)
+    share = _share_button(to.key, answer.language)
+    return render(answer, sources_shown, extra_blocks=[*asked_blocks(to), share], row=row)
 
 
-def _message(address: Json, rendered: SlackMessage, more: list[Block]) -> dict[str, Any]:
+def _message(address: SlackAddress, rendered: SlackMessage, more: list[Block]) -> dict[str, Any]:
     return {
         "text": f"{asked_line(address)}\n{rendered.text}",
         "blocks": [*asked_blocks(address), *rendered.blocks, *more],

@@ -15,8 +15,9 @@ from typing import Any
 from bot.chat.notifications.notification_wording import ASK, NEWS, TRY_ASKING
 from bot.core.plaintext import replace_invalid_chars, shorten, strip_hidden_chars
 from bot.core.ports import Announcement, IncomingMessage
+from bot.platforms.slack.address import SLACK, ButtonQuestion, SlackAddress
 from bot.platforms.slack.blocks import AnswerRow, Block, escape
-from bot.platforms.slack.events import SLACK, SLACK_ID, asker_of, installation_of, is_outsider
+from bot.platforms.slack.events import SLACK_ID, installation_of, is_outsider
 from storage.models import ChannelKey, TenantName
 
 Json = Mapping[str, Any]
@@ -73,7 +74,7 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
         return None
     key = ChannelKey(SLACK, installation, channel)
     thread = str((payload.get("message") or {}).get("thread_ts") or ts)
-    return _asked(payload, key, {"channel": channel, "ts": ts, "thread": thread})
+    return _asked(payload, key, channel, ts, thread)
 
 
 def read_home_click(payload: Json) -> IncomingMessage | None:
@@ -89,7 +90,7 @@ def read_home_click(payload: Json) -> IncomingMessage | None:
         return None
     key = ChannelKey(SLACK, installation_of_click(payload), conversation)
     ts = str(action.get("action_ts") or "")
-    return _asked(payload, key, {"channel": direct, "ts": ts, "thread": None}) if ts else None
+    return _asked(payload, key, direct, ts, "") if ts else None
 
 
 def read_home_question(payload: Json) -> IncomingMessage | None:
@@ -106,8 +107,7 @@ def read_home_question(payload: Json) -> IncomingMessage | None:
     if not text or not stamp:
         return None
     message_key = f"{key.installation}:{direct}:{stamp}"
-    asker = asker_of(key.installation, user)
-    place = {"channel": direct, "ts": stamp, "thread": None, "key": message_key, "user": user}
+    asked = ButtonQuestion(user, text)
     return IncomingMessage(
         key=key,
         channel_name=None,
@@ -115,13 +115,13 @@ def read_home_question(payload: Json) -> IncomingMessage | None:
         message_key=message_key,
         thread="",
         text=text,
-        address={**place, "asked": {"user": user, "text": text}, "asker": asker},
+        address=SlackAddress(direct, message_key, stamp, None, user=user, asked=asked).to_json(),
         is_direct=True,
     )
 
 
-def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMessage | None:
-    """Return the clicked question, to be answered at ``place``; None if the button is of another channel."""
+def _asked(payload: Json, key: ChannelKey, channel: str, ts: str, thread: str) -> IncomingMessage | None:
+    """Return the clicked question, to be answered in ``channel``; None if the button is of another one."""
     action: Json = (payload.get("actions") or [{}])[0]
     user = str((payload.get("user") or {}).get("id") or "")
     if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (key.installation, user))):
@@ -133,43 +133,28 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
     stamp = action.get("action_ts") or number
     # Keys survive the erasure of a person, so the user id goes in hashed.
     click = sha256(f"{user}:{stamp}".encode()).hexdigest()
-    message_key = f"{key.installation}:{place['channel']}:{place['ts']}:{click}"
-    asked = {"user": user, "text": text}
-    if place["channel"] != key.conversation:
-        asked["channel"] = key.conversation
+    message_key = f"{key.installation}:{channel}:{ts}:{click}"
+    asked = ButtonQuestion(user, text, None if channel == key.conversation else key.conversation)
     return IncomingMessage(
         key=key,
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=place["thread"] or f"home {stamp}",  # its own thread: App Home questions have no context
+        thread=thread or f"home {stamp}",  # its own thread: App Home questions have no context
         text=text,
-        address={
-            **place,
-            "key": message_key,
-            "user": user,
-            "asked": asked,
-            "asker": asker_of(key.installation, user),
-        },
+        address=SlackAddress(channel, message_key, ts, thread or None, user=user, asked=asked).to_json(),
     )
 
 
-def asked_tenant(address: Json) -> TenantName:
-    """Return the tenant whose documents were asked; the address's key begins with the installation."""
-    conversation = (address.get("asked") or {}).get("channel") or address["channel"]
-    return ChannelKey(SLACK, address["key"].partition(":")[0], conversation).tenant
-
-
-def asked_line(address: Json) -> str:
+def asked_line(address: SlackAddress) -> str:
     """Return the asker and question as mrkdwn; '' if the question was typed in the channel."""
-    asked = address.get("asked")
-    if not asked:
+    if (asked := address.asked) is None:
         return ""
-    place = f" <#{asked['channel']}>" if "channel" in asked else ""
-    return f"<@{asked['user']}>{place}: {escape(strip_hidden_chars(asked['text']))}"
+    place = f" <#{asked.channel}>" if asked.channel else ""
+    return f"<@{asked.user}>{place}: {escape(strip_hidden_chars(asked.text))}"
 
 
-def asked_blocks(address: Json) -> list[Block]:
+def asked_blocks(address: SlackAddress) -> list[Block]:
     """Return ``asked_line`` as a context block above the answer."""
     line = asked_line(address)
     text = {"type": "mrkdwn", "text": line, "verbatim": True}

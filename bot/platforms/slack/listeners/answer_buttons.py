@@ -12,6 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.chat.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
 from bot.core.wording import reply_words
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.blocks import render
 from bot.platforms.slack.feedback_buttons import (
     ACTION,
@@ -23,7 +24,7 @@ from bot.platforms.slack.feedback_buttons import (
     reply_blocks,
 )
 from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
-from bot.platforms.slack.private_questions import is_private, read_response_url
+from bot.platforms.slack.private_questions import read_response_url
 from storage.chat.feedback import FeedbackVerdict
 
 
@@ -91,5 +92,6 @@ async def _may_open(slack: SlackContext, click: FeedbackClick) -> bool:
         return False
     if click.place["channel"].startswith("D"):
         return await slack.memberships.may_see(stored)
-    is_own = is_private(stored.address) and stored.address["user"] == click.user
+    address = SlackAddress.from_json(stored.address)
+    is_own = address.is_private and address.user == click.user
     return is_own or await slack.memberships.is_member(click.key, click.user)

@@ -11,12 +11,12 @@ from bot.chat.conversation.handoffs import Handoff, Handoffs
 from bot.core.errors import DeliveryError
 from bot.core.models import Language
 from bot.core.wording import reply_words
+from bot.platforms.slack.address import SLACK, SlackAddress
 from bot.platforms.slack.blocks import Block, SlackMessage, render
-from bot.platforms.slack.events import SLACK
 from bot.platforms.slack.feedback_buttons import FeedbackClick, handoff_row, read_feedback_click
 from bot.platforms.slack.listeners.answer_buttons import may_see
 from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
-from bot.platforms.slack.private_questions import is_private, read_response_url
+from bot.platforms.slack.private_questions import read_response_url
 from bot.platforms.slack.web_api import WebClients, call, delivery_client
 from storage.models import ChannelKey
 
@@ -88,7 +88,8 @@ async def _place(
     """
     stored = await slack.service.answer_of(click.message_key)
     channel = handoff.channel.tenant.rpartition("_")[2]
-    is_public = click.place["channel"] == channel and not (stored and is_private(stored.address))
+    is_private = stored is not None and SlackAddress.from_json(stored.address).is_private
+    is_public = click.place["channel"] == channel and not is_private
     for one in handoff.candidates:
         is_member = not handoff.channel.is_local and await slack.memberships.is_member(
             ChannelKey(SLACK, click.key.installation, channel), one.user

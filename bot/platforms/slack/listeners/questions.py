@@ -9,6 +9,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.answers.understanding.question_terms import language_of
 from bot.core.models import Language
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.listeners.context import Acknowledge, SlackContext
 from bot.platforms.slack.private_questions import SHORTCUT, acknowledgement, read_command, read_shortcut
 from bot.platforms.slack.question_buttons import ACTION, read_question_click
@@ -35,7 +36,8 @@ def listen(app: AsyncApp, slack: SlackContext, home: AppHome) -> None:
             return
         await slack.enqueue(message)
         language = language_of(message.text) or Language.ENGLISH
-        await ack(text=acknowledgement(message.address, language), response_type="ephemeral")
+        text = acknowledgement(SlackAddress.from_json(message.address), language)
+        await ack(text=text, response_type="ephemeral")
 
     @app.message_shortcut(SHORTCUT)
     async def on_shortcut(body: dict[str, Any], ack: Acknowledge) -> None:

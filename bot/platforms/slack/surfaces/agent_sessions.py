@@ -22,8 +22,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import DeliveryError
 from bot.core.plaintext import shorten, strip_hidden_chars
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.web_api import MAX_TRIES, call
-from storage.chat_models import STREAM_KEY, UPLOAD_KEY
+from storage.chat_models import STREAM_KEY
 from storage.clock import monotonic_seconds
 from storage.lru_cache import LRUCache
 
@@ -57,31 +58,31 @@ class AgentSessions:
         # Monotonic seconds of the latest openings, per installation: a sliding window.
         self._opened: dict[str, deque[float]] = {}
 
-    async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
+    async def open(self, client: AsyncWebClient, address: SlackAddress, asked: str) -> bool:
         """Set the status "processing" for a question in a direct chat; True if it may have to be cleared."""
-        if not is_typed_in_direct_chat(address) or not self._may_open(_installation(address)):
+        if not address.is_typed_in_direct_chat or not self._may_open(address.installation):
             return False
         title = {"title": title_of(asked)} if title_of(asked) else {}
         return await self._call_best_effort(
             client.agents_sessions_setStatus,
-            _installation(address),
-            channel_id=address["channel"],
-            thread_ts=thread_of(address),
+            address.installation,
+            channel_id=address.channel,
+            thread_ts=address.session_thread,
             status="processing",
-            initiator_user_id=address.get("user"),
+            initiator_user_id=address.user or None,
             **title,
         )
 
-    async def set_title(self, client: AsyncWebClient, address: Json, asked: str) -> None:
+    async def set_title(self, client: AsyncWebClient, address: SlackAddress, asked: str) -> None:
         """Title a stream's session after the question that opened its thread."""
-        if address["thread"] == address["ts"] and (title := title_of(asked)):
+        if address.thread == address.ts and (title := title_of(asked)):
             await self._rename(client, address, title)
 
-    async def clear_deleted(self, client: AsyncWebClient, address: Json, message: Json) -> None:
+    async def clear_deleted(self, client: AsyncWebClient, address: SlackAddress, message: Json) -> None:
         """Clear the session of a deleted question and remove its words from the title."""
-        is_named = STREAM_KEY in message and address["thread"] == address["ts"]
+        is_named = STREAM_KEY in message and address.thread == address.ts
         if message.get("in_session"):
-            await self.clear_status(client, address["channel"], thread_of(address))
+            await self.clear_status(client, address.channel, address.session_thread)
         if message.get("in_session") or is_named:
             await self._rename(client, address, NAMELESS)
 
@@ -104,11 +105,11 @@ class AgentSessions:
         opened.append(now)
         return True
 
-    async def _rename(self, client: AsyncWebClient, address: Json, title: str) -> None:
-        installation = _installation(address)
-        if not self._is_disabled(installation):
-            place = {"channel_id": address["channel"], "thread_ts": thread_of(address)}
-            await self._call_best_effort(client.agents_sessions_rename, installation, **place, title=title)
+    async def _rename(self, client: AsyncWebClient, address: SlackAddress, title: str) -> None:
+        if not self._is_disabled(address.installation):
+            rename = client.agents_sessions_rename
+            place = {"channel_id": address.channel, "thread_ts": address.session_thread}
+            await self._call_best_effort(rename, address.installation, **place, title=title)
 
     def _is_disabled(self, installation: str) -> bool:
         return monotonic_seconds() < self._disabled_until.get(installation, 0.0)
@@ -127,20 +128,6 @@ class AgentSessions:
         return True
 
 
-def is_typed_in_direct_chat(address: Json) -> bool:
-    """True if the question was typed in a direct chat, not asked by a button or with a file."""
-    return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD_KEY not in address
-
-
-def thread_of(address: Json) -> str:
-    """Return the thread of a question's session; outside a thread, the thread that the question opens."""
-    return str(address["thread"] or address["ts"])
-
-
 def title_of(asked: str) -> str:
     """Return a question as a one-line title; '' if it has no text."""
     return shorten(strip_hidden_chars(asked), MAX_TITLE_CHARS)
-
-
-def _installation(address: Json) -> str:
-    return str(address["key"]).partition(":")[0]

@@ -29,15 +29,9 @@ from bot.chat.notifications.notification_wording import (
 )
 from bot.core.plaintext import shorten, strip_hidden_chars
 from bot.core.ports import ChannelOverview, IncomingMessage
+from bot.platforms.slack.address import SLACK, SlackAddress
 from bot.platforms.slack.blocks import MAX_SECTION_CHARS, Block, escape
-from bot.platforms.slack.events import (
-    SLACK,
-    SLACK_ID,
-    event_of,
-    installation_of,
-    is_outsider,
-    message_url,
-)
+from bot.platforms.slack.events import SLACK_ID, event_of, installation_of, is_outsider, message_url
 from bot.platforms.slack.question_buttons import (
     ASK_ACTION,
     question_blocks,
@@ -106,7 +100,8 @@ class AppHome:
         message = read_home_click(payload)
         if message is None:
             return None
-        visit = HomeVisit(message.key.installation, message.address["user"], message.address["channel"])
+        address = SlackAddress.from_json(message.address)
+        visit = HomeVisit(address.installation, address.user, address.channel)
         if await self._memberships.is_member(message.key, visit.user):
             return message
         self.publish(visit)

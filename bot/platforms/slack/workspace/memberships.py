@@ -12,8 +12,8 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.core.errors import MembershipsUnknown
 from bot.core.ports import StoredAnswer
-from bot.platforms.slack.events import SLACK, SLACK_ID
-from bot.platforms.slack.question_buttons import asked_tenant
+from bot.platforms.slack.address import SLACK, SlackAddress
+from bot.platforms.slack.events import SLACK_ID
 from bot.platforms.slack.web_api import WebClients
 from storage.models import ChannelKey, TenantName
 
@@ -67,11 +67,11 @@ class Memberships:
         """
         try:
             async with asyncio.timeout(QUESTION_SECONDS):
-                installation = address["key"].partition(":")[0]
-                user = address.get("user") or await self._person_of(installation, address["channel"])
+                asked = SlackAddress.from_json(address)
+                user = asked.user or await self._person_of(asked.installation, asked.channel)
                 if not SLACK_ID.fullmatch(str(user or "")):  # without a user, Slack lists the bot's channels
                     raise MembershipsUnknown("the user of the direct chat is unknown")
-                return await self.channels_of(installation, str(user))
+                return await self.channels_of(asked.installation, str(user))
         except SlackApiError as error:
             raise MembershipsUnknown(f"Slack refused: {error.response.get('error')}") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
@@ -83,9 +83,10 @@ class Memberships:
         Raises:
             MembershipsUnknown: Slack refused, failed or timed out.
         """
+        asked = SlackAddress.from_json(address)
         # Readers of the channel that shows the answer need no check of that channel.
-        here = ChannelKey(SLACK, address["key"].partition(":")[0], address["channel"]).tenant
-        others = {one for one in (*tenants, asked_tenant(address)) if one.startswith("sl_")} - {here}
+        here = ChannelKey(SLACK, asked.installation, asked.channel).tenant
+        others = {one for one in (*tenants, asked.tenant) if one.startswith("sl_")} - {here}
         return not others or others <= (await self.channels_of_asker(address)).keys()
 
     async def is_member(self, key: ChannelKey, user: str) -> bool:

@@ -14,7 +14,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.platforms.slack.events import SLACK, SLACK_ID, event_of, installation_of
+from bot.platforms.slack.address import SLACK
+from bot.platforms.slack.events import SLACK_ID, event_of, installation_of
 from storage.clock import monotonic_seconds
 from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName

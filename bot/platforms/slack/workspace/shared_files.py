@@ -16,11 +16,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import DeliveryError, FileUnavailable
 from bot.core.ports import IncomingMessage
 from bot.file_download import open_download, read_chunks
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.events import SLACK_ID, read_event, read_message
 from bot.platforms.slack.web_api import WebClients, call, delivery_client
 from bot.uploads.file_host import FileDownload
 from bot.uploads.message_files import MessageFile, TakesFiles, split_message
-from storage.chat_models import UPLOAD_KEY
 from storage.readers.registry import READERS
 
 Json = Mapping[str, Any]
@@ -63,8 +63,11 @@ class SharedFiles:
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Read the file's metadata with files.info and download it; raises as ``FileHost.open``."""
-        client = await delivery_client(self._clients, address["key"].partition(":")[0])
-        known = await _info(client, address[UPLOAD_KEY]["id"])
+        said = SlackAddress.from_json(address)
+        if said.upload is None:
+            raise FileUnavailable("the message has no file")
+        client = await delivery_client(self._clients, said.installation)
+        known = await _info(client, said.upload.id)
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
             raise FileUnavailable("file URL is not on a Slack host")

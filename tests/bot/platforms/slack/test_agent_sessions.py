@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ from harness.clocks import advance_clocks
 
 from bot.core.models import Answer, AnswerState, Language
 from bot.platforms.slack.adapter import SlackAdapter
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.answer_streams import AnswerStreams
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
@@ -168,7 +169,7 @@ async def test_a_session_is_closed_by_the_process_that_takes_over(slack: Slack) 
     [
         IN_CHANNEL,
         DIRECT | {"asked": {"user": "U1", "text": "When?", "channel": "C1"}},
-        DIRECT | {UPLOAD_KEY: {"files": []}},
+        DIRECT | {UPLOAD_KEY: {"id": "F1"}},
     ],
     ids=["a channel", "asked in the App Home", "a file"],
 )
@@ -203,24 +204,25 @@ async def test_a_refusal_by_one_workspace_does_not_affect_another(slack: Slack) 
     """Covers sessions and streams; the workspace that refused is not asked again for a while."""
     sessions, streams = AgentSessions(), AnswerStreams(is_wanted=True)
     client = web_client("xoxb-test", slack.url)
+    direct, in_channel = map(SlackAddress.from_json, (DIRECT, IN_CHANNEL))
     slack.refusal = "feature_disabled"
-    assert not await sessions.open(client, DIRECT, ASKED)
-    assert await streams.begin(client, IN_CHANNEL, "Searching") is None
+    assert not await sessions.open(client, direct, ASKED)
+    assert await streams.begin(client, in_channel, "Searching") is None
     slack.refusal = ""
-    assert not await sessions.open(client, DIRECT, ASKED)
-    assert await sessions.open(client, DIRECT | {"key": "T2:D1:17.1"}, ASKED)
-    assert await streams.begin(client, IN_CHANNEL, "Searching") is None
-    assert await streams.begin(client, IN_CHANNEL | {"key": "T2:C1:17.1"}, "Searching")
+    assert not await sessions.open(client, direct, ASKED)
+    assert await sessions.open(client, replace(direct, key="T2:D1:17.1"), ASKED)
+    assert await streams.begin(client, in_channel, "Searching") is None
+    assert await streams.begin(client, replace(in_channel, key="T2:C1:17.1"), "Searching")
 
 
 async def test_no_more_sessions_are_opened_than_can_be_closed(slack: Slack) -> None:
     """Slack limits calls per minute, and a session that is never closed shows "working" for an hour."""
     sessions = AgentSessions()
     for _ in range(MAX_OPENED + 5):
-        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+        await sessions.open(web_client("xoxb-test", slack.url), SlackAddress.from_json(DIRECT), ASKED)
     assert len(slack.calls) == MAX_OPENED
     with advance_clocks(timedelta(minutes=2)):
-        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+        await sessions.open(web_client("xoxb-test", slack.url), SlackAddress.from_json(DIRECT), ASKED)
     assert len(slack.calls) == MAX_OPENED + 1
 
 

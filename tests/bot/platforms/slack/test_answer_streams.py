@@ -209,7 +209,7 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
         {"thread": None},
         {"channel": "D1"},
         {"asked": {"user": "U1", "text": "When?"}},
-        {"user": None},
+        {"user": ""},
         {"team": None},
         {"bot": ""},
     ],

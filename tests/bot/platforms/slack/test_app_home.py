@@ -22,6 +22,7 @@ from bot.chat.notifications.notification_wording import (
     RECENT_DIRECT,
 )
 from bot.core.ports import ChannelOverview
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.question_buttons import asked_line, question_blocks
 from bot.platforms.slack.surfaces.app_home import AppHome, HomeVisit, home_view, read_opened
 from bot.platforms.slack.web_api import web_client
@@ -76,7 +77,7 @@ async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview
 
 async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequence[RecentQuestion]:
     """Return one question per channel for each person."""
-    place = {"channel": DIRECT}, {"channel": DIRECT, "ts": "17.0001"}
+    place = {"channel": DIRECT, "key": f"{TEAM}:{DIRECT}:16.0001"}, {"channel": DIRECT, "ts": "17.0001"}
     return [RecentQuestion(one, f"{user} on {one}", *place) for one in sorted(tenants)][:limit]
 
 
@@ -175,7 +176,10 @@ async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tupl
     assert message.text == "When do <backups> run?"
     place = {name: message.address[name] for name in ("channel", "ts", "thread", "user")}
     assert place == {"channel": DIRECT, "ts": "18.0001", "thread": None, "user": ALICE}
-    assert asked_line(message.address) == f"<@{ALICE}> <#{IT}>: When do &lt;backups&gt; run?"
+    assert (
+        asked_line(SlackAddress.from_json(message.address))
+        == f"<@{ALICE}> <#{IT}>: When do &lt;backups&gt; run?"
+    )
     double.members[ALICE] = [HR]
     assert await home.read_click(click()) is None
     assert IT not in await double.shown(ALICE)
@@ -192,7 +196,7 @@ async def test_what_is_typed_is_asked_in_the_direct_chat(slack: tuple[Slack, str
     message = await home.read_click(click(actions=[action]))
     assert message
     assert (message.key.conversation, message.text, message.is_direct) == (DIRECT, "When?", True)
-    assert asked_line(message.address) == f"<@{ALICE}>: When?"
+    assert asked_line(SlackAddress.from_json(message.address)) == f"<@{ALICE}>: When?"
     assert await home.read_click(click(actions=[action | {"value": " "}])) is None
     outsider = {"user": {"id": ALICE, "team_id": "T0OTHER01"}}
     assert await home.read_click(click(actions=[action], **outsider)) is None

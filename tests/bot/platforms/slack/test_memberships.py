@@ -56,7 +56,9 @@ async def test_a_direct_chat_checks_its_persons_memberships(
     assert await of.channels_of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
     assert await of.may_read(address(DIRECT, **more), [tenant(IT)])
     assert not await of.may_read(address(DIRECT, **more), [tenant(IT), tenant(HR)])
-    assert not await of.may_read(address(DIRECT, asked={"channel": HR}, **more), [])
+    assert not await of.may_read(
+        address(DIRECT, asked={"user": ALICE, "text": "When?", "channel": HR}, **more), []
+    )
     slack.members[ALICE] = set()
     assert not await of.may_read(address(DIRECT, **more), [tenant(IT)])
     assert set(slack.asked) == {ALICE}

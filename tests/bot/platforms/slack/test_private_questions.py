@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -17,6 +17,7 @@ from harness.tables import for_each
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import StoredAnswer
+from bot.platforms.slack.address import ButtonQuestion, SlackAddress
 from bot.platforms.slack.blocks import MAX_MESSAGE_CHARS
 from bot.platforms.slack.messenger import SlackMessenger
 from bot.platforms.slack.private_questions import (
@@ -149,20 +150,20 @@ def test_only_the_asker_may_share_and_only_where_it_was_asked() -> None:
     """A click by another person or in another place shows nothing; a public question cannot be shared."""
     message = read_command(form(), API)
     assert message
-    address = message.address
+    address = SlackAddress.from_json(message.address)
     click = {"user": {"id": "U0ALICE01"}, "channel": {"id": "C0ITOPS01"}}
     assert may_share(click, address)
     assert not may_share(click | {"user": {"id": "U0BOB0001"}}, address)
     assert not may_share(click | {"channel": {"id": "C0HRTEAM1"}}, address)
     assert not may_share({}, address)
-    assert not may_share(click, {"channel": "C0ITOPS01", "ts": "1.1"})
+    assert not may_share(click, replace(address, response_url=""))
 
 
 def test_the_asker_sees_the_question_at_once() -> None:
     """Slack does not show the text of a command; markup in it is escaped."""
     message = read_command(form(text="who is <!channel>?"), API)
     assert message
-    said = acknowledgement(message.address, Language.GERMAN)
+    said = acknowledgement(SlackAddress.from_json(message.address), Language.GERMAN)
     assert said == "<@U0ALICE01>: who is ?\nIch suche …"
 
 
@@ -193,11 +194,10 @@ async def hooks() -> AsyncIterator[Hooks]:
         yield hooks
 
 
-def address_at(url: str) -> dict[str, Any]:
+def address_at(url: str) -> SlackAddress:
     """Return the address of a private question."""
-    asked = {"user": "U1", "text": "when?"}
-    place = {"channel": "C1", "key": "T1:C1:13", "response_url": url}
-    return {**place, "asked": asked, "is_acknowledged": True}
+    asked = ButtonQuestion("U1", "when?")
+    return SlackAddress("C1", "T1:C1:13", asked=asked, response_url=url, is_acknowledged=True)
 
 
 async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks) -> None:
@@ -219,7 +219,7 @@ async def test_a_private_answer_is_ephemeral_and_has_a_share_button(hooks: Hooks
 
 async def test_a_shared_answer_names_asker_and_question(hooks: Hooks) -> None:
     """Two replies: one in the channel, without the button, and one that deletes the ephemeral message."""
-    await share_to_channel(hooks.url, StoredAnswer(address_at("https://gone.example"), ANSWER), 5)
+    await share_to_channel(hooks.url, StoredAnswer(address_at("https://gone.example").to_json(), ANSWER), 5)
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
     assert shown["text"].startswith("<@U1>: when?\n")

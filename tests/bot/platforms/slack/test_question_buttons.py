@@ -7,6 +7,7 @@ from typing import Any
 from engines.support.slack_judges import message_faults
 from harness.tables import for_each
 
+from bot.platforms.slack.address import SlackAddress
 from bot.platforms.slack.question_buttons import asked_blocks, question_blocks, read_question_click
 from storage.models import ChannelKey, Platform
 
@@ -49,9 +50,9 @@ def test_a_click_asks_as_the_clicker_in_the_messages_thread() -> None:
     assert message
     assert (message.key, message.text, message.thread) == (KEY, "Who <checks> them?", "17.0001")
     assert message.address["asked"] == {"user": "U0ALICE01", "text": "Who <checks> them?"}
-    (block,) = asked_blocks(message.address)
+    (block,) = asked_blocks(SlackAddress.from_json(message.address))
     assert block["elements"][0]["text"] == "<@U0ALICE01>: Who &lt;checks&gt; them?"
-    assert asked_blocks({"channel": "C1"}) == []
+    assert asked_blocks(SlackAddress("C1", "T1:C1:17.1")) == []
 
 
 def test_the_key_of_a_click_does_not_name_its_person() -> None:

@@ -177,7 +177,9 @@ class Slack:
     async def fetch(self) -> tuple[str, bytes]:
         """Return (name, bytes) of the downloaded file."""
         files = SharedFiles(web_client("xoxb-secret", f"{self.url}/api/"), f"{self.url}/api/")
-        async with files.open({"key": "T1:C1:1", UPLOAD_KEY: {"id": POLICY["id"]}}) as download:
+        async with files.open(
+            {"channel": "C1", "key": "T1:C1:1", UPLOAD_KEY: {"id": POLICY["id"]}}
+        ) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -246,7 +248,7 @@ async def test_interrupted_and_rate_limited_downloads_are_retried(slack: Slack) 
         await slack.fetch()
     away = SharedFiles(web_client("xoxb-secret", "http://127.0.0.1:9/api/"), "http://127.0.0.1:9/api/")
     with pytest.raises(DeliveryError):
-        async with away.open({"key": "T1:C1:1", UPLOAD_KEY: {"id": "F1"}}):
+        async with away.open({"channel": "C1", "key": "T1:C1:1", UPLOAD_KEY: {"id": "F1"}}):
             pass
 
 

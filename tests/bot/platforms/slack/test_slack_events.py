@@ -271,7 +271,8 @@ def test_the_stop_button_stops_earlier_questions_of_its_thread() -> None:
     assert (stop.key, stop.thread, stop.message_key) == (asked.key, asked.thread, asked.message_key)
     assert stop.covers(asked.address)
     assert not stop.covers(asked.address | {"ts": "19.6"})
-    assert not stop.covers({"response_url": "https://hooks.slack.com/1"})
+    private = {"channel": "C1", "key": "T1:C1:13", "response_url": "https://hooks.slack.com/1"}
+    assert not stop.covers(private)
     assert read_event(press()) is None
     for wrong in ({"type": "message"}, {"thread_ts": None}, {"event_ts": "soon"}, {"channel": "?"}):
         assert read_stop(press(**wrong)) is None

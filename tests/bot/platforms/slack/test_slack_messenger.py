@@ -35,7 +35,7 @@ from storage.models import Box, Channel, ChannelKey, PageImage, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
-PLACE = {"channel": "C1", "tenant": "sl_T1_C1"}
+PLACE = {"channel": "C1", "key": "T1:C1"}
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
 ANNOUNCED = Announcement("b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages"),))
 SINCE = datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
