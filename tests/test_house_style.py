@@ -82,6 +82,7 @@ FIELD_TERMS = {
 # Module names that several modules of a package may share, by role.
 SAME_NAMES = {
     "adapter": "one a platform",
+    "address": "one a platform",
     "app": "the bot's, and the web side's",
     "base": "the contract of a room",
     "index": "one an engine",

@@ -68,8 +68,8 @@ MUTATIONS = (
     Mutation(
         "the message extension gives an answer to somebody else than its asker",
         "bot/platforms/teams/compose_extension.py",
-        'is_private(stored.address) and stored.address.get("asker") == asker',
-        "is_private(stored.address)",
+        "return address.is_private and address.asker == asker",
+        "return address.is_private",
         "tests/bot/platforms/teams/test_compose_extension.py::test_an_answer_is_only_for_its_asker_in_its_channel",
     ),
     Mutation(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bot.core.plaintext import replace_invalid_chars
 from bot.core.ports import IncomingMessage
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.question_actions import read_question_click
 from storage.models import ChannelKey, Platform
 
@@ -44,9 +46,9 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         return None
     mentions, clicked = _mentions(activity), read_question_click(activity, place.key.tenant)
     is_mentioned = any(is_ours for _, is_ours in mentions)
-    where, text = place.where, str(activity.get("text") or "")
+    where, text = place.address.conversation, str(activity.get("text") or "")
     # A message with a value but no text is a click on a card; one that no parser knows asks nothing.
-    is_for_us = place.is_personal and (bool(text) or not activity.get("value"))
+    is_for_us = place.address.is_personal and (bool(text) or not activity.get("value"))
     if not is_mentioned and clicked is None and not is_for_us:
         return None
     key = f"{place.key.installation}:{where}:{activity['id']}"
@@ -58,9 +60,9 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         # A channel post opens a thread, named by ";messageid="; a chat is one running conversation.
         thread=where if ";messageid=" in where else "",
         text=replace_invalid_chars(clicked or plain_text(text, [one for one, _ in mentions])),
-        address=place.address
-        | {"asker": asker_of(activity, place.key)}
-        | ({"asked": replace_invalid_chars(clicked)} if clicked else {}),
+        address=replace(
+            place.address, asker=asker_of(activity, place.key), asked=replace_invalid_chars(clicked or "")
+        ).to_json(),
         is_direct=place.is_direct,
     )
 
@@ -105,11 +107,8 @@ class TeamsPlace(NamedTuple):
     """Conversation of an activity, with its channel key and reply address."""
 
     key: ChannelKey
-    # Conversation id; in a channel it includes the thread.
-    where: str
-    is_personal: bool
     is_direct: bool
-    address: dict[str, Any]
+    address: TeamsAddress
 
 
 class PersonalChat(NamedTuple):
@@ -134,11 +133,8 @@ def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
     is_personal = conversation.get("conversationType") == "personal"
     return TeamsPlace(
         ChannelKey(TEAMS, tenant, channel),
-        where,
-        is_personal,
         is_personal and home in (None, tenant),
-        {"service_url": str(activity.get("serviceUrl") or ""), "conversation": where}
-        | ({"is_personal": True} if is_personal else {}),
+        TeamsAddress(str(activity.get("serviceUrl") or ""), where, is_personal=is_personal),
     )
 
 

@@ -112,9 +112,8 @@ class TeamsAdapter:
                 if not (is_edit(activity) and await self._service.edit(message)):
                     await self._service.receive(message)
         elif joined := read_join(activity, self._home):
-            await self._service.join(
-                joined.key, channel_name(activity), is_direct=joined.is_direct, address=joined.address
-            )
+            name, address = channel_name(activity), joined.address.to_json()
+            await self._service.join(joined.key, name, is_direct=joined.is_direct, address=address)
         elif left := read_leave(activity, self._home):
             await self._service.leave(left)
         return _refused() if is_feedback(activity) else web.Response()
@@ -134,7 +133,7 @@ class TeamsAdapter:
                 asked, person, FeedbackVerdict(action.said), page=action.page, comment=action.comment
             )
         # Teams confirms its native buttons itself; a card's button gets no confirmation without a reply.
-        if action.place.is_personal and (reply.reasons or not action.is_native):
+        if action.place.address.is_personal and (reply.reasons or not action.is_native):
             self._post_in_background(self.messenger.follow_up(action.place.address, reply, action.message))
         return web.json_response({}) if asked or not action.is_native else _refused()
 

@@ -11,14 +11,16 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from bot.chat.chat_service import ChatService
 from bot.core.models import Answer, Language
 from bot.core.plaintext import replace_invalid_chars
-from bot.core.ports import IncomingMessage
+from bot.core.ports import IncomingMessage, StoredAnswer
 from bot.core.wording import ReplyWords, reply_words
 from bot.platforms.teams.activities import TeamsPlace, asker_of, channel_name, part, place_of
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.cards import render_card
 from bot.settings import BotSettings
 from storage.chat.traces import PRIVATE_THREAD
@@ -39,11 +41,6 @@ MAX_ID_CHARS = 256
 def is_compose(activity: Json) -> bool:
     """True if the activity is an invoke of the message extension."""
     return activity.get("type") == "invoke" and activity.get("name") in (FETCH, SUBMIT)
-
-
-def is_private(address: Json) -> bool:
-    """True if the question came from the message extension: its answer is never posted."""
-    return bool(address.get("is_private"))
 
 
 class ComposeExtension:
@@ -99,12 +96,18 @@ class ComposeExtension:
             async with asyncio.timeout(until - time.monotonic()):
                 while True:
                     stored = await self._service.answer_of(key)
-                    if stored and not (is_private(stored.address) and stored.address.get("asker") == asker):
+                    if stored and not _is_own(stored, asker):
                         return _dialog(question_card(said, self._question_chars, is_gone=True))
                     if stored:
                         return _inserted(stored.answer, self._sources_shown)
                     await asyncio.sleep(POLL_SECONDS)
         return _dialog(waiting_card(said, asked))
+
+
+def _is_own(stored: StoredAnswer, asker: str) -> bool:
+    """True if it answers a private question of this person."""
+    address = TeamsAddress.from_json(stored.address)
+    return address.is_private and address.asker == asker
 
 
 def _message(activity: Json, place: TeamsPlace, asker: str, question: str) -> IncomingMessage:
@@ -121,13 +124,13 @@ def _message(activity: Json, place: TeamsPlace, asker: str, question: str) -> In
         message_key=_key(place, name),
         thread=f"{PRIVATE_THREAD}{name}",
         text=question,
-        address=place.address | {"asker": asker, "is_private": True},
-        is_direct=None if place.is_personal else False,
+        address=replace(place.address, asker=asker, is_private=True).to_json(),
+        is_direct=None if place.address.is_personal else False,
     )
 
 
 def _key(place: TeamsPlace, asked: str) -> str:
-    return f"{place.key.installation}:{place.where}:{asked}"
+    return f"{place.key.installation}:{place.address.conversation}:{asked}"
 
 
 def _language(activity: Json) -> Language:

@@ -30,6 +30,7 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.plaintext import shorten_middle
 from bot.loopback import is_loopback_host
 from bot.platforms.teams.activities import PersonalChat
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.cards import TeamsMessage
 from bot.settings import BotSettings
 from storage.errors import SettingsError
@@ -235,33 +236,32 @@ class Connector:
         self._pause = pause
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, address: Json, activity: Json, *, tries: int = MAX_TRIES) -> str:
+    async def post(self, to: TeamsAddress, activity: Json, *, tries: int = MAX_TRIES) -> str:
         """Post an activity and return its id; '' if Teams returns none.
 
         Raises:
             DeliveryUnclear: it may or may not have been posted.
             DeliveryError: it was not posted.
         """
-        return await self._send("POST", _url(address), activity, tries)
+        return await self._send("POST", _url(to, "activities"), activity, tries)
 
-    async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = MAX_TRIES) -> None:
+    async def put(
+        self, to: TeamsAddress, activity_id: str, activity: Json, *, tries: int = MAX_TRIES
+    ) -> None:
         """Update an activity posted by the bot.
 
         Raises:
             DeliveryError: it was not updated, or the outcome is unclear.
         """
-        await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
+        await self._send("PUT", _url(to, "activities", activity_id), activity | {"id": activity_id}, tries)
 
-    async def member(self, address: Json, person: str) -> Json | None:
-        """Return a member of the address's conversation, by their Entra object id; None if they are none.
+    async def member(self, to: TeamsAddress, person: str) -> Json | None:
+        """Return a member of a conversation, by their Entra object id; None if they are none.
 
         Raises:
             DeliveryError: Teams does not say.
         """
-        place = address | {"conversation": address["conversation"].split(";messageid=", 1)[0]}
-        url = URL(
-            str(_url(place)).removesuffix("activities") + f"members/{quote(person, safe='')}", encoded=True
-        )
+        url = _url(to.without_thread(), "members", person)
         if not self._is_trusted(str(url.origin())):
             raise DeliveryError("untrusted service URL")
         status, retry_after, reply = await self._request("GET", url, None)
@@ -271,7 +271,7 @@ class Connector:
             raise _refusal(status, retry_after)
         return reply
 
-    async def open_chat(self, address: Json, own_chat: PersonalChat) -> str:
+    async def open_chat(self, to: TeamsAddress, own_chat: PersonalChat) -> str:
         """Return the id of the bot's personal chat with a person; Teams creates it if needed.
 
         Raises:
@@ -284,7 +284,7 @@ class Connector:
             tenant_id=own_chat.tenant,
             channel_data={"tenant": {"id": own_chat.tenant}},
         )
-        if chat := await self._send("POST", URL(_conversations(address), encoded=True), _wire(parameters)):
+        if chat := await self._send("POST", URL(to.conversations_url, encoded=True), _wire(parameters)):
             return chat
         raise DeliveryError("Teams returned no chat id")
 
@@ -330,14 +330,10 @@ class Connector:
             raise DeliveryUnclear(f"outcome unknown: {type(error).__name__}") from error
 
 
-def _url(address: Json, *activity: str) -> URL:
+def _url(to: TeamsAddress, *below: str) -> URL:
     # Conversation ids contain ":", ";" and "@": percent-encode each path segment.
-    parts = [quote(part, safe="") for part in (address["conversation"], "activities", *activity)]
-    return URL(f"{_conversations(address)}/{'/'.join(parts)}", encoded=True)
-
-
-def _conversations(address: Json) -> str:
-    return f"{address['service_url'].rstrip('/')}/v3/conversations"
+    parts = [quote(part, safe="") for part in (to.conversation, *below)]
+    return URL(f"{to.conversations_url}/{'/'.join(parts)}", encoded=True)
 
 
 def _refusal(status: int, retry_after: float | None) -> DeliveryError:

@@ -80,7 +80,7 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
         )
     said_by_card, message = value.get("feedback"), value.get("answer")
     is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, PERSON, DONE)
-    is_here = place.is_personal or said_by_card in (PERSON, DONE)
+    is_here = place.address.is_personal or said_by_card in (PERSON, DONE)
     if not (is_click and is_here and _is_id(message)):
         return None
     if asked := value.get("tenant"):  # the button was posted in another chat than its answer

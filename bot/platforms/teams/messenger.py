@@ -17,6 +17,7 @@ from bot.core.models import Answer, Language, SourceChange
 from bot.core.plaintext import strip_hidden_chars
 from bot.core.ports import Announcement, RenewLease, SaveMessage
 from bot.core.wording import reply_words
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.cards import (
     TeamsMessage,
     escape,
@@ -27,7 +28,6 @@ from bot.platforms.teams.cards import (
     with_action,
     with_row,
 )
-from bot.platforms.teams.compose_extension import is_private
 from bot.platforms.teams.connector import (
     Connector,
     card_activity,
@@ -48,7 +48,6 @@ from bot.platforms.teams.feedback_actions import (
 )
 from bot.platforms.teams.question_actions import news_button, question_rows, shown_questions
 from bot.settings import BotSettings
-from storage.chat_models import UPLOAD_KEY
 from storage.crash_points import reach
 from storage.models import Channel
 
@@ -88,66 +87,61 @@ class TeamsMessenger:
         self, address: Json, language: Language, *, queued: str = "", asked: str = ""
     ) -> Json:
         """Post the placeholder: a stream in a personal chat, else a typing indicator and a message."""
-        if is_private(address):
+        if (to := TeamsAddress.from_json(address)).is_private:
             return dict(PRIVATE)
         said = reply_words(language)
-        working = said.fetching if UPLOAD_KEY in address else said.searching
+        working = said.fetching if to.upload else said.searching
         text = queued or working
         # A queued question, or one about a file, may wait longer than a stream lives.
-        if (
-            address.get("is_personal")
-            and not queued
-            and UPLOAD_KEY not in address
-            and (stream := await self._begin_stream(address, text))
-        ):
+        is_streamable = to.is_personal and not queued and not to.upload
+        if is_streamable and (stream := await self._begin_stream(to, text)):
             return {"id": stream, "is_stream": True}
         with suppress(DeliveryError):
-            await self.connector.post(address, typing_activity())
-        return {"id": await self.connector.post(address, plain_activity(text))}
+            await self.connector.post(to, typing_activity())
+        return {"id": await self.connector.post(to, plain_activity(text))}
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
         """Return None: bots cannot read messages in Teams."""
-        return dict(PRIVATE) if is_private(address) else None
+        return dict(PRIVATE) if TeamsAddress.from_json(address).is_private else None
 
     async def show_partial(self, address: Json, message: Json, text: str) -> None:
         """Show the first sentences: update the stream or the placeholder."""
-        if is_private(address):
+        if (to := TeamsAddress.from_json(address)).is_private:
             return
         if message.get("is_stream"):
-            await self._update_stream(address, message["id"], text)
+            await self._update_stream(to, message["id"], text)
             return
-        beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
-        await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
+        beginning = "\n\n".join(filter(None, (strip_hidden_chars(to.asked), render_beginning(text))))
+        await self.connector.put(to, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, save: SaveMessage) -> None:
         """Update the placeholder with the answer, and show the card of its pictures and buttons.
 
         Nothing is posted for a private question: the message extension fetches its answer.
         """
-        if is_private(address):
+        if (to := TeamsAddress.from_json(address)).is_private:
             return
-        rendered = self._render(address, answer)
+        rendered = self._render(to, answer)
         is_asked, card = takes_feedback(answer), rendered.card
-        is_personal = bool(address.get("is_personal"))
-        row = answer_row(answer, message["id"], is_personal=is_personal, offers_person=self._offers_person)
+        row = answer_row(answer, message["id"], is_personal=to.is_personal, offers_person=self._offers_person)
         card = with_row(card, row) if row else card
         activity = text_activity(rendered, takes_feedback=is_asked)
         if message.get("is_stream"):
-            if await self._end_stream(address, message, activity, card, save):
+            if await self._end_stream(to, message, activity, card, save):
                 return
         else:
-            await self.connector.put(address, message["id"], activity)
+            await self.connector.put(to, message["id"], activity)
         if card:
-            await self._show_card(address, message, card_activity(card, rendered.card_summary), save)
+            await self._show_card(to, message, card_activity(card, rendered.card_summary), save)
 
-    async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
+    async def follow_up(self, to: TeamsAddress, reply: FeedbackReply, message: str) -> None:
         """Post the reply to feedback in a personal chat; failures are only logged.
 
         ``message``: id of the answer's message.
         """
         card = reply_card(reply, message)
         try:
-            await self.connector.post(address, card_activity(card, strip_hidden_chars(reply.text)))
+            await self.connector.post(to, card_activity(card, strip_hidden_chars(reply.text)))
         except DeliveryError as error:
             log.warning("follow-up message failed: %s", type(error).__name__)
 
@@ -162,7 +156,7 @@ class TeamsMessenger:
         address, message = action.place.address, handoff.message
         summary, card = strip_hidden_chars(message.text), render_card(message, self._sources_shown)
         for one in handoff.candidates:
-            is_channel = not action.place.is_personal
+            is_channel = not action.place.address.is_personal
             if is_channel and (member := await self.connector.member(address, one.user)):
                 shown = handoff_card(card, action, member, message.language)
                 await self.connector.post(address, card_activity(shown, summary))
@@ -171,7 +165,7 @@ class TeamsMessenger:
                 own = action.own_chat._replace(member=one.user)
                 chat = await self.connector.open_chat(address, own)
                 shown = handoff_card(card, action, None, message.language)
-                await self.connector.post(address | {"conversation": chat}, card_activity(shown, summary))
+                await self.connector.post(replace(address, conversation=chat), card_activity(shown, summary))
                 return True
         return False
 
@@ -197,55 +191,55 @@ class TeamsMessenger:
             ChannelClosed: the answer is private.
             DeliveryError: Teams refused, or could not be reached.
         """
-        if is_private(address):
+        if (to := TeamsAddress.from_json(address)).is_private:
             raise ChannelClosed("a private answer cannot be updated")
-        rendered = self._render(address, answer, changes)
+        rendered = self._render(to, answer, changes)
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
-        await self.connector.put(address, message["id"], activity, tries=1)
+        await self.connector.put(to, message["id"], activity, tries=1)
 
     async def replace_erased(self, address: Json, message: Json, answer: Answer) -> None:
         """Replace an erased answer's text, and its card if its id is known; raises as ``revise``."""
-        if is_private(address):
+        if (to := TeamsAddress.from_json(address)).is_private:
             raise ChannelClosed("a private answer cannot be updated")
-        activity = text_activity(self._render(address, answer), takes_feedback=False)
-        await self.connector.put(address, message["id"], activity, tries=1)
+        activity = text_activity(self._render(to, answer), takes_feedback=False)
+        await self.connector.put(to, message["id"], activity, tries=1)
         if card := message.get("card"):
-            await self.connector.put(address, card, activity, tries=1)
+            await self.connector.put(to, card, activity, tries=1)
 
-    def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
+    def _render(self, to: TeamsAddress, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
         rendered = render(answer, changes)
-        asked = _asked(address)
+        asked = strip_hidden_chars(to.asked)
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
     def announcement_address(self, channel: Channel, address: Json | None) -> Json | None:
         """Return the channel without a thread; its service URL comes from the newest question's address."""
         if address is None:
             return None
-        conversation = address["conversation"].split(";messageid=", 1)[0]
-        return address | {"conversation": conversation, "tenant": channel.tenant}
+        return replace(TeamsAddress.from_json(address).without_thread(), tenant=channel.tenant).to_json()
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post an announcement as a card; in a personal chat, questions become suggested actions."""
+        to = TeamsAddress.from_json(place)
         card, summary = render_announcement(announcement)
-        if place.get("is_personal") and announcement.questions and not announcement.sources:
+        if to.is_personal and announcement.questions and not announcement.sources:
             questions = shown_questions(announcement.questions)
             listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
             await self.connector.post(
-                place, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions)
+                to, suggested_actions_activity(escape(f"{summary}\n{listed}"), questions)
             )
             return
         if announcement.asks_news:
-            card = with_action(card, news_button(announcement.asks_news, place["tenant"]))
-        card["body"] += question_rows(announcement.questions, place["tenant"])
-        await self.connector.post(place, card_activity(card, summary))
+            card = with_action(card, news_button(announcement.asks_news, to.tenant))
+        card["body"] += question_rows(announcement.questions, to.tenant)
+        await self.connector.post(to, card_activity(card, summary))
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
         """Return None: bots cannot read messages in Teams."""
 
-    async def _begin_stream(self, address: Json, text: str) -> str:
+    async def _begin_stream(self, to: TeamsAddress, text: str) -> str:
         """Begin a stream and return its id; '' if Teams refuses, as while another stream is open there."""
         try:
-            stream = await self.connector.post(address, stream_activity(text, 1), tries=1)
+            stream = await self.connector.post(to, stream_activity(text, 1), tries=1)
         except DeliveryUnclear:
             raise
         except DeliveryError:
@@ -255,15 +249,15 @@ class TeamsMessenger:
             del self._sequences[next(iter(self._sequences))]
         return stream
 
-    async def _update_stream(self, address: Json, stream: str, text: str) -> None:
+    async def _update_stream(self, to: TeamsAddress, stream: str, text: str) -> None:
         """Update a stream; each update repeats the text of the previous ones."""
         if sequence := self._sequences.get(stream):
             self._sequences[stream] = sequence + 1
             activity = stream_activity(escape(strip_hidden_chars(text).strip()), sequence, stream)
-            await self.connector.post(address, activity, tries=1)
+            await self.connector.post(to, activity, tries=1)
 
     async def _end_stream(
-        self, address: Json, message: Json, activity: Json, card: Json | None, save: SaveMessage
+        self, to: TeamsAddress, message: Json, activity: Json, card: Json | None, save: SaveMessage
     ) -> bool:
         """End a stream with the answer and its card; if it has ended, update its text and return False."""
         stream = message["id"]
@@ -274,7 +268,7 @@ class TeamsMessenger:
         else:
             card = None
         try:
-            await self.connector.post(address, final_activity(activity, stream, card))
+            await self.connector.post(to, final_activity(activity, stream, card))
             reach("amid-card")
             reach("after-card")
         except DeliveryUnclear:
@@ -284,23 +278,23 @@ class TeamsMessenger:
                 await save(message)
             if error.retry_after is not None:
                 raise
-            await self.connector.put(address, stream, activity)
+            await self.connector.put(to, stream, activity)
             return False
         return True
 
-    async def _show_card(self, address: Json, message: Json, activity: Json, save: SaveMessage) -> None:
+    async def _show_card(self, to: TeamsAddress, message: Json, activity: Json, save: SaveMessage) -> None:
         """Post the card, or update it by its id; leave it alone if it may have been posted."""
         card = message.get("card")
         if card == CARD_MAYBE_POSTED:
             return
         if card is not None:
-            await self.connector.put(address, card, activity)
+            await self.connector.put(to, card, activity)
             return
         # Write-ahead: a crash between post and id must not post a second card.
         await save(message | {"card": CARD_MAYBE_POSTED})
         reach("before-card")
         try:
-            card = await self.connector.post(address, activity)
+            card = await self.connector.post(to, activity)
         except DeliveryUnclear:
             raise
         except DeliveryError:  # surely not posted: clear the marker, so that a retry posts it
@@ -309,8 +303,3 @@ class TeamsMessenger:
         reach("amid-card")
         await save(message | {"card": card})
         reach("after-card")
-
-
-def _asked(address: Json) -> str:
-    """Return the question if a button asked it, so that the answer shows it; '' if it was typed."""
-    return strip_hidden_chars(address.get("asked", ""))

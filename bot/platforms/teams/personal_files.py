@@ -18,10 +18,10 @@ from bot.core.ports import IncomingMessage
 from bot.file_download import open_download, read_chunks
 from bot.loopback import is_loopback_host
 from bot.platforms.teams.activities import part, place_of, read_activity
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.connector import ServiceUrlCheck
 from bot.uploads.file_host import FileDownload
 from bot.uploads.message_files import MessageFile, TakesFiles, split_message
-from storage.chat_models import UPLOAD_KEY
 from storage.readers.registry import READERS
 
 Json = Mapping[str, Any]
@@ -100,10 +100,9 @@ class TeamsFiles:
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Download a file from the short-lived URL in its message; raises as ``FileHost.open``."""
-        upload: Json = address[UPLOAD_KEY]
-        if not self._is_trusted(upload["url"]):
+        file = TeamsAddress.from_json(address).upload
+        if file is None or not self._is_trusted(file.url):
             raise FileUnavailable("it does not lie on one of SharePoint's hosts")
-        async with open_download(upload["url"], "SharePoint") as response:
-            media_type = str(upload["media_type"])
+        async with open_download(file.url, "SharePoint") as response:
             size = response.content_length or 0
-            yield FileDownload(str(upload["name"]), media_type, size, read_chunks(response))
+            yield FileDownload(file.name, file.media_type, size, read_chunks(response))

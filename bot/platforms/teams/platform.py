@@ -12,6 +12,7 @@ from bot.chat.chat_service import ChatService
 from bot.core.errors import DeliveryError
 from bot.health.findings import Finding, HealthCheck, fail, ok, warn
 from bot.platforms.teams.activities import TEAMS
+from bot.platforms.teams.address import TeamsAddress
 from bot.settings import BotSettings
 from storage.errors import SettingsError, docs_url
 from storage.stores import Stores
@@ -79,9 +80,9 @@ async def check_app_token(credentials: AppCredentials) -> Finding:
 
 def message_url(address: Json, message: Json) -> str | None:
     """Return a message's permalink; None for a private answer, which is no message."""
-    if "id" not in message or "conversation" not in address:
+    if "id" not in message:
         return None
-    conversation, _, root = str(address["conversation"]).partition(";messageid=")
+    conversation, _, root = TeamsAddress.from_json(address).conversation.partition(";messageid=")
     within = f"?parentMessageId={quote(root)}" if root else '?context={"contextType":"chat"}'
     place = f"{quote(conversation, safe='')}/{quote(str(message['id']), safe='')}"
     return f"https://teams.microsoft.com/l/message/{place}{quote(within, safe='?=')}"

@@ -17,6 +17,7 @@ from bot.chat.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.platforms.teams.activities import PersonalChat, TeamsPlace
+from bot.platforms.teams.address import TeamsAddress
 from bot.platforms.teams.cards import render_announcement, render_card, with_row
 from bot.platforms.teams.compose_extension import question_card, waiting_card
 from bot.platforms.teams.feedback_actions import (
@@ -72,7 +73,8 @@ def cards() -> dict[str, dict[str, Any]]:
 
 def handed(answer: Answer) -> dict[str, Any]:
     """Return the card of a question for a person, who is mentioned."""
-    place = TeamsPlace(ChannelKey(Platform("teams"), "t", "19:c"), "19:c", False, False, {})
+    address = TeamsAddress("https://smba.example/", "19:c")
+    place = TeamsPlace(ChannelKey(Platform("teams"), "t", "19:c"), False, address)
     own = PersonalChat("28:bot", "29:ann", "t")
     action = FeedbackAction(place, own, "ann", "17", PERSON, "", is_native=False)
     member = {"id": "29:bob", "name": "Bob"}

@@ -167,7 +167,7 @@ def test_a_person_can_be_asked_anywhere() -> None:
     own = handoff_card(card, action, None, Language.ENGLISH)["body"][-1]["actions"][0]["data"]
     told = read_feedback(click(**own))
     assert told
-    assert (told.said, told.place.key, told.place.where) == (DONE, KEY, "a:1")
+    assert (told.said, told.place.key, told.place.address.conversation) == (DONE, KEY, "a:1")
     assert read_feedback(click(**own | {"conversation": "19:other"})) is None
     assert read_feedback(click(**own | {"feedback": PERSON})) is None
 

@@ -28,6 +28,8 @@ def attached(name: str, kind: str = "", id: str = "", url: str = URL) -> dict[st
 
 
 POLICY, PLAN, PICTURE = attached("Policy.pdf"), attached("plan", kind="PDF"), attached("cat.png")
+PLACE = {"service_url": "https://smba.example/", "conversation": "a:1"}
+POLICY_FILE = {"media_type": "application/pdf", "name": "Policy.pdf"}
 
 
 def sent(text: str, *attachments: Any, kind: str = "personal", **fields: Any) -> dict[str, Any]:
@@ -129,8 +131,8 @@ class SharePoint:
 
     async def fetch(self) -> tuple[str, bytes]:
         """Return (name, bytes) of the downloaded file."""
-        upload = {"url": f"{self.url}/file?a=b%2Bc", "media_type": "application/pdf", "name": "Policy.pdf"}
-        async with TeamsFiles(is_local_file).open({UPLOAD_KEY: upload}) as download:
+        upload = POLICY_FILE | {"url": f"{self.url}/file?a=b%2Bc"}
+        async with TeamsFiles(is_local_file).open(PLACE | {UPLOAD_KEY: upload}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -159,7 +161,7 @@ async def test_no_redirect_and_no_other_host_is_requested(host: SharePoint) -> N
     assert [path for path, _ in host.asked] == ["/file?a=b%2Bc"]
     for url in (f"{host.url}/file", "https://169.254.169.254/latest", "https://a..sharepoint.com/x", ""):
         with pytest.raises(FileUnavailable):
-            async with TeamsFiles(is_sharepoints).open({UPLOAD_KEY: {"url": url}}):
+            async with TeamsFiles(is_sharepoints).open(PLACE | {UPLOAD_KEY: POLICY_FILE | {"url": url}}):
                 pass
     assert len(host.asked) == 1
 

@@ -71,7 +71,7 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
     assert joined
     assert (joined.key, joined.is_direct) == (ChannelKey(Platform("teams"), "t", "a:1"), True)
     reached = {"service_url": "https://smba.example/", "conversation": "a:1"}
-    assert joined.address == reached | {"is_personal": True}
+    assert joined.address.to_json() == reached | {"is_personal": True}
     assert not (read_join(added, home="another") or joined).is_direct
     assert read_activity(added) is None
 
