@@ -49,11 +49,20 @@ T = TypeVar("T")
 _ANSWERED = (AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES)
 
 
-async def trace_each(trace: TraceQuestion, question: Question, texts: Sequence[str]) -> QuestionRecord:
+async def trace_each(trace: TraceQuestion, question: Question) -> QuestionRecord:
     """Answer the questions of a message concurrently, without a model, and join the records."""
+    texts = split_questions(question.text)
+    if len(texts) < 2:
+        return await trace(question)
     parts = [replace(question, text=text, message=question.text) for text in texts]
     records = await gather_or_cancel(*map(trace, parts))
     return _joined(question, texts, records)
+
+
+def subquestions(text: str) -> tuple[str, ...]:
+    """Return what to search besides a message that a model answers: its questions, or its alternatives."""
+    texts = split_questions(text)
+    return tuple(texts if len(texts) > 1 else split_alternatives(text))
 
 
 def split_questions(text: str) -> list[str]:

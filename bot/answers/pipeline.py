@@ -18,7 +18,7 @@ from uuid import UUID
 from bot.answer_settings import AnswerSettings
 from bot.answers.citations.citations import CitationService
 from bot.answers.citations.passages import write_passages
-from bot.answers.compound_questions import split_alternatives, split_questions, trace_each
+from bot.answers.compound_questions import subquestions, trace_each
 from bot.answers.generation.abstention import Abstention
 from bot.answers.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.answers.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
@@ -121,14 +121,9 @@ class Answering:
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         """Answer a message and return the full record, without storing or logging it."""
-        texts = split_questions(question.text)
-        is_compound = len(texts) > 1
-        if self._writer.has_model:
-            parts = texts if is_compound else split_alternatives(question.text)
-            return await self._trace(replace(question, subquestions=tuple(parts)), listener)
-        if is_compound:
-            return await trace_each(self._trace, question, texts)
-        return await self._trace(question, listener)
+        if not self._writer.has_model:
+            return await trace_each(self._trace, question)
+        return await self._trace(replace(question, subquestions=subquestions(question.text)), listener)
 
     async def search(self, question: Question, limit: int) -> Sequence[FoundPassage]:
         """Return the passages found for a query, best first; see ``bot.core.ports.SearchPassages``."""
@@ -230,11 +225,7 @@ class Answering:
     async def _retrieve(self, question: Question, run: _ChannelRun) -> SearchAttempt:
         """Retrieve reranked passages; read evidence from them and expand its context."""
         async with run.deadline.limit():
-            retrieval = (
-                await retrieve_each(self._retriever, question)
-                if question.compared or question.subquestions
-                else await self._retriever.retrieve(question)
-            )
+            retrieval = await retrieve_each(self._retriever, question)
             if self._web:
                 retrieval = await self._web.extend(question, retrieval)
             text = "" if question.compared or question.subquestions else retrieval.question.text

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from ingestion.chunking.segments import PageSpan, Segment, is_open, list_marker, segments_of
-from ingestion.layout.headings import MAX_HEADING_LINES, HeadingDetector, Rank
+from ingestion.layout.headings import FULL_LINE_CHARS, MAX_HEADING_LINES, HeadingDetector, Rank
 from ingestion.layout.reading_order import Block
 from ingestion.layout.titles import choose_title
 from storage.models import Page
@@ -30,6 +31,9 @@ ALIGNED = 0.005
 
 # Distance of a line's end from the right edge of the page's text if it is not full; in page widths.
 MIN_RIGHT_GAP = 0.1
+
+# Maximum words of a heading in body print that only its place shows.
+MAX_SIBLING_WORDS = 6
 
 # A longer lead-in sentence is not repeated where its list is split.
 MAX_LEAD_CHARS = 300
@@ -63,6 +67,25 @@ class Structure:
             before = found[number - 1] if number else None
             is_bound = not piece.keep_with_next and _keeps_with_next(text, before, piece, after)
             yield piece._replace(keep_with_next=True) if is_bound else piece
+
+    def is_sibling(self, rank: Rank, heading: str, text: str, piece: Segment, after: Segment | None) -> bool:
+        """True if a segment is a heading like the open one, in body print: the layout model misses some.
+
+        It is a line of its own above a paragraph, as short as headings are.
+        """
+        said = text[piece.start : piece.end]
+        is_alone = (
+            "\n" not in said and text[: piece.start].endswith("\n\n") and text[piece.end :].startswith("\n\n")
+        )
+        is_other = (
+            piece.rank or piece.is_row or piece.is_aside or piece.is_callout or list_marker(text, piece.start)
+        )
+        if not is_alone or is_other or after is None or not self._outline.is_in_body_print(rank):
+            return False
+        is_paragraph = not (after.rank or after.is_row or list_marker(text, after.start))
+        is_alike = (said[-1] == ":") == (heading[-1] == ":") and said[0].isupper() and said[-1] not in ".,;?!"
+        is_short = len(said.split()) <= MAX_SIBLING_WORDS
+        return is_alike and is_short and is_paragraph and after.end - after.start >= FULL_LINE_CHARS
 
     def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
@@ -267,22 +290,26 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
     open_headings: list[tuple[Rank, str]] = []
     leads: ListStack[PageSpan] = ListStack()
     for number, page in enumerate(pdf.pages):
-        for piece in structure.segments(number):
+        pieces = list(structure.segments(number))
+        for piece, after in zip_longest(pieces, pieces[1:]):
             text = " ".join(page.text[piece.start : piece.end].split())
+            rank = piece.rank
+            if open_headings and structure.is_sibling(*open_headings[-1], page.text, piece, after):
+                rank = open_headings[-1][0]
             is_title = text == title or (number == 0 and text in title)
-            if piece.rank and not is_title:
+            if rank and not is_title:
                 names = [heading for _, heading in open_headings]
                 if text in names:  # printed twice, such as once as a heading and once above its text
                     open_headings = open_headings[: names.index(text) + 1]
                 else:
-                    open_headings = [one for one in open_headings if one[0] < piece.rank]
-                    open_headings.append((piece.rank, text))
+                    open_headings = [one for one in open_headings if one[0] < rank]
+                    open_headings.append((rank, text))
             path = tuple(heading for _, heading in open_headings)
-            is_text = not piece.rank and not piece.is_row and not piece.is_aside
+            is_text = not rank and not piece.is_row and not piece.is_aside
             yield ChunkUnit(
                 [PageSpan(number, piece.start, piece.end)],
                 path,
-                is_heading=piece.rank is not None,
+                is_heading=rank is not None,
                 is_open=is_text and is_open(text),
                 keep_with_next=piece.keep_with_next,
                 is_aside=piece.is_aside,

@@ -103,6 +103,10 @@ class HeadingDetector:
         """True if the line is larger than the document's body text."""
         return line.size >= self._body * MIN_SIZE_RATIO
 
+    def is_in_body_print(self, rank: Rank) -> bool:
+        """True if only the layout model took a line for a heading: its print is the body's."""
+        return rank.is_plain and -rank.smallness < self._body * MIN_SIZE_RATIO
+
     def heading_rank(self, page: int, line: Line) -> Rank | None:
         """Return the rank of a line that the layout calls a heading; None if text or position rule it out."""
         text = self._pdf.pages[page].text[line.start : line.end]

@@ -29,6 +29,8 @@ from storage.task_group import gather_or_cancel
 async def retrieve_each(retriever: Retriever, question: Question) -> Retrieval:
     """Search each compared document or subquestion, and interleave the results, the best of each first.
 
+    A question without any is searched as it is.
+
     Raises:
         storage.errors.InfrastructureError: an engine is down or too slow.
     """
@@ -37,6 +39,8 @@ async def retrieve_each(retriever: Retriever, question: Question) -> Retrieval:
         whole,
         *(replace(whole, text=one) for one in question.subquestions),
     ]
+    if len(alone) < 2:
+        return await retriever.retrieve(alone[0])
     found = await gather_or_cancel(*map(retriever.retrieve, alone))
     turns = chain.from_iterable(zip_longest(*(one.passages for one in found)))
     passages = {(one.publication.id, one.ordinal): one for one in turns if one is not None}

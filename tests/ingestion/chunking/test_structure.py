@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from samples.printed import BODY, Row, read_pdf
 
-from ingestion.chunking.structure import Structure
+from ingestion.chunking.structure import Structure, units_of
 from ingestion.layout.reading_order import Block
 from storage.pdf.models import BlockKind
 
@@ -26,6 +26,42 @@ def headings(kind: BlockKind, *rows: Row) -> list[str]:
     block = Block(kind, 0, len(lines), 0, len(page.text))
     found = Structure(replace(pdf, lines=(tuple(printed),)), [[block]]).segments(0)
     return [page.text[one.start : one.end] for one in found if one.rank]
+
+
+def sections(*rows: str) -> list[str]:
+    """Return the deepest heading of each part of a page; the layout found the first line as a heading."""
+    pdf = read_pdf([plain(*rows)])
+    text, found = pdf.pages[0].text, list[Block]()
+    for number, line in enumerate(pdf.lines[0]):
+        kind = BlockKind.TEXT if number else BlockKind.HEADING
+        found.append(Block(kind, number, number + 1, line.start, line.end))
+    units = units_of(pdf, Structure(pdf, [found]), "")
+    return [f"{one.path[-1]} | {text[one.spans[0].start :][:9]}" for one in units if not one.is_heading]
+
+
+def test_a_heading_like_the_open_one_needs_no_layout() -> None:
+    """Shows a short line above a paragraph; one above a list stays text."""
+    page = [
+        "Definition:",
+        "",
+        LONG,
+        "",
+        "Reporting:",
+        "",
+        LONG,
+        "",
+        "You need:",
+        "",
+        "1. A form.",
+        "2. A pen.",
+    ]
+    assert sections(*page) == [
+        f"Definition: | {LONG[:9]}",
+        f"Reporting: | {LONG[:9]}",
+        "Reporting: | You need:",
+        "Reporting: | 1. A form",
+        "Reporting: | 2. A pen.",
+    ]
 
 
 def plain(*texts: str) -> Sequence[Row]:
