@@ -73,19 +73,16 @@ class Structure:
 
         It is a line of its own above a paragraph, as short as headings are.
         """
-        said = text[piece.start : piece.end]
-        is_alone = (
-            "\n" not in said and text[: piece.start].endswith("\n\n") and text[piece.end :].startswith("\n\n")
-        )
-        is_other = (
-            piece.rank or piece.is_row or piece.is_aside or piece.is_callout or list_marker(text, piece.start)
-        )
-        if not is_alone or is_other or after is None or not self._outline.is_in_body_print(rank):
+        is_body = not (piece.rank or piece.is_row or piece.is_aside or piece.is_callout)
+        if not is_body or after is None or not self._outline.is_in_body_print(rank):
             return False
-        is_paragraph = not (after.rank or after.is_row or list_marker(text, after.start))
-        is_alike = (said[-1] == ":") == (heading[-1] == ":") and said[0].isupper() and said[-1] not in ".,;?!"
-        is_short = len(said.split()) <= MAX_SIBLING_WORDS
-        return is_alike and is_short and is_paragraph and after.end - after.start >= FULL_LINE_CHARS
+        said = text[piece.start : piece.end]
+        is_alone = text.endswith("\n\n", 0, piece.start) and text.startswith("\n\n", piece.end)
+        is_short = len(said.split()) <= MAX_SIBLING_WORDS and "\n" not in said and "," not in said
+        is_alike = (said[-1] == ":") == (heading[-1] == ":") and said[0].isupper() and said[-1] not in ".;?!"
+        is_item = list_marker(text, piece.start) or list_marker(text, after.start)
+        is_long = not (after.rank or after.is_row) and after.end - after.start >= FULL_LINE_CHARS
+        return bool(is_alone and is_short and is_alike and is_long and not is_item)
 
     def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
