@@ -295,12 +295,13 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
                 rank = open_headings[-1][0]
             is_title = text == title or (number == 0 and text in title)
             if rank and not is_title:
-                names = [heading for _, heading in open_headings]
-                if text in names:  # printed twice, such as once as a heading and once above its text
-                    open_headings = open_headings[: names.index(text) + 1]
-                else:
+                same = next((at for at, one in enumerate(open_headings) if one[1] == text), None)
+                if same is None:
                     open_headings = [one for one in open_headings if one[0] < rank]
                     open_headings.append((rank, text))
+                elif rank == open_headings[same][0]:
+                    open_headings = open_headings[: same + 1]
+                # else the heading is repeated in other print, above its text
             path = tuple(heading for _, heading in open_headings)
             is_text = not rank and not piece.is_row and not piece.is_aside
             yield ChunkUnit(

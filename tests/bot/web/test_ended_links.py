@@ -20,6 +20,7 @@ from storage.models import Channel, ChannelKey, CitationRecord, Platform
 from storage.sql.tables import AnswerSourceRow, InboxRow, OutboxRow
 
 SLACK = ChannelKey(Platform("slack"), "T1ABC", "C1ABC")
+QUESTION = "T1ABC:C1ABC:1699999999.000001"
 TEAMS = ChannelKey(Platform("teams"), "tenant-1", "19:ops@thread.tacv2")
 WORDS = reply_words(Language.ENGLISH)
 
@@ -75,25 +76,31 @@ async def posted(
     [
         (
             SLACK,
-            ({"channel": "C1ABC", "thread": None}, {"channel": "C1ABC", "ts": "1700000000.000100"}),
+            (
+                {"channel": "C1ABC", "key": QUESTION, "thread": None},
+                {"channel": "C1ABC", "ts": "1700000000.000100"},
+            ),
             "https://slack.com/archives/C1ABC/p1700000000000100",
         ),
         (
             SLACK,
             (
-                {"channel": "C1ABC", "thread": "1699999999.000001"},
+                {"channel": "C1ABC", "key": QUESTION, "thread": "1699999999.000001"},
                 {"channel": "C1ABC", "ts": "1700000000.000100"},
             ),
             "https://slack.com/archives/C1ABC/p1700000000000100?thread_ts=1699999999.000001&amp;cid=C1ABC",
         ),
         (
             SLACK,
-            ({"channel": "C1ABC", "thread": None}, {"is_private": True}),
+            ({"channel": "C1ABC", "key": QUESTION, "thread": None}, {"is_private": True}),
             "https://slack.com/app_redirect?channel=C1ABC&amp;team=T1ABC",
         ),
         (
             TEAMS,
-            ({"conversation": "19:ops@thread.tacv2;messageid=17"}, {"id": "1700000000001"}),
+            (
+                {"service_url": "https://smba.example/", "conversation": "19:ops@thread.tacv2;messageid=17"},
+                {"id": "1700000000001"},
+            ),
             "https://teams.microsoft.com/l/message/19%3Aops%40thread.tacv2/1700000000001?parentMessageId=17",
         ),
     ],
@@ -127,7 +134,9 @@ async def test_an_expired_newer_version_link_leads_to_the_answer_too(
     client: TestClient, house: House
 ) -> None:
     """The button of the newer-version bar cites a version that the answer does not."""
-    channel, record = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1700000000.000100"})
+    channel, record = await posted(
+        house, SLACK, {"channel": "C1ABC", "key": QUESTION}, {"ts": "1700000000.000100"}
+    )
     source = await house.catalog.version_source(record.version_id)
     assert source
     old = Shelved(source.document_id, record.version_id, uuid4(), source.sha256, ())
@@ -144,7 +153,7 @@ async def test_an_expired_newer_version_link_leads_to_the_answer_too(
 
 async def test_renewed_links_open_the_answers_quotes(client: TestClient, house: House) -> None:
     """All its quotes get links with a new expiry; none after the record or channel is deleted."""
-    channel, _ = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1.2"})
+    channel, _ = await posted(house, SLACK, {"channel": "C1ABC", "key": QUESTION}, {"ts": "1.2"})
     house.now += timedelta(days=8)
     service = CitationService(house.citations, house.links, house.catalog)
     renewal = LinkRenewal(house.stores.records, house.channels, service)

@@ -92,12 +92,6 @@ def test_small_subsections_share_a_chunk() -> None:
     assert found == [("Plan",), ("Plan", "Daily"), ("Plan", "Weekly"), ("Plan", "Weekly")]
 
 
-def test_a_heading_printed_twice_is_one() -> None:
-    """Shows a heading in large print that the first line of its text repeats in bold."""
-    rows = [heading("Claims"), ("Claims", BODY, True), body(SENTENCE)]
-    assert {path for path, _ in cut([rows], title="Plan")} == {("Claims",)}
-
-
 @given(DOCUMENT, st.integers(20, 120))
 def test_every_word_has_the_headings_printed_before_it(pages: list[list[Row]], limit: int) -> None:
     """The path at a word does not depend on chunk boundaries: it is the path in one large chunk."""

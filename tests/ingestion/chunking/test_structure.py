@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from samples.printed import BODY, Row, read_pdf
+from samples.printed import BODY, HEADING, Row, read_pdf
 
 from ingestion.chunking.structure import Structure, units_of
 from ingestion.layout.reading_order import Block
@@ -62,6 +62,14 @@ def test_a_heading_like_the_open_one_needs_no_layout() -> None:
         "Reporting: | 1. A form",
         "Reporting: | 2. A pen.",
     ]
+
+
+def test_a_heading_printed_twice_is_one() -> None:
+    """Shows a heading in large print that the first line of its text, or of a subsection, repeats in bold."""
+    above, again = ("Claims", HEADING, True), ("Claims", BODY, True)
+    for rows, path in (([], ("Claims",)), ([("Terms", 14.0, True)], ("Claims", "Terms"))):
+        pdf = read_pdf([[above, *rows, again, (LONG, BODY, False)]])
+        assert units_of(pdf, Structure(pdf), "Plan")[-1].path == path
 
 
 def plain(*texts: str) -> Sequence[Row]:
