@@ -37,9 +37,9 @@ _CLAUSE = re.compile(
 )
 # Question words of German ("was") and Italian ("come") that are plain verbs in English.
 _ENGLISH_VERBS = {"was", "come"}
-# The alternatives at the end of a question: "which took longer, A or B?".
+# The alternatives at the end of a question: "which took longer, A or B?". Dutch "of" is English, too.
 _ALTERNATIVES = re.compile(
-    r"(?P<asked>\S.*?)[,:]\s+(?P<one>[^,:?]+?)\s+(?:or|vs\.?|versus|oder|ou|o|of)\s+(?P<other>[^,:?]+)\?*",
+    r"(?P<asked>\S.*?)[,:]\s+(?P<one>[^,:?]+?)\s+(?:or|vs\.?|versus|oder|ou|o)\s+(?P<other>[^,:?]+)\?*",
     re.IGNORECASE,
 )
 _MARK = re.compile(r"\[(\d{1,3})\]")

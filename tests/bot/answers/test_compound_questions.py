@@ -117,6 +117,7 @@ def test_the_state_shows_if_all_parts_were_answered(one: str, other: str, state:
         ("Is it on Monday, or not?", []),
         ("Where is the form, and who signs it?", []),
         ("May I work on Monday or Tuesday?", []),
+        ("In an emergency, what is the number of the nurse?", []),
     ],
 )
 def test_alternatives_are_searched_one_by_one(asked: str, parts: list[str]) -> None:
