@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from ingestion.chunking.segments import PageSpan, Segment, is_open, list_marker, segments_of
 from ingestion.layout.headings import FULL_LINE_CHARS, MAX_HEADING_LINES, HeadingDetector, Rank
@@ -37,6 +36,9 @@ MAX_SIBLING_WORDS = 6
 
 # A longer lead-in sentence is not repeated where its list is split.
 MAX_LEAD_CHARS = 300
+
+# A segment with the index of its page.
+PageSegment = tuple[int, Segment]
 
 _BODY = {BlockKind.TEXT, BlockKind.ITEM}
 # Blocks that interrupt a sentence or list, which continues after them.
@@ -68,19 +70,22 @@ class Structure:
             is_bound = not piece.keep_with_next and _keeps_with_next(text, before, piece, after)
             yield piece._replace(keep_with_next=True) if is_bound else piece
 
-    def is_sibling(self, rank: Rank, heading: str, text: str, piece: Segment, after: Segment | None) -> bool:
+    def is_sibling(self, rank: Rank, heading: str, here: PageSegment, below: PageSegment) -> bool:
         """True if a segment is a heading like the open one, in body print: the layout model misses some.
 
-        It is a line of its own above a paragraph, as short as headings are.
+        It is a line of its own above a paragraph, maybe of the next page, as short as headings are.
         """
+        (page, piece), (page_below, after) = here, below
+        text, text_below = self._pdf.pages[page].text, self._pdf.pages[page_below].text
         is_body = not (piece.rank or piece.is_row or piece.is_aside or piece.is_callout)
-        if not is_body or after is None or not self._outline.is_in_body_print(rank):
+        if not is_body or not self._outline.is_in_body_print(rank):
             return False
         said = text[piece.start : piece.end]
-        is_alone = text.endswith("\n\n", 0, piece.start) and text.startswith("\n\n", piece.end)
+        is_apart = text.startswith("\n\n", piece.end) or page < page_below
+        is_alone = text.endswith("\n\n", 0, piece.start) and is_apart
         is_short = len(said.split()) <= MAX_SIBLING_WORDS and "\n" not in said and "," not in said
         is_alike = (said[-1] == ":") == (heading[-1] == ":") and said[0].isupper() and said[-1] not in ".;?!"
-        is_item = list_marker(text, piece.start) or list_marker(text, after.start)
+        is_item = list_marker(text, piece.start) or list_marker(text_below, after.start)
         is_long = not (after.rank or after.is_row) and after.end - after.start >= FULL_LINE_CHARS
         return bool(is_alone and is_short and is_alike and is_long and not is_item)
 
@@ -286,34 +291,45 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
     """Yield the document's segments with their heading paths; the title is not part of a path."""
     open_headings: list[tuple[Rank, str]] = []
     leads: ListStack[PageSpan] = ListStack()
-    for number, page in enumerate(pdf.pages):
-        pieces = list(structure.segments(number))
-        for piece, after in zip_longest(pieces, pieces[1:]):
-            text = " ".join(page.text[piece.start : piece.end].split())
-            rank = piece.rank
-            if open_headings and structure.is_sibling(*open_headings[-1], page.text, piece, after):
-                rank = open_headings[-1][0]
-            is_title = text == title or (number == 0 and text in title)
-            if rank and not is_title:
-                same = next((at for at, one in enumerate(open_headings) if one[1] == text), None)
-                if same is None:
-                    open_headings = [one for one in open_headings if one[0] < rank]
-                    open_headings.append((rank, text))
-                elif rank == open_headings[same][0]:
-                    open_headings = open_headings[: same + 1]
-                # else the heading is repeated in other print, above its text
-            path = tuple(heading for _, heading in open_headings)
-            is_text = not rank and not piece.is_row and not piece.is_aside
-            yield ChunkUnit(
-                [PageSpan(number, piece.start, piece.end)],
-                path,
-                is_heading=rank is not None,
-                is_open=is_text and is_open(text),
-                keep_with_next=piece.keep_with_next,
-                is_aside=piece.is_aside,
-                is_callout=piece.is_callout,
-                headers=piece.headers or _introduced(leads, page.text, number, piece),
-            )
+    pieces = [(number, one) for number in range(len(pdf.pages)) for one in structure.segments(number)]
+    for here, below in zip(pieces, _bodies_below(pieces), strict=True):
+        number, piece = here
+        page = pdf.pages[number]
+        text = " ".join(page.text[piece.start : piece.end].split())
+        rank = piece.rank
+        if open_headings and below and structure.is_sibling(*open_headings[-1], here, below):
+            rank = open_headings[-1][0]
+        is_title = text == title or (number == 0 and text in title)
+        if rank and not is_title:
+            same = next((at for at, one in enumerate(open_headings) if one[1] == text), None)
+            if same is None:
+                open_headings = [one for one in open_headings if one[0] < rank]
+                open_headings.append((rank, text))
+            elif rank == open_headings[same][0]:
+                open_headings = open_headings[: same + 1]
+            # else the heading is repeated in other print, above its text
+        path = tuple(heading for _, heading in open_headings)
+        is_text = not rank and not piece.is_row and not piece.is_aside
+        yield ChunkUnit(
+            [PageSpan(number, piece.start, piece.end)],
+            path,
+            is_heading=rank is not None,
+            is_open=is_text and is_open(text),
+            keep_with_next=piece.keep_with_next,
+            is_aside=piece.is_aside,
+            is_callout=piece.is_callout,
+            headers=piece.headers or _introduced(leads, page.text, number, piece),
+        )
+
+
+def _bodies_below(pieces: Sequence[PageSegment]) -> list[PageSegment | None]:
+    """Return for each segment the next one that is no aside."""
+    found: list[PageSegment | None] = []
+    below: PageSegment | None = None
+    for one in reversed(pieces):
+        found.append(below)
+        below = below if one[1].is_aside else one
+    return found[::-1]
 
 
 def _introduced(leads: ListStack[PageSpan], text: str, page: int, piece: Segment) -> tuple[PageSpan, ...]:

@@ -12,7 +12,7 @@ from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
 # Bump when ``chunker.py`` makes other chunks, or ``metadata.py`` other fields, of a page.
-CHUNKER = "headings-7"
+CHUNKER = "headings-8"
 
 # Bump when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py`` other
 # figures.

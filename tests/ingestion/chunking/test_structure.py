@@ -28,15 +28,18 @@ def headings(kind: BlockKind, *rows: Row) -> list[str]:
     return [page.text[one.start : one.end] for one in found if one.rank]
 
 
-def sections(*rows: str) -> list[str]:
-    """Return the deepest heading of each part of a page; the layout found the first line as a heading."""
-    pdf = read_pdf([plain(*rows)])
-    text, found = pdf.pages[0].text, list[Block]()
-    for number, line in enumerate(pdf.lines[0]):
-        kind = BlockKind.TEXT if number else BlockKind.HEADING
-        found.append(Block(kind, number, number + 1, line.start, line.end))
-    units = units_of(pdf, Structure(pdf, [found]), "")
-    return [f"{one.path[-1]} | {text[one.spans[0].start :][:9]}" for one in units if not one.is_heading]
+def sections(*pages: Sequence[str]) -> list[str]:
+    """Return the deepest heading of each part of a text; the layout found the first line as a heading."""
+    pdf = read_pdf([plain(*rows) for rows in pages])
+    found = [
+        [Block(BlockKind.TEXT, number, number + 1, line.start, line.end) for number, line in enumerate(lines)]
+        for lines in pdf.lines
+    ]
+    found[0][0] = replace(found[0][0], kind=BlockKind.HEADING)
+    units = [one for one in units_of(pdf, Structure(pdf, found), "") if not one.is_heading]
+    return [
+        f"{one.path[-1]} | {pdf.pages[one.spans[0].page].text[one.spans[0].start :][:9]}" for one in units
+    ]
 
 
 def test_a_heading_like_the_open_one_needs_no_layout() -> None:
@@ -55,13 +58,20 @@ def test_a_heading_like_the_open_one_needs_no_layout() -> None:
         "1. A form.",
         "2. A pen.",
     ]
-    assert sections(*page) == [
+    assert sections(page) == [
         f"Definition: | {LONG[:9]}",
         f"Reporting: | {LONG[:9]}",
         "Reporting: | You need:",
         "Reporting: | 1. A form",
         "Reporting: | 2. A pen.",
     ]
+
+
+def test_a_heading_like_the_open_one_may_end_its_page() -> None:
+    """Shows a heading whose paragraph is on the next page, and the first line of a list, which is none."""
+    first = ["Definition:", "", LONG, "", "Reporting:"]
+    assert sections(first, [LONG])[-1] == f"Reporting: | {LONG[:9]}"
+    assert sections(first, ["1. A form."])[-1] == "Definition: | 1. A form"
 
 
 def test_a_heading_printed_twice_is_one() -> None:
