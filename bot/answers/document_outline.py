@@ -20,6 +20,7 @@ from storage.documents.catalog import Catalog
 from storage.models import Channel
 from storage.queues.reading_repair import SelfHealingReadings
 from storage.text.analyzer import fold
+from storage.text.contents import is_contents_title
 from storage.text.sentences import quotables
 
 # Headings listed; further ones are counted.
@@ -34,10 +35,6 @@ MIN_SENTENCE_WORDS = 5
 # Number of a top-level heading: 7, not 7.2.
 _NUMBER = re.compile(
     r"(?:(?:section|chapter|part|appendix|kapitel|chapitre)\s+)?(\d{1,2}|[IVX]{1,4})[.):]?\s+(?=\S)", re.I
-)
-_CONTENTS = re.compile(
-    r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matieres|sommaire|indice|sumario|contenido"
-    r"|inhoud(?:sopgave)?"
 )
 # Headings, folded, of sections that state a document's purpose.
 _PURPOSE = re.compile(
@@ -136,7 +133,7 @@ def _top(headings: Sequence[_Heading], title: str) -> list[_Heading]:
     """
     distinct: dict[str, _Heading] = {}
     for one in headings:
-        if one.name and one.name != fold(title).casefold() and not _CONTENTS.fullmatch(one.name):
+        if one.name and one.name != fold(title).casefold() and not is_contents_title(one.name):
             distinct.setdefault(one.name, one)
     found = list(distinct.values())
     ranks = [
@@ -169,7 +166,7 @@ def _opening(item: Evidence) -> tuple[VerifiedClaim, ...]:
 
 
 def _is_contents(heading: str) -> bool:
-    return _CONTENTS.fullmatch(_folded(heading)) is not None
+    return is_contents_title(_folded(heading))
 
 
 def _promises(heading: str) -> bool:

@@ -305,6 +305,7 @@ class Answering:
                 search.quotes,
                 search.verdict,
                 search.answering,
+                search.question.compared,
             )
             written = await self._writer.write(task, run.deadline, run.listener)
             run.trace.attempts = written.attempts

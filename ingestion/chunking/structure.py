@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking.segments import PageSpan, Segment, is_open, list_marker, segments_of
-from ingestion.layout.headings import FULL_LINE_CHARS, MAX_HEADING_LINES, HeadingDetector, Rank
+from ingestion.layout.headings import ALIGNED, FULL_LINE_CHARS, MAX_HEADING_LINES, HeadingDetector, Rank
 from ingestion.layout.reading_order import Block
 from ingestion.layout.titles import choose_title
 from storage.models import Page
 from storage.pdf.models import BlockKind, Line, PdfText
 from storage.text.callouts import is_callout, opens_callout
+from storage.text.contents import is_contents_title
 from storage.text.sentences import ListStack
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
@@ -25,9 +26,6 @@ _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)
 
 # A callout without a frame ends before it gets longer.
 MAX_CALLOUT_CHARS = 1200
-# Distance between left edges of lines that are aligned, as a fraction of the page's width.
-ALIGNED = 0.005
-
 # Distance of a line's end from the right edge of the page's text if it is not full; in page widths.
 MIN_RIGHT_GAP = 0.1
 
@@ -69,6 +67,12 @@ class Structure:
             before = found[number - 1] if number else None
             is_bound = not piece.keep_with_next and _keeps_with_next(text, before, piece, after)
             yield piece._replace(keep_with_next=True) if is_bound else piece
+
+    def is_entry(self, open_heading: str, below: PageSegment) -> bool:
+        """True if a heading is an entry of a table of contents: its page number follows as a segment."""
+        page, piece = below
+        first_line = self._pdf.pages[page].text[piece.start : piece.end].partition("\n")[0]
+        return is_contents_title(open_heading) and first_line.isdecimal()
 
     def is_sibling(self, rank: Rank, heading: str, here: PageSegment, below: PageSegment) -> bool:
         """True if a segment is a heading like the open one, in body print: the layout model misses some.
@@ -299,6 +303,8 @@ def _headed(pdf: PdfText, structure: Structure, title: str) -> Iterator[ChunkUni
         rank = piece.rank
         if open_headings and below and structure.is_sibling(*open_headings[-1], here, below):
             rank = open_headings[-1][0]
+        if rank and open_headings and below and structure.is_entry(open_headings[-1][1], below):
+            rank = None
         is_title = text == title or (number == 0 and text in title)
         if rank and not is_title:
             same = next((at for at, one in enumerate(open_headings) if one[1] == text), None)

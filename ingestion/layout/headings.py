@@ -19,6 +19,11 @@ MIN_SIZE_RATIO = 1.15
 # Distance between paragraphs of large print, as a multiple of a line's height.
 WIDE_GAP = 1.5
 
+# Distance between lines of a paragraph, as a multiple of a line's height.
+MAX_LEADING = 0.5
+# Distance between left edges of lines that are aligned, as a fraction of the page's width.
+ALIGNED = 0.005
+
 MAX_HEADING_CHARS = 120
 MAX_HEADING_LINES = 3
 
@@ -113,12 +118,28 @@ class HeadingDetector:
         return None if self._running.is_running_line(page, text, line) else _rank_by_text(text, line)
 
     def is_plain_text(self, page: int, lines: Sequence[Line]) -> bool:
-        """True for lines in body print that are no heading: a sentence, its end, a field with its value."""
+        """True for lines in body print that are no heading: a sentence, its end, a field with its value.
+
+        Neither are lines as close to those above and below as these are in a paragraph.
+        """
         if not lines or any(line.is_bold or self.is_large(line) for line in lines):
             return False
         text = self._pdf.pages[page].text[lines[0].start : lines[-1].end]
         is_field = _PLAIN_FIELD.match(text) and not text.partition(":")[0].isupper()
-        return bool(is_field) or text[:1].islower() or text[-1:] in ".,;"
+        is_sentence = bool(is_field) or text[:1].islower() or text[-1:] in ".,;"
+        return is_sentence or self._is_amid_paragraph(page, lines)
+
+    def _is_amid_paragraph(self, page: int, lines: Sequence[Line]) -> bool:
+        """True if these lines are aligned with the ones above and below, and no gap sets them apart."""
+        near = [
+            next((one for one in reversed(self._pdf.lines[page]) if one.end <= lines[0].start), None),
+            *lines,
+            next((one for one in self._pdf.lines[page] if one.start >= lines[-1].end), None),
+        ]
+        return all(
+            above is not None and below is not None and _is_next_line(above, below)
+            for above, below in pairwise(near)
+        )
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """Return the rank of a heading; None for other lines."""
@@ -127,6 +148,13 @@ class HeadingDetector:
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
         return _rank_by_text(text, line) if is_title or is_label else None
+
+
+def _is_next_line(above: Line, below: Line) -> bool:
+    """True if a line continues a paragraph: same print, aligned, no wider gap than its leading."""
+    gap, height = below.box.y0 - above.box.y1, above.box.y1 - above.box.y0
+    is_alike = (above.size, above.is_bold) == (below.size, below.is_bold)
+    return is_alike and abs(gap) <= MAX_LEADING * height and abs(above.box.x0 - below.box.x0) < ALIGNED
 
 
 def _join_lines(text: str, lines: Sequence[Line]) -> str:

@@ -87,6 +87,8 @@ class WritingTask:
     verdict: Verdict
     # Compared documents that answer, or nearly do, in the order of the question.
     answering: tuple[UUID, ...] = ()
+    # All documents that the question compares; the reply names those without a citation.
+    compared: tuple[UUID, ...] = ()
 
     @property
     def quotable(self) -> Sequence[Evidence]:
@@ -302,8 +304,11 @@ class _Draft:
     def finished(self, verified: VerifiedDraft, differing: Comparison | None) -> WrittenAnswer:
         """Return the answer, the unanswered part of the question, and quotes that give other values."""
         note = self._missing(verified.missing)
-        written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
         is_partial = bool(note or verified.faults)
+        cited = {one.passage.publication.document_id for claim in self.claims for one in claim.quotes}
+        if self._task.answering and not cited.issuperset(self._task.compared):
+            note = ""  # the reply names the documents instead
+        written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
         return replace(written, state=AnswerState.PARTIAL if is_partial else AnswerState.GROUNDED)
 
     def _missing(self, point: str) -> str:

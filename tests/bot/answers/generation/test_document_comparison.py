@@ -163,13 +163,14 @@ async def test_a_comparison_quotes_or_reports_each_named_document() -> None:
 
 
 async def test_a_model_compares_what_was_found_in_each() -> None:
-    """Shows that the model gets all named documents, and that the reply names those without an answer."""
+    """Shows that the model gets all named documents, and that the reply names those without an answer once."""
     world = channel(Bern="The travel allowance is $40 per day.", Rome="Dogs are welcome.")
     said = "The travel allowance is $40 per day."
-    draft = Draft((Claim(said, (Quote(1, said),)),))
+    draft = Draft((Claim(said, (Quote(1, said),)),), missing="in Rome")
     asked = world.question("Compare the travel allowance in Bern and in Rome")
     answer = await world.answering(Scripted(draft)).answer(asked)
     assert answer.text == f"{said} [1]\n" + WORDS.nothing_in(documents="“Rome”")
+    assert answer.state is AnswerState.PARTIAL
 
 
 MAXIMUM = "What is the out-of-pocket maximum of Standard?"
