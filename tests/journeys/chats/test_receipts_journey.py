@@ -52,6 +52,20 @@ async def test_a_pdf_dropped_for_a_slack_channel_gets_a_receipt(
 
 @pytest.mark.long
 @pytest.mark.engine("slack")
+async def test_six_files_dropped_at_once_get_one_receipt(program: Program, start_slack: StartSlack) -> None:
+    """Shows it once all are searchable, also if an earlier one could have been announced alone."""
+    slack = await serve_slack(program, start_slack)
+    async with program.serving():
+        for number in range(6):
+            text = f"Printer {number} stands in room {number}."
+            program.drop(f"sl_{TEAM}_{IT}", pdf(text), f"p{number}.pdf")
+        await program.until_live(f"sl_{TEAM}_{IT}", 6)
+        receipts = await until(lambda: slack.posted(IT, "Added"), log=lambda: program.log)
+        assert [one["text"].count("p5") + one["text"].count("more") for one in receipts] == [1]
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
 async def test_admins_are_notified_of_a_missing_folder_and_its_return(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
