@@ -124,8 +124,11 @@ class ChannelView:
             return question
         live = [one for one in await self.documents() if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
-        if is_spanning and not filters and (compared := compared_documents(text, allowed)):
-            return replace(question, documents=frozenset(compared), compared=compared)
+        if is_spanning and not filters:
+            compared = compared_documents(text, allowed)
+            compared = compared or tuple(one.document for one in _named_in(text, allowed).documents)
+            if 1 < len(compared) <= MAX_COMPARED:
+                return replace(question, documents=frozenset(compared), compared=compared)
         return _narrowed(question, allowed, filters)
 
 

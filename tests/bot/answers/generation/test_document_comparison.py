@@ -163,7 +163,7 @@ async def test_a_comparison_quotes_or_reports_each_named_document() -> None:
 
 
 async def test_a_model_compares_what_was_found_in_each() -> None:
-    """Shows that the model gets all named documents, and that the reply names those without an answer once."""
+    """Shows that the model gets all named documents, and that the reply names the one without an answer."""
     world = channel(Bern="The travel allowance is $40 per day.", Rome="Dogs are welcome.")
     said = "The travel allowance is $40 per day."
     draft = Draft((Claim(said, (Quote(1, said),)),), missing="in Rome")

@@ -116,3 +116,14 @@ async def test_a_comparison_is_limited_to_its_named_documents() -> None:
     assert narrowed.documents == frozenset(narrowed.compared)
     alone = Question("q", question.text, question.channel, ASKED_AT, frozenset({LEAVE.document}))
     assert (await view.narrow(alone)).compared == ()
+
+
+async def test_documents_named_by_their_kinds_are_compared() -> None:
+    """Shows words for documents that name too little of their titles."""
+    backup = document("b.pdf", "Backup, Restore and Archiving of File Servers", sop_id="SOP-IT-04")
+    remote = document("r.pdf", "Requests for Remote Work and Travel Abroad", sop_id="SOP-HR-02")
+    view = ChannelView(Register([backup, remote, OLD]), make_channel())
+    text = "Compare the approval in the backup SOP and in the remote work SOP"
+    narrowed = await view.narrow(Question("q", text, make_channel(), ASKED_AT))
+    assert set(narrowed.compared) == {backup.document, remote.document}
+    assert narrowed.filter is None
