@@ -168,7 +168,7 @@ class McpServer:
                     uri=f"footnote://documents/{channel.tenant}/{one.document}",
                     name=one.file,
                     title=one.title or one.file,
-                    description=f"{one.pages} pages, in the channel {channel.name}",
+                    description=f"in the channel {channel.name}, pages: {one.pages}",
                     mime_type="text/plain",
                 )
                 for channel, one in listed
