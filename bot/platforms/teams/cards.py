@@ -209,7 +209,8 @@ def _as_code(link: str) -> str:
 
 def _escape(text: str) -> str:
     bare = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SYNTAX.sub(_escaped, bare)
+    # A word joiner keeps a last backslash from escaping the code that follows.
+    return _SYNTAX.sub(_escaped, bare) + "\u2060" * bare.endswith("\\")
 
 
 def _escaped(match: re.Match[str]) -> str:

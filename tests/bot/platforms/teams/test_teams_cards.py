@@ -80,6 +80,7 @@ def answer(text: str, *citations: Citation) -> Answer:
 @example(
     "[1](http://evil.example) [1]: http://evil.example <at>x</at> ![i](x)", ["![x](http://evil.example)"]
 )
+@example("\\http://evil.example/?q=", [])
 def test_only_our_own_links_are_rendered_for_any_text(text: str, titles: list[str]) -> None:
     """No HTML, mention, link, reference or image in the text, and no foreign link anywhere."""
     message = render(answer(text, *(cited(n, t, f"{t}.pdf") for n, t in enumerate(titles, start=1))))
