@@ -350,10 +350,7 @@ def _terms(name: str) -> frozenset[str]:
 
 
 def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, float]:
-    carriers: dict[str, int] = {}
-    for either in names.values():
-        for term in frozenset().union(*either):
-            carriers[term] = carriers.get(term, 0) + 1
+    carriers = Counter(term for either in names.values() for term in frozenset().union(*either))
     return {term: math.log(len(names) / count) for term, count in carriers.items()}
 
 
