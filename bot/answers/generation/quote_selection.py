@@ -61,7 +61,8 @@ _ITEM = re.compile(LIST_MARKER)
 # A numbered line such as "4.  Required Materials": not a row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
-_VALUE = re.compile(r"[^\W\d_].*\s(?P<before>[^\w\s])?\s?\d[\d.,]*\s?(?P<unit>[^\s\d.,]+)?$")
+_VALUE = re.compile(r"\s(?P<before>[^\w\s])?\s?\d[\d.,]*\s?(?P<unit>[^\s\d.,]+)?$")
+_LETTER = re.compile(r"[^\W\d_]")
 _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # end of a list's lead-in
 
 
@@ -142,7 +143,8 @@ class QuoteCandidate:
 def _gives_value(words: str) -> bool:
     """True for a name with its price or measure, as in a menu: ``Express handling - 25 EUR``."""
     found = _VALUE.search(words)
-    units = (found["before"], found["unit"]) if found else ()
+    is_named = found and _LETTER.search(words, 0, found.start())
+    units = (found["before"], found["unit"]) if found and is_named else ()
     return any((unit or "").casefold() in UNITS for unit in units)
 
 
