@@ -58,8 +58,7 @@ async def exported(home: Path) -> set[str]:
     metrics = ServiceMetrics(SIGNED_ROUTES)
     sources = CountSources(lambda: {"page images": (1, 2)}, lambda: {"read": 1}, all_ready, ["sql"])
     try:
-        state = StateCollector(database, sources, metrics.registry, read_seconds=300)
-        page = (await state.render()).decode()
+        page = (await StateCollector(database, sources, metrics.registry).render()).decode()
     finally:
         await database.aclose()
     return set(re.findall(r"^# TYPE (\S+)", page, re.MULTILINE))

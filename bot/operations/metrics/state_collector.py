@@ -21,7 +21,7 @@ from storage.sql.database import Database
 
 # TTL of the last SQL read: scrapes within it share the read.
 CACHE_SECONDS = 5.0
-# A slower database counts as down for this scrape.
+# Timeout; a slower database counts as down for this scrape.
 READ_SECONDS = 5.0
 
 # (table, state, rung) -> queue.
@@ -63,15 +63,8 @@ class CountSources:
 class StateCollector(Collector):
     """Collector that caches the last SQL read for ``collect``, which cannot await."""
 
-    def __init__(
-        self,
-        database: Database,
-        sources: CountSources,
-        registry: CollectorRegistry,
-        *,
-        read_seconds: float = READ_SECONDS,
-    ) -> None:
-        """Register with ``registry``; ``render`` renders everything in it. ``read_seconds``: SQL timeout."""
+    def __init__(self, database: Database, sources: CountSources, registry: CollectorRegistry) -> None:
+        """Register with ``registry``; ``render`` renders everything in it."""
         self._database = database
         self._sources = sources
         self._registry = registry
@@ -79,7 +72,6 @@ class StateCollector(Collector):
         self._not_ready: Sequence[str] = ()
         self._read_at: float | None = None
         self._lock = asyncio.Lock()
-        self._read_seconds = read_seconds
         registry.register(self)
 
     async def render(self) -> bytes:
@@ -94,7 +86,7 @@ class StateCollector(Collector):
 
     async def _read_work(self) -> Sequence[WorkCount] | None:
         try:
-            async with asyncio.timeout(self._read_seconds):
+            async with asyncio.timeout(READ_SECONDS):
                 return await read_workload(self._database)
         except (DatabaseUnavailable, TimeoutError):
             return None

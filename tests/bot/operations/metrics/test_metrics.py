@@ -72,7 +72,7 @@ class Counted:
             self._not_ready,
             ["sql", "slack"],
         )
-        self.state = StateCollector(database, sources, self.metrics.registry, read_seconds=300)
+        self.state = StateCollector(database, sources, self.metrics.registry)
 
     async def _not_ready(self) -> list[str]:
         return self.broken
