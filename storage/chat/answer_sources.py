@@ -38,17 +38,22 @@ from storage.sql.tables import (
 MAX_AGE = timedelta(days=30)
 
 
-async def store_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
-    """Store what an answer cites, in the transaction that stores the answer.
+async def store_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> bool:
+    """Store what an answer cites, before the answer in its transaction; return True if it is outdated.
 
-    The message is checked once after posting, because a version may have been replaced while the answer was
-    being written.
+    A version may have been replaced while the answer was being written. A document that changes later marks
+    the answer itself: it is locked until the answer is stored, and before the reply's row is, because that is
+    the order in which a change locks them.
     """
+    cited = select(col(VersionRow.document_id)).where(col(VersionRow.id).in_(versions))
+    documents = (
+        select(col(DocumentRow.id)).where(col(DocumentRow.id).in_(cited)).order_by(col(DocumentRow.id))
+    )
+    await session.execute(documents.with_for_update(read=True))
+    states = await _states(session, versions)
     await session.execute(delete(AnswerSourceRow).where(col(AnswerSourceRow.inbox_id) == inbox_id))
-    known = list(await session.scalars(select(col(VersionRow.id)).where(col(VersionRow.id).in_(versions))))
-    session.add_all(AnswerSourceRow(inbox_id=inbox_id, version_id=version) for version in known)
-    answer = update(OutboxRow).where(col(OutboxRow.inbox_id) == inbox_id)
-    await session.execute(answer.values(changed_at=utc_now() if known else None, shown_changes=None))
+    session.add_all(AnswerSourceRow(inbox_id=inbox_id, version_id=state.version_id) for state in states)
+    return any(state.change is not None for state in states)
 
 
 async def mark_outdated(session: AsyncSession, documents: Collection[UUID]) -> None:
@@ -104,23 +109,8 @@ class AnswerSources:
 
     async def states(self, versions: Collection[int]) -> list[SourceState]:
         """Return the current state of cited versions; those of erased documents are left out."""
-        query = document_state.add_columns(
-            col(VersionRow.id),
-            col(DocumentRow.id),
-            col(DocumentRow.channel_id),
-            col(DocumentRow.state),
-            col(live_version.id),
-            func.coalesce(
-                (live_version.number > VersionRow.number) & (live_version.sha256 != VersionRow.sha256), False
-            ),
-            col(live.live_at),
-        ).join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
         async with self._database.snapshot() as session:
-            rows = (await session.execute(query.where(col(VersionRow.id).in_(versions)))).all()
-        return [
-            SourceState(version, document, channel, state == "deleted", newer if is_newer else None, since)
-            for version, document, channel, state, newer, is_newer, since in rows
-        ]
+            return await _states(session, versions)
 
     async def finish(self, posted: PostedAnswer, shown: Mapping[int, int]) -> None:
         """Store what the message now says; it stays marked if a document changed in the meantime."""
@@ -131,6 +121,26 @@ class AnswerSources:
     async def retry_later(self, posted: PostedAnswer, seconds: float) -> None:
         """Retry a message after this time, at most MAX_WAIT."""
         await self._rows.change(*_unchanged(posted), changed_at=self._rows.ends_at(seconds))
+
+
+async def _states(session: AsyncSession, versions: Collection[int]) -> list[SourceState]:
+    query = document_state.add_columns(
+        col(VersionRow.id),
+        col(DocumentRow.id),
+        col(DocumentRow.channel_id),
+        col(DocumentRow.state),
+        col(live_version.id),
+        func.coalesce(
+            (live_version.number > VersionRow.number) & (live_version.sha256 != VersionRow.sha256), False
+        ),
+        col(live.live_at),
+    ).join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+    return [
+        SourceState(version, document, channel, state == "deleted", newer if is_newer else None, since)
+        for version, document, channel, state, newer, is_newer, since in await session.execute(
+            query.where(col(VersionRow.id).in_(versions))
+        )
+    ]
 
 
 def _unchanged(posted: PostedAnswer) -> tuple[ColumnElement[bool], ...]:

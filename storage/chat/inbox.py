@@ -358,8 +358,9 @@ class Inbox:
         ``versions``: those that it cites.
         """
         async with self._holding(item) as (session, _):
-            await _set_reply(session, item, answer=answer)
-            await store_sources(session, item.id, versions)
+            is_outdated = await store_sources(session, item.id, versions)
+            changed_at = utc_now() if is_outdated else None
+            await _set_reply(session, item, answer=answer, changed_at=changed_at, shown_changes=None)
             if turn:
                 await keep_turn(session, turn)
 
