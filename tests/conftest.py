@@ -17,6 +17,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from engines import MODULES, Absence, absence, load, require_fetched_engines
+from harness.compiled_statements import CompiledStatements
+from sqlalchemy import Connection, Engine, event
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -30,6 +32,7 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True, ma
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=300, print_blob=True)
 
 NOT_RUN = "not run without"
+COMPILED = CompiledStatements()
 # Folders whose files take longest, in starting order.
 LONGEST = ("soak", "machine", "child", "deploy", "journeys")
 
@@ -54,6 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def seed(pytestconfig: pytest.Config) -> int:
     """Return the run's seed."""
     return int(pytestconfig.option.seed)
+
+
+@event.listens_for(Engine, "engine_connect")
+def share_compiled_statements(connection: Connection) -> None:
+    """Compile each statement once per test process instead of once per test, which has a new engine."""
+    connection.execution_options(compiled_cache=COMPILED)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -118,6 +127,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Report the CPU time of the run."""
     yield
+    # What is garbage is collected once: pytest does so five times, in seconds each, to report leaks.
+    gc.collect()
+    gc.freeze()
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
     print(f"CPU time: {sum(os.times()[:4]) / 60:.1f} minutes, seed {session.config.option.seed}", flush=True)
