@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -258,6 +258,7 @@ class QuestionRecord:
         )
 
 
+_NUMBERS = (int, float)
 _AUXILIARY_CALL = TypeAdapter(AuxiliaryCall)
 _PROMPTS = TypeAdapter(Sequence[Prompt])
 
@@ -301,9 +302,12 @@ def _places(passages: Sequence[Passage]) -> Iterator[dict[str, int]]:
     scores = [_stage_scores(one) for one in passages]
     places: list[dict[str, int]] = [{} for _ in passages]
     for stage in STAGES:
-        scored = [at for at, one in enumerate(scores) if stage in one]
-        scored.sort(key=lambda at: rank_order(replace(passages[at], score=scores[at][stage])))
-        for place, at in enumerate(scored, start=1):
+        scored = sorted(
+            (*rank_order(passage, score[stage]), at)
+            for at, (passage, score) in enumerate(zip(passages, scores, strict=True))
+            if stage in score
+        )
+        for place, (*_, at) in enumerate(scored, start=1):
             places[at][stage] = place
     return iter(places)
 
@@ -390,6 +394,6 @@ def _cut_prompts(prompts: Iterable[Json]) -> bool:
 def _sanitized(value: Any) -> Any:
     if isinstance(value, str):
         return replace_invalid_chars(value)
-    if isinstance(value, dict):  # most values are scores: skipping floats here saves a call for each
-        return {key: one if isinstance(one, float) else _sanitized(one) for key, one in value.items()}
+    if isinstance(value, dict):  # most values are numbers: skipping them here saves a call for each
+        return {key: one if isinstance(one, _NUMBERS) else _sanitized(one) for key, one in value.items()}
     return [_sanitized(one) for one in value] if isinstance(value, list | tuple) else value

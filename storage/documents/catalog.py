@@ -51,12 +51,12 @@ class Catalog:
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Return publications that must not be shown: pending, retired, or of a deleted document."""
-        rows = await self._database.rows(_hidden(), {"channel": channel_id})
+        rows = await self._database.rows(_hidden(), {"channel": channel_id}, brief=True)
         return frozenset(row[0] for row in rows)
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Return those of ``ids`` that are live in this channel now."""
-        rows = await self._database.rows(_live_of(), {"channel": channel_id, "ids": list(ids)})
+        rows = await self._database.rows(_live_of(), {"channel": channel_id, "ids": list(ids)}, brief=True)
         return {row.id: _live_publication(row) for row in rows}
 
     async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:

@@ -216,6 +216,8 @@ def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
 
 def put_fact_page_first(claim: VerifiedClaim, question: AnalyzedQuestion) -> VerifiedClaim:
     """Cite the page that contains the requested fact first, if a quote crosses a page break."""
+    if not any(one.parts for one in claim.quotes):
+        return claim
     asked, required, said = QuestionTerms(question), RequiredAnswer(question.text), set(analyze(claim.text))
 
     def holds(part: LocatedQuote) -> tuple[bool, float]:
@@ -224,7 +226,7 @@ def put_fact_page_first(claim: VerifiedClaim, question: AnalyzedQuestion) -> Ver
         return bool(required) and required.is_held_by(part.quote), asked.coverage(terms) + shared
 
     quotes = (replace(one, parts=tuple(sorted(one.parts, key=holds, reverse=True))) for one in claim.quotes)
-    return replace(claim, quotes=tuple(quotes)) if any(one.parts for one in claim.quotes) else claim
+    return replace(claim, quotes=tuple(quotes))
 
 
 class _Draft:

@@ -50,6 +50,8 @@ FRAGMENT_WORDS, MIN_WORDS = 5, 3
 
 # Cache size: up to ten megabytes, enough for the passages of the most recent questions.
 TERMS_CACHE_SIZE = 256
+# The same for their sentences, rows and items.
+LABELS_CACHE_SIZE = 32 * TERMS_CACHE_SIZE
 
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # rule below a table's header row
 # Words; in scripts without spaces (Thai, Khmer, Chinese, Japanese) each character counts as one.
@@ -108,26 +110,7 @@ class QuoteCandidate:
     @property
     def is_label(self) -> bool:
         """True for a heading, caption, table header or unrequested field, which is no answer by itself."""
-        words = " ".join(self.unit.text.split())
-        is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
-        # A heading of several sentences is quotable in parts.
-        is_heading = any(" ".join(heading.split()).startswith(words) for heading in self.section)
-        if self.is_unasked or is_header or is_heading:
-            return True
-        if _CAPTION_NUMBER.fullmatch(words) or _PAGE_NUMBER.sub("", words).endswith(_ASKS):
-            return True
-        if _gives_value(words):
-            return False
-        marker = _ITEM.match(words)
-        is_item = marker is not None and (
-            self.unit.lead is not None or len(words[marker.end() :].split()) >= FRAGMENT_WORDS
-        )
-        is_row = self.unit.is_row and not _NUMBERED_LINE.fullmatch(self.unit.text)
-        if not (is_row or marker or words.endswith(":")) and len(_NAMED.findall(words)) < MIN_WORDS:
-            return True
-        is_closed = words.rstrip("\"'”’)]」』").endswith(_ENDS)
-        is_list = _LIST.search(self.unit.text) is not None
-        return not (is_row or is_item or is_closed or is_list)
+        return self.is_unasked or _is_label(self.unit, self.item.passage.text, self.section)
 
     @property
     def document(self) -> UUID:
@@ -138,6 +121,31 @@ class QuoteCandidate:
     def page(self) -> tuple[UUID, int]:
         """(document, page) on which it begins."""
         return self.document, page_at(self.item, self.unit.start)
+
+
+@lru_cache(maxsize=LABELS_CACHE_SIZE)
+def _is_label(unit: Quotable, text: str, section: tuple[str, ...]) -> bool:
+    """True if a part of ``text`` is no answer; cached, because passages recur, also within a question."""
+    words = " ".join(unit.text.split())
+    is_header = _HEADER_RULE.match(text, unit.end) is not None
+    # A heading of several sentences is quotable in parts.
+    is_heading = any(" ".join(heading.split()).startswith(words) for heading in section)
+    if is_header or is_heading:
+        return True
+    if _CAPTION_NUMBER.fullmatch(words) or _PAGE_NUMBER.sub("", words).endswith(_ASKS):
+        return True
+    if _gives_value(words):
+        return False
+    marker = _ITEM.match(words)
+    is_item = marker is not None and (
+        unit.lead is not None or len(words[marker.end() :].split()) >= FRAGMENT_WORDS
+    )
+    is_row = unit.is_row and not _NUMBERED_LINE.fullmatch(unit.text)
+    if not (is_row or marker or words.endswith(":")) and len(_NAMED.findall(words)) < MIN_WORDS:
+        return True
+    is_closed = words.rstrip("\"'”’)]」』").endswith(_ENDS)
+    is_list = _LIST.search(unit.text) is not None
+    return not (is_row or is_item or is_closed or is_list)
 
 
 def _gives_value(words: str) -> bool:

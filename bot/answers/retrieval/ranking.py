@@ -64,9 +64,12 @@ WORDS_COMPARED = 8
 _Key = tuple[UUID, int]
 
 
-def rank_order(passage: Passage) -> tuple[float, str, int]:
-    """Return a sort key: best first, ties in a fixed order, so that equal questions get equal answers."""
-    return (-passage.score, passage.publication.file, passage.ordinal)
+def rank_order(passage: Passage, score: float | None = None) -> tuple[float, str, int]:
+    """Return a sort key: best first, ties in a fixed order, so that equal questions get equal answers.
+
+    ``score``: the one to sort by; None: the passage's.
+    """
+    return (-(passage.score if score is None else score), passage.publication.file, passage.ordinal)
 
 
 def min_max_scaled(scores: Sequence[float], min_spread: float = 0.0) -> list[float]:
