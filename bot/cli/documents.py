@@ -30,6 +30,11 @@ from storage.models import METADATA_FIELDS, DocumentStatus, metadata_line
 from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 
+NO_CHANNELS = (
+    "There is no channel yet. Invite the bot to a channel, or mention it there if it is in already; "
+    "`footnote ingest DIR --channel NAME` creates a local one."
+)
+
 
 def read_where(given: Sequence[str]) -> dict[str, str]:
     """Parse ``FIELD=VALUE`` filters.
@@ -100,6 +105,8 @@ async def list_channels(options: argparse.Namespace) -> int:
         print(dump(channel_line(channel, terms)) if options.json else one_line(row))
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)
+    if not channels:
+        print(NO_CHANNELS, file=sys.stderr)
     return 0
 
 

@@ -221,9 +221,11 @@ async def approve(options: argparse.Namespace) -> int:
         allowed = await stores.folders.approve(
             folder.id, [document for document, _ in folder.pending_deletions], action
         )
-    print(
-        f"{allowed} documents will be deleted by the next scan unless their files reappear.", file=sys.stderr
-    )
+    if allowed == 1:
+        said = "1 document will be deleted by the next scan unless its file reappears."
+    else:
+        said = f"{allowed} documents will be deleted by the next scan unless their files reappear."
+    print(said, file=sys.stderr)
     return 0
 
 

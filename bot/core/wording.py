@@ -256,10 +256,16 @@ class ReplyWords:
 
     def mentioned_nowhere(self, words: Sequence[str], documents: int) -> str:
         """Say that no document mentions these words; names the longest three."""
+        return self.unmentioned(documents, words=self._either(words))
+
+    def mentioned_by_none(self, words: Sequence[str]) -> str:
+        """Say the same where the number of documents is unknown."""
+        return self.why_unknown(words=self._either(words))
+
+    def _either(self, words: Sequence[str]) -> str:
         longest = sorted(words, key=len, reverse=True)[:WORDS_NAMED]
         *named, last = (self.document_named(title=word) for word in words if word in longest)
-        said = self.either_word(words=", ".join(named), last=last) if named else last
-        return self.unmentioned(documents, words=said)
+        return self.either_word(words=", ".join(named), last=last) if named else last
 
     def unreadable_files(self, names: Sequence[str]) -> str:
         """Say which files could not be read; names at most three."""

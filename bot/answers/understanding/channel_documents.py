@@ -95,7 +95,7 @@ class ChannelView:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        return await self._folders.location(self._channel) if self._folders else folder_name(self._channel)
+        return await self._folders.offer(self._channel) if self._folders else folder_name(self._channel)
 
     async def language(self) -> Language | None:
         """Return the majority language of the documents; None if there is none, or SQL is down."""

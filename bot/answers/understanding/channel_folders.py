@@ -31,6 +31,11 @@ class ChannelFolders:
         watched = await self._folders.of_channel(channel.id)
         return watched[0] if watched else str(self._inbox / folder_name(channel))
 
+    async def offer(self, channel: Channel) -> str:
+        """Return ``location``; a chat channel that had the bot before ``serve`` ran gets its folder first."""
+        is_chat = not (channel.is_local or channel.is_direct)
+        return await (self.make if is_chat else self.location)(channel)
+
     async def make(self, channel: Channel) -> str:
         """Create the channel's folder in the inbox, unless another folder feeds it; return the location.
 

@@ -35,7 +35,7 @@ def _sentences(record: Json, words: ReplyWords) -> Iterator[str]:
     if ranked and not cited:
         yield words.why_closest(page=_page(min(ranked, key=lambda one: one["rank"]), words))
     if search["unknown"]:
-        yield words.why_unknown(words=", ".join(search["unknown"]))
+        yield words.mentioned_by_none(search["unknown"])
     elif search["verdict"]:
         yield words.why_likely(percent=round(100 * search["verdict"]["probability"]))
 

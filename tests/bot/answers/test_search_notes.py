@@ -42,6 +42,7 @@ async def test_a_channels_first_search_explains_how_to_set_a_model(world: World)
     """The hint is shown once, and not if a question is on record."""
     asked, never = world.question("When?"), Recorded(is_first=True)
     notes = SearchNotes(never)  # type: ignore[arg-type]
+    assert await notes.write(asked, Retrieval(ASKED, ())) == []  # an empty channel searches nothing
     assert await notes.write(asked, found(Rung.FULL)) == [WORDS.first_search]
     assert await notes.write(asked, found(Rung.FULL)) == []
     assert never.asked == [make_channel().id]

@@ -50,7 +50,7 @@ async def test_an_old_answer_reports_that_its_source_changed(
         await until(lambda: slack.posted(IT, subscribed), log=lambda: program.log)
         old = next(one["url"] for one in answer["blocks"][1]["elements"] if "url" in one)
         file = program.drop(CHANNEL, SECOND, "boiler.pdf")
-        assert "[1]" in await shown("It says the same on page 2:")
+        assert "[1]" in await shown("It says the same on page 2.")
         note = WORDS.page_moved(document=WORDS.document_named(title="boiler.pdf"), page=2)
         (told,) = await until(lambda: slack.posted(IT, note), log=lambda: program.log)
         assert told["thread_ts"] == root

@@ -36,7 +36,7 @@ def test_it_says_what_was_searched_and_used_and_how_sure_it_is() -> None:
     unknown = RECORD | {"searches": [SEARCH | {"unknown": ["overtime"]}]}
     assert explain(unknown, words) == (
         "I searched for “Who approves a restore?”. The closest page was page 1 of “p1.pdf”, but it doesn’t "
-        "clearly answer this. No document mentions overtime."
+        "clearly answer this. No document mentions “overtime”."
     )
 
 
