@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlsplit
 
+from slack_sdk.errors import SlackApiError
+
 from bot.core.errors import DeliveryError
 from bot.health.findings import Finding, fail, ok, warn
 from bot.health.installation import Installation
@@ -55,8 +57,7 @@ async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
         reply = await call(web_client(token, api_url).auth_test, tries=1)
     except DeliveryError as error:
         fix = "install the app there again, at /slack/install" if workspace else "set a new SLACK_BOT_TOKEN"
-        host = urlsplit(api_url).netloc
-        return fail(f"{prefix}{error}", f"{fix}; or check that {host} is reachable", TOKEN_PAGE)
+        return fail(f"{prefix}{error}", _unreachable(error, api_url) or fix, TOKEN_PAGE)
     headers = {name.lower(): value for name, value in reply.headers.items()}
     name = f"{prefix}connected to {reply.get('team')} as {reply.get('user')}"
     if "x-oauth-scopes" not in headers:
@@ -76,8 +77,16 @@ async def _check_socket(bot: BotSettings) -> list[Finding]:
         await call(client.apps_connections_open, tries=1, app_token=revealed(bot.slack_app_token))
     except DeliveryError as error:
         fix = "create an app-level token with connections:write, and set SLACK_APP_TOKEN"
+        fix = _unreachable(error, bot.slack_api_url) or fix
         return [fail(f"Socket Mode: {error}", fix, f"{TROUBLESHOOTING}#slack-sends-nothing")]
     return []
+
+
+def _unreachable(error: DeliveryError, api_url: str) -> str:
+    """Return the fix where Slack answered nothing, so that no token is to blame; '' where it refused."""
+    if isinstance(error.__cause__, SlackApiError):
+        return ""
+    return f"let this machine reach {urlsplit(api_url).netloc}: check network, DNS and proxy"
 
 
 async def _check_workspaces(installation: Installation) -> list[Finding]:

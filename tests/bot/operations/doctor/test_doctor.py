@@ -194,8 +194,18 @@ async def test_a_dead_model_server_is_reported(doctor: Doctor) -> None:
 async def test_a_wrong_slack_token_is_reported(doctor: Doctor) -> None:
     """Shows that Slack is called, and its error about the token is shown."""
     async with oauth_slack() as slack:
-        told = [one.text for one in await doctor.look("slack", SLACK_API_URL=slack.api_url, **TOKEN)]
-    assert told == ["Slack refused: invalid_auth", "Socket Mode: Slack refused: invalid_auth"]
+        told = await doctor.look("slack", SLACK_API_URL=slack.api_url, **TOKEN)
+    assert [one.text for one in told] == [
+        "Slack refused: invalid_auth",
+        "Socket Mode: Slack refused: invalid_auth",
+    ]
+    assert ["token" in one.fix.casefold() for one in told] == [True, True]
+
+
+async def test_an_unreachable_slack_blames_no_token(doctor: Doctor) -> None:
+    told = await doctor.look("slack", SLACK_API_URL=f"{nowhere()}/api/", **TOKEN)
+    assert {one.text.removeprefix("Socket Mode: ") for one in told} == {"Slack could not be reached"}
+    assert ["token" in one.fix.casefold() for one in told] == [False, False]
 
 
 @pytest.mark.parametrize("missing", [[], ["links:read", "files:write"]])
