@@ -32,8 +32,7 @@ class SearchNotes:
         words, notes = reply_words(question.language), []
         if files := self._partly_read(retrieval):
             notes.append(words.partly_searchable(files))
-        has_searched = retrieval.passages or retrieval.question.unknown  # not in an empty channel
-        if has_searched and await self._is_first(question):
+        if retrieval.passages and await self._is_first(question):
             notes.append(words.first_search)
         return notes
 

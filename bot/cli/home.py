@@ -52,20 +52,12 @@ async def open_existing_home(settings: Settings) -> AsyncIterator[Stores]:
 async def chosen_channel(stores: Stores, name: str | None) -> Channel:
     """Return the channel of this name or tenant; without a name, the only channel.
 
-    A chat channel may be named as it is shown, ``#it-ops``, if no other one is.
-
     Raises:
         UnknownChannel: no such channel, or none was named and there are several.
     """
-    channels = await stores.channels.all()
     if name is not None:
-        try:
-            return await stores.channels.by_name(name)
-        except UnknownChannel:
-            shown = [one for one in channels if one.name == name]
-            if len(shown) == 1:
-                return shown[0]
-            raise
+        return await stores.channels.by_name(name)
+    channels = await stores.channels.all()
     if len(channels) == 1:
         return channels[0]
     if not channels:

@@ -20,7 +20,7 @@ from storage.errors import SettingsError, StorageError, UnknownChannel
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 MAX_DAYS = 3650
 MAX_WEEKS = 520
-CHANNEL_HELP = "a channel's name or tenant name; optional if there is only one channel"
+CHANNEL_HELP = "a local channel's name, or a tenant name; optional if there is only one channel"
 
 
 class _Version(argparse.Action):

@@ -8,7 +8,7 @@ over.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, func, select, update
@@ -39,17 +39,11 @@ MAX_AGE = timedelta(days=30)
 
 
 async def store_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> bool:
-    """Store what an answer cites, before the answer in its transaction; return True if it is outdated.
+    """Store what an answer cites; return True if it is outdated already.
 
-    A version may have been replaced while the answer was being written. A document that changes later marks
-    the answer itself: it is locked until the answer is stored, and before the reply's row is, because that is
-    the order in which a change locks them.
+    A version may have been replaced while the answer was being written. Both run in exclusive transactions,
+    so that a document that changes later finds the answer and marks it.
     """
-    cited = select(col(VersionRow.document_id)).where(col(VersionRow.id).in_(versions))
-    documents = (
-        select(col(DocumentRow.id)).where(col(DocumentRow.id).in_(cited)).order_by(col(DocumentRow.id))
-    )
-    await session.execute(documents.with_for_update(read=True))
     states = await _states(session, versions)
     await session.execute(delete(AnswerSourceRow).where(col(AnswerSourceRow.inbox_id) == inbox_id))
     session.add_all(AnswerSourceRow(inbox_id=inbox_id, version_id=state.version_id) for state in states)
@@ -116,11 +110,20 @@ class AnswerSources:
         """Store what the message now says; it stays marked if a document changed in the meantime."""
         said = {str(version): newer for version, newer in shown.items()}
         await self._rows.change(col(OutboxRow.inbox_id) == posted.inbox_id, shown_changes=said or None)
-        await self._rows.change(*_unchanged(posted), changed_at=None)
+        await self._end(posted, None)
 
     async def retry_later(self, posted: PostedAnswer, seconds: float) -> None:
         """Retry a message after this time, at most MAX_WAIT."""
-        await self._rows.change(*_unchanged(posted), changed_at=self._rows.ends_at(seconds))
+        await self._end(posted, self._rows.ends_at(seconds))
+
+    async def _end(self, posted: PostedAnswer, changed_at: datetime | None) -> None:
+        """End a claim; a message whose question got another answer meanwhile is compared with that one.
+
+        It may show the old one again, because the update of a claimed message takes up to a minute.
+        """
+        if not await self._rows.change(*_unchanged(posted), changed_at=changed_at):
+            reply = col(OutboxRow.inbox_id) == posted.inbox_id
+            await self._rows.change(reply, col(OutboxRow.changed_at).is_(None), changed_at=utc_now())
 
 
 async def _states(session: AsyncSession, versions: Collection[int]) -> list[SourceState]:

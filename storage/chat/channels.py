@@ -178,7 +178,9 @@ class Channels:
         """
         row = await self._of_tenant(named_tenant(name))
         if row is None or row.tenant == WEB_TENANT:
-            raise UnknownChannel(f"no channel named {name!r}; run `footnote channels` for a list")
+            raise UnknownChannel(
+                f"no channel named {name!r}: use a name of the last column of `footnote channels`"
+            )
         return _channel(row)
 
     async def get(self, channel_id: int) -> Channel:

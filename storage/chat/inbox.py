@@ -357,7 +357,7 @@ class Inbox:
 
         ``versions``: those that it cites.
         """
-        async with self._holding(item) as (session, _):
+        async with self._holding(item, exclusive=True) as (session, _):
             is_outdated = await store_sources(session, item.id, versions)
             changed_at = utc_now() if is_outdated else None
             await _set_reply(session, item, answer=answer, changed_at=changed_at, shown_changes=None)
@@ -397,9 +397,11 @@ class Inbox:
             end_lease(row, reason)
             row.state = "failed"
 
-    def _holding(self, item: InboxItem) -> AbstractAsyncContextManager[tuple[AsyncSession, InboxRow]]:
+    def _holding(
+        self, item: InboxItem, *, exclusive: bool = False
+    ) -> AbstractAsyncContextManager[tuple[AsyncSession, InboxRow]]:
         lease = Lease(self._rows, item.id, "waiting", item.fence)
-        return self._rows.holding(lease, exclusive=False, brief=True)
+        return self._rows.holding(lease, exclusive=exclusive, brief=True)
 
 
 async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:

@@ -106,10 +106,13 @@ class QuestionRecords:
             await session.execute(_keeping(), row)
 
     async def is_first(self, channel_id: int) -> bool:
-        """True if a channel has no recorded question; False if records are off, as it is unknown then."""
+        """True if no recorded question of a channel found anything; False if records are off."""
         if not self._kept_for:
             return False
-        query = select(col(QuestionRecordRow.key)).where(col(QuestionRecordRow.channel_id) == channel_id)
+        found = col(QuestionRecordRow.record)[("searches", 0, "candidates", 0, "file")]
+        query = select(col(QuestionRecordRow.key)).where(
+            col(QuestionRecordRow.channel_id) == channel_id, found.as_string().is_not(None)
+        )
         async with self._database.snapshot() as session:
             return (await session.execute(query.limit(1))).first() is None
 

@@ -51,7 +51,7 @@ class Catalog:
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Return publications that must not be shown: pending, retired, or of a deleted document."""
-        rows = await self._database.rows(_hidden(), {"channel": channel_id}, brief=True)
+        rows = await self._database.rows(_hidden(), {"channel": channel_id})
         return frozenset(row[0] for row in rows)
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:

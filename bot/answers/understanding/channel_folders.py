@@ -21,6 +21,7 @@ class ChannelFolders:
     def __init__(self, folders: Folders, inbox: Path) -> None:
         self._folders = folders
         self._inbox = inbox
+        self._offered: set[int] = set()
 
     async def location(self, channel: Channel) -> str:
         """Return the path or URL of the folder that feeds the channel, or would once it exists.
@@ -33,8 +34,10 @@ class ChannelFolders:
 
     async def offer(self, channel: Channel) -> str:
         """Return ``location``; a chat channel that had the bot before ``serve`` ran gets its folder first."""
-        is_chat = not (channel.is_local or channel.is_direct)
-        return await (self.make if is_chat else self.location)(channel)
+        if channel.is_local or channel.is_direct or channel.id in self._offered:
+            return await self.location(channel)
+        self._offered.add(channel.id)
+        return await self.make(channel)
 
     async def make(self, channel: Channel) -> str:
         """Create the channel's folder in the inbox, unless another folder feeds it; return the location.

@@ -60,7 +60,8 @@ async def test_a_channel_is_welcomed_once_with_sample_questions(
         await page.screenshot(path=tmp_path / "clicked.png")
         listed = program.run("channels")
         assert "#it-ops" in listed.stdout, listed
-        assert program.run("documents", "--channel", "#it-ops").stdout
+        refused = program.run("documents", "--channel", "#it-ops")
+        assert "use a name of the last column of `footnote channels`" in refused.stderr
     async with program.serving():
         assert await signed.send(joined(IT, "Ev9")) == 200
         await asyncio.sleep(4)

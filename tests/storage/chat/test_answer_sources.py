@@ -11,14 +11,14 @@ from harness.clocks import shift_wall_clock
 from sqlalchemy import select, update
 from sqlmodel import col
 
-from storage.chat.answer_sources import MAX_AGE, AnswerSources, store_sources
+from storage.chat.answer_sources import MAX_AGE, AnswerSources, mark_outdated
 from storage.chat.inbox import Inbox
-from storage.chat_models import PostedAnswer
+from storage.chat_models import InboxItem, PostedAnswer
 from storage.clock import utc_now
 from storage.folders.folders import Folders
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
-from storage.sql.tables import AnswerSourceRow, OutboxRow, PublicationRow
+from storage.sql.tables import AnswerSourceRow, DocumentRow, OutboxRow, PublicationRow
 
 SLACK = (Platform("slack"),)
 ANSWER = {"citations": [{"version_id": 1}]}
@@ -36,8 +36,8 @@ def sources(database: Database) -> AnswerSources:
     return AnswerSources(database)
 
 
-async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str = "m1") -> None:
-    """Post an answer that cites these versions, as its channel sees it."""
+async def ask(database: Database, shelf: NoticeShelf, key: str = "m1") -> InboxItem:
+    """Return a claimed question whose message is posted."""
     inbox = Inbox(database)
     message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
     await inbox.receive(shelf.channel, event_key=key, message_key=key, **message)
@@ -45,8 +45,14 @@ async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str 
     assert item is not None
     await inbox.mark_posting(item)
     await inbox.mark_placed(item, {"ts": key})
-    await inbox.save_answer(item, ANSWER, versions=versions)
-    await inbox.mark_delivered(item)
+    return item
+
+
+async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str = "m1") -> None:
+    """Post an answer that cites these versions, as its channel sees it."""
+    item = await ask(database, shelf, key)
+    await Inbox(database).save_answer(item, ANSWER, versions=versions)
+    await Inbox(database).mark_delivered(item)
 
 
 async def waiting(sources: AnswerSources) -> list[int]:
@@ -97,21 +103,47 @@ async def test_an_answer_that_was_outdated_when_stored_is_claimed(
     assert await waiting(sources) == [1]
 
 
-async def test_a_change_waits_for_an_answer_that_is_being_stored(
+async def test_an_answer_is_stored_before_or_after_a_change(
     database: Database, shelf: NoticeShelf, sources: AnswerSources
 ) -> None:
-    """A document whose publication begins before the answer is committed marks the answer as well."""
+    """A change that is not committed yet, and could not mark the answer, is waited for."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
-    await post(database, shelf, key="m1")
-    await shelf.finish(await shelf.add("a.pdf", document=await shelf.document_of(version)))
-    async with database.transaction(exclusive=False) as session:
-        assert await store_sources(session, 1, [version]) is False
+    item = await ask(database, shelf)
+    async with database.transaction() as session:
+        document = await session.get_one(DocumentRow, await shelf.document_of(version))
+        document.state = "deleted"
         await session.flush()
-        publishing = asyncio.create_task(shelf.go_live())
-        await asyncio.wait({publishing}, timeout=0.5)  # it ends only if nothing holds it back
-    assert await publishing
+        await mark_outdated(session, [document.id])
+        saving = asyncio.create_task(Inbox(database).save_answer(item, ANSWER, versions=[version]))
+        await asyncio.wait({saving}, timeout=0.5)  # it ends only if nothing holds it back
+    await saving
+    await Inbox(database).mark_delivered(item)
     assert await waiting(sources) == [1]
+
+
+async def test_a_late_update_is_compared_with_the_new_answer(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """An edited question's new answer is stored during an update, which then shows the old one again."""
+    version = await shelf.add("a.pdf")
+    await shelf.publish(version)
+    await post(database, shelf, version)
+    newer = await shelf.add("a.pdf", document=await shelf.document_of(version))
+    await shelf.publish(newer)
+    late, inbox = await sources.claim(SLACK, 60), Inbox(database)
+    assert late
+    assert await inbox.requeue_edited(Platform("slack"), "m1", "anew?")
+    item = await inbox.claim("w", 60, SLACK)
+    assert item
+    await inbox.save_answer(item, ANSWER, versions=[newer])
+    await inbox.mark_delivered(item)
+    await sources.finish(late, {version: newer})
+    again = await sources.claim(SLACK, 60)
+    assert again
+    assert again.shown == {version: newer}
+    await sources.finish(again, {})
+    assert await waiting(sources) == []
 
 
 async def test_a_crashed_claim_is_taken_over_by_the_next_worker(

@@ -53,9 +53,12 @@ async def test_a_trace_round_trips(records: QuestionRecords, channel: Channel) -
 async def test_the_first_question_of_a_channel_is_detected(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:
-    """Other channels do not count; with traces switched off no question is the first."""
+    """One that found nothing and other channels do not count; without traces no question is the first."""
+    await records.keep("16", channel.id, utc_now(), "not_found", {"searches": [{"candidates": []}]})
     assert await records.is_first(channel.id)
-    await records.keep("17", channel.id, utc_now(), "passages", {})
+    await records.keep(
+        "17", channel.id, utc_now(), "passages", {"searches": [{"candidates": [{"file": "a"}]}]}
+    )
     assert not await records.is_first(channel.id)
     assert await records.is_first(channel.id + 1)
     assert not await QuestionRecords(database, 0).is_first(channel.id + 1)

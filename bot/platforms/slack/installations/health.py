@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from slack_sdk.errors import SlackApiError
 
-from bot.core.errors import DeliveryError
+from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.health.findings import Finding, fail, ok, warn
 from bot.health.installation import Installation
 from bot.platforms.slack.installations.token_cipher import DecryptionFailed, TokenCipher, open_token_cipher
@@ -83,10 +83,11 @@ async def _check_socket(bot: BotSettings) -> list[Finding]:
 
 
 def _unreachable(error: DeliveryError, api_url: str) -> str:
-    """Return the fix where Slack answered nothing, so that no token is to blame; '' where it refused."""
-    if isinstance(error.__cause__, SlackApiError):
+    """Return the fix where no token is to blame: no answer, an overload or a fault; '' if Slack refused."""
+    is_refusal = isinstance(error.__cause__, SlackApiError) and not isinstance(error, DeliveryUnclear)
+    if is_refusal and error.retry_after is None:
         return ""
-    return f"let this machine reach {urlsplit(api_url).netloc}: check network, DNS and proxy"
+    return f"check that this machine reaches {urlsplit(api_url).netloc} (network, DNS, proxy), and try again"
 
 
 async def _check_workspaces(installation: Installation) -> list[Finding]:
