@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from bot.answers.rewriting.rule_rewriter import ASKING_WORD, content_words, may_depend_on_thread
 from bot.answers.trace import QuestionRecord, Trace
+from bot.answers.understanding.alternatives import find_alternatives
 from bot.answers.understanding.answer_types import asks_whether, compares
 from bot.answers.understanding.question_terms import exact_words
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
@@ -37,11 +38,6 @@ _CLAUSE = re.compile(
 )
 # Question words of German ("was") and Italian ("come") that are plain verbs in English.
 _ENGLISH_VERBS = {"was", "come"}
-# The alternatives at the end of a question: "which took longer, A or B?". Dutch "of" is English, too.
-_ALTERNATIVES = re.compile(
-    r"(?P<asked>\S.*?)[,:]\s+(?P<one>[^,:?]+?)\s+(?:or|vs\.?|versus|oder|ou|o)\s+(?P<other>[^,:?]+)\?*",
-    re.IGNORECASE,
-)
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 T = TypeVar("T")
@@ -80,9 +76,8 @@ def split_questions(text: str) -> list[str]:
 
 def split_alternatives(text: str) -> list[str]:
     """Return a question about two alternatives once for each: "which took longer, A?", "... B?"."""
-    found = _ALTERNATIVES.fullmatch(text.strip()) if len(text) <= MAX_CHARS else None
-    is_named = found and content_words(found["one"]) and content_words(found["other"])
-    return [f"{found['asked']}, {found[one]}?" for one in ("one", "other")] if found and is_named else []
+    found = find_alternatives(text) if len(text) <= MAX_CHARS else None
+    return [f"{found.asked}, {side}?" for side in found.sides] if found else []
 
 
 def _clauses(sentence: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -124,10 +124,9 @@ class ModelSentenceJudge:
     Language Generation Models" (2023).
     """
 
-    def __init__(self, calls: JsonCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(3)) -> None:
-        """Set the model; sends nothing yet. ``fence`` returns a delimiter that no document can know."""
+    def __init__(self, calls: JsonCalls) -> None:
+        """Set the model; sends nothing yet."""
         self._calls = calls
-        self._fence = fence
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
         """Judge all sentences in one call; a partly supported sentence counts as unsupported.
@@ -136,11 +135,10 @@ class ModelSentenceJudge:
             ModelUnavailable: the endpoint is down, too slow or refusing.
             ModelReplyUnusable: the reply does not have one verdict per sentence.
         """
-        fence = self._fence()
         ask = JsonRequest(
             "verify",
             read_prompt("verify").format(),
-            f"{format_question(question)}\n\n{format_sources(sentences, fence)}",
+            f"{format_question(question)}\n\n{format_sources(sentences)}",
             _SCHEMA,
             MIN_TOKENS + SENTENCE_TOKENS * len(sentences),
         )

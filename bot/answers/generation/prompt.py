@@ -86,12 +86,10 @@ def _format_passage(item: Evidence, fence: str) -> str:
     return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
 
 
-def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
+def format_sources(sentences: Sequence[QuotedSentence]) -> str:
     """Return sentences and their sources as a judge reads them: each source once, each place above its own.
 
-    Args:
-        sentences: to show, in this order.
-        fence: random delimiter that no document can know; opens every place and source, and closes the last.
+    Each source is on one line that begins with its number, so no document can imitate a place or a sentence.
     """
     places: dict[str, list[QuotedPart]] = {}
     for source in dict.fromkeys(source for one in sentences for source in one.sources):
@@ -99,9 +97,8 @@ def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
     numbers = {source: number for number, source in enumerate(chain.from_iterable(places.values()), start=1)}
     lines = []
     for place, sources in places.items():
-        lines.append(f"<from {fence}> {place}")
-        lines += (f"<{numbers[one]} {fence}> {one.text.strip()}" for one in sources)
-    lines.append(f"<end {fence}>")
+        lines.append(f"From: {place}")
+        lines += (f"{numbers[one]}: {_line(one.text)}" for one in sources)
     for number, one in enumerate(sentences, start=1):
         cited = ", ".join(str(numbers[source]) for source in one.sources)
         lines.append(f"Sentence {number}, by {cited}: {_line(one.text)}")

@@ -10,8 +10,16 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.answers.generation.entailment import UNRELATED, Entailment, find_form_fault, unknown_names
-from bot.answers.understanding.question_terms import QuestionTerms, language_of
+from bot.answers.generation.entailment import (
+    EMPTY,
+    UNRELATED,
+    Entailment,
+    find_form_fault,
+    says_more_than,
+    unknown_names,
+)
+from bot.answers.understanding.alternatives import find_alternatives, find_comparatives
+from bot.answers.understanding.question_terms import FORM_TERMS, FUNCTION_TERMS, QuestionTerms, language_of
 from bot.answers.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
@@ -27,6 +35,7 @@ from bot.answers.verification.marks import Mark, quoted_marks
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
+from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +50,7 @@ MIN_ASKED_SHARE = 0.5
 
 REQUESTS = "unsupported request to the reader"
 NOT_SUPPORTED = "not supported by its quotes"
+ONE_SIDED = "the quotes are about one of two alternatives."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +132,14 @@ class SentenceVerifier:
         if self._judge is None:
             return self._entailment.check(claim, located)
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
+        if _names_form(text):
+            return EMPTY
         if fault := find_form_fault(text, located) or self._find_false_fact(text, marks):
             return fault
         if _is_bare_answer(text) and not self._is_answered_by(marks):
             return UNRELATED
+        if self._is_one_sided(text, marks):
+            return ONE_SIDED
         is_long = len(text.split()) >= MIN_QUOTE_WORDS
         is_quote = is_long and any(find_spans(text, one.part.text) for one in marks)
         return _Checked(text, marks, located, is_quote)
@@ -135,10 +149,26 @@ class SentenceVerifier:
 
         Marks in another language than the question share no words with it, and pass.
         """
-        if language_of(" ".join(one.part.text for one in marks)) not in (None, self._question.language):
-            return True
-        held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
-        return self._asked.coverage(held) >= MIN_ASKED_SHARE
+        return self._is_translated(marks) or self._asked.coverage(_terms(marks)) >= MIN_ASKED_SHARE
+
+    def _is_one_sided(self, text: str, marks: Sequence[Mark]) -> bool:
+        """True if a sentence chooses between two alternatives, and its marks are about one of them.
+
+        It chooses if it says no more than the question, or repeats its comparative, which no mark says.
+        """
+        alternatives = find_alternatives(self._question.typed or self._question.text)
+        compared = find_comparatives(alternatives.asked) if alternatives else frozenset()
+        held = _terms(marks)
+        is_compared = not compared or not compared.isdisjoint(held) or self._is_translated(marks)
+        if alternatives is None or is_compared or alternatives.are_both_in(held):
+            return False
+        is_repeated = not compared.isdisjoint(find_comparatives(text))
+        return is_repeated or not says_more_than(text, self._question.text)
+
+    def _is_translated(self, marks: Sequence[Mark]) -> bool:
+        """True if the marks are in another language than the question, and share no words with it."""
+        language = language_of(" ".join(one.part.text for one in marks))
+        return language not in (None, self._question.language)
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
         """Return the fault if a fact or name is in neither marks nor question, or for a request or a denial.
@@ -160,6 +190,16 @@ class SentenceVerifier:
         return None if turned == ASSERTS and split_answer(text)[0] == "no" else turned
 
 
+def _terms(marks: Sequence[Mark]) -> frozenset[str]:
+    return frozenset[str]().union(*(one.part.terms | one.context for one in marks))
+
+
 def _is_bare_answer(text: str) -> bool:
     """True for a yes or no that adds nothing."""
     return not split_answer(text)[1].strip(" .,!")
+
+
+def _names_form(text: str) -> bool:
+    """True for a sentence that only names the form of an answer, as "a list"."""
+    terms = set(analyze(text))
+    return not terms.isdisjoint(FORM_TERMS) and terms <= FORM_TERMS | FUNCTION_TERMS

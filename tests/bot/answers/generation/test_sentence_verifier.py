@@ -29,6 +29,7 @@ TEXT = (
     "Contact the harbour office by phone."
 )
 QUESTION = "What do I need to know about the ferry?"
+LONGER = "which one takes longer, the night ferry or the day boat?"
 
 
 class LabelledJudge:
@@ -197,6 +198,7 @@ async def test_a_code_of_another_place_is_refused() -> None:
     ("question", "text", "is_shown"),
     [
         (QUESTION, "a sentence", False),
+        (QUESTION, "A list of steps", False),
         (QUESTION, "It is slow.", True),
         ("Was the captain tested for drugs?", "yes", False),
         ("Was the captain tested for drugs?", "Yes.", False),
@@ -207,6 +209,30 @@ async def test_a_judge_cannot_support_an_unrelated_sentence(question: str, text:
     """Covers words from the instructions and a bare "yes", as small models write them."""
     said = claim(text, "A crossing takes 90 minutes")
     verified = await verify(LabelledJudge(text), said, question=question)
+    assert [one.text for one in verified.claims] == [text] * is_shown
+
+
+@for_each(
+    ("question", "text", "quotes", "is_shown"),
+    [
+        (LONGER, "The night ferry", ["night ferry takes 90"], False),
+        (LONGER, "The night ferry takes longer, 90 minutes.", ["night ferry takes 90"], False),
+        (LONGER, "The night ferry is slow, it takes 90 minutes.", ["night ferry takes 90"], True),
+        (LONGER, "The night ferry", ["night ferry takes 90", "day boat takes 40"], True),
+        ("which one is cheaper, the barge or the day boat?", "The barge", ["barge is cheaper"], True),
+        ("which one carries bikes, the barge or the day boat?", "The barge", ["barge carries"], True),
+    ],
+)
+async def test_a_choice_needs_marks_of_both_alternatives(
+    question: str, text: str, quotes: Sequence[str], is_shown: bool
+) -> None:
+    """A small model compares what it read of one side; only a comparative needs the other one."""
+    stated = (
+        "The night ferry takes 90 minutes.\n\nThe day boat takes 40 minutes.\n\nThe barge is cheaper.\n\n"
+    )
+    found = make_evidence(make_passage(f"{stated}The barge carries bikes.", title="Timetable"))
+    verifier = SentenceVerifier(ask(question, stated), found, LabelledJudge(text))
+    verified = await verifier.verify(Draft((claim(text, *quotes),)))
     assert [one.text for one in verified.claims] == [text] * is_shown
 
 
