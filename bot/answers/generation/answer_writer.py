@@ -309,7 +309,7 @@ class _Draft:
         is_partial = bool(note or verified.faults)
         cited = {one.passage.publication.document_id for claim in self.claims for one in claim.quotes}
         if self._task.answering and not cited.issuperset(self._task.compared):
-            note = ""  # the reply names the documents instead
+            note, is_partial = "", True  # the reply names the documents instead
         written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
         return replace(written, state=AnswerState.PARTIAL if is_partial else AnswerState.GROUNDED)
 

@@ -33,9 +33,11 @@ class Alternatives:
     sides: tuple[str, str]
 
     def are_both_in(self, terms: Collection[str]) -> bool:
-        """True if these terms include one of each side, which the other side does not name."""
+        """True if these terms include most of those that each side has alone."""
         one, other = map(_content, self.sides)
-        return all(not names or not names.isdisjoint(terms) for names in (one - other, other - one))
+        return all(
+            2 * len(names & set(terms)) > len(names) or not names for names in (one - other, other - one)
+        )
 
 
 def find_alternatives(question: str) -> Alternatives | None:

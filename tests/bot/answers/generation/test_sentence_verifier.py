@@ -216,6 +216,7 @@ async def test_a_judge_cannot_support_an_unrelated_sentence(question: str, text:
     ("question", "text", "quotes", "is_shown"),
     [
         (LONGER, "The night ferry", ["night ferry takes 90"], False),
+        ("which one takes longer, the night ferry or the bus 90 tour?", "The ferry", ["night ferry"], False),
         (LONGER, "The night ferry takes longer, 90 minutes.", ["night ferry takes 90"], False),
         (LONGER, "The night ferry is slow, it takes 90 minutes.", ["night ferry takes 90"], True),
         (LONGER, "The night ferry", ["night ferry takes 90", "day boat takes 40"], True),
