@@ -1,4 +1,4 @@
-"""Drafts answers, judges sentences and writes short texts with a language model."""
+"""Drafts answers and writes short texts with a language model."""
 
 from __future__ import annotations
 
@@ -7,39 +7,28 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from bot.answer_settings import AnswerSettings
 from bot.answers.generation.prompt import (
     REPLY_SCHEMA,
     ReplyFormat,
     StreamedReply,
-    format_question,
-    format_sources,
     instructions,
     read_reply,
     user_message,
 )
-from bot.answers.prompts import read_prompt
 from bot.core.errors import ModelError
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, Judgement, Prompt, QuotedSentence, Reply
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt, Reply
 from bot.core.ports import OnClaim
 from bot.llm.chat_model import (
     ChatModel,
     ChatRequest,
     JsonCalls,
-    JsonRequest,
     model_timeout,
-    object_schema,
 )
+from bot.llm.sentence_judge import ModelSentenceJudge
 from bot.settings import revealed
 from storage.errors import SettingsError
-
-# Token budget of a reply: for each verdict, and for the JSON around them.
-SENTENCE_TOKENS, MIN_TOKENS = 8, 96
-
-_VERDICT = {"type": "string", "enum": ["yes", "partly", "no"]}
-_SCHEMA = object_schema({"verdicts": {"type": "array", "items": _VERDICT}, "missing": {"type": "string"}})
 
 
 class ModelGenerator:
@@ -115,46 +104,6 @@ class ModelGenerator:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
-
-
-class ModelSentenceJudge:
-    """Judges sentences with a language model that reads only the question, the sentences and their sources.
-
-    Each sentence is judged by the sources that it names: Rashkin et al., "Measuring Attribution in Natural
-    Language Generation Models" (2023).
-    """
-
-    def __init__(self, calls: JsonCalls) -> None:
-        """Set the model; sends nothing yet."""
-        self._calls = calls
-
-    async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
-        """Judge all sentences in one call; a partly supported sentence counts as unsupported.
-
-        Raises:
-            ModelUnavailable: the endpoint is down, too slow or refusing.
-            ModelReplyUnusable: the reply does not have one verdict per sentence.
-        """
-        ask = JsonRequest(
-            "verify",
-            read_prompt("verify").format(),
-            f"{format_question(question)}\n\n{format_sources(sentences)}",
-            _SCHEMA,
-            MIN_TOKENS + SENTENCE_TOKENS * len(sentences),
-        )
-        return await self._calls.ask(ask, lambda reply: _read(reply, len(sentences)))
-
-
-def _read(reply: Any, sentences: int) -> Judgement:
-    """Parse the verdicts.
-
-    Raises:
-        ValueError: their number is not that of the sentences.
-    """
-    verdicts = [str(one).strip().lower() for one in reply["verdicts"]]
-    if len(verdicts) != sentences:
-        raise ValueError(f"{len(verdicts)} verdicts on {sentences} sentences")
-    return Judgement([one == "yes" for one in verdicts], str(reply.get("missing") or ""))
 
 
 def configured_models(settings: AnswerSettings) -> list[ModelGenerator]:

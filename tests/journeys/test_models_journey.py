@@ -15,6 +15,8 @@ from fakes.model_server import STREAM_HEAD, byte_server, completion, event, resp
 from harness.program import Program
 from harness.terminal import on_terminal
 
+from bot.llm.sentence_judge import CONTROLS
+
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
 REPLY = json.dumps({"sufficient": True, "claims": [CLAIM]})
@@ -105,7 +107,8 @@ async def test_an_answer_is_streamed_to_a_terminal(ingested: Program) -> None:
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
         if "Judge each sentence" in (said := request.decode()):
             judged.append(said)
-            writer.write(response(completion('{"verdicts": ["yes", "yes", "no"], "missing": ""}')))
+            verdicts = ["yes", "yes", "no", *("no" for _ in CONTROLS)]
+            writer.write(response(completion(json.dumps({"verdicts": verdicts, "missing": ""}))))
             return
         first, *others = (
             json.dumps({"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]}) for text in SENTENCES

@@ -124,12 +124,6 @@ def find_form_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
     return ABSTAINS if _ABSTENTION.search(fold(text)) and not is_said else None
 
 
-def says_more_than(text: str, question: str) -> bool:
-    """True if a sentence contains a fact, or a content word that the question does not contain."""
-    asked = frozenset(analyze(question))
-    return bool(unsupported(text, ())) or not all(word.is_in(asked) for word in _content_words(text))
-
-
 class Entailment:
     """Checks sentences against the passages of one question."""
 

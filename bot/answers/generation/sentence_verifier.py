@@ -1,24 +1,25 @@
 """Verifies a model's sentences: facts by rules, meaning by a judge, or by lexical entailment without one.
 
 A verbatim quote is shown, whatever a judge says. All other sentences of an answer whose facts hold are judged
-in one call; if that call fails, lexical entailment decides.
+in one call. If that call fails, lexical entailment decides; if the judge is not trusted, both must agree.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.answers.generation.entailment import (
-    EMPTY,
+    REPEATS,
     UNRELATED,
     Entailment,
     find_form_fault,
-    says_more_than,
     unknown_names,
 )
 from bot.answers.understanding.alternatives import find_alternatives, find_comparatives
+from bot.answers.understanding.answer_types import asks_whether
 from bot.answers.understanding.question_terms import FORM_TERMS, FUNCTION_TERMS, QuestionTerms, language_of
 from bot.answers.verification.claims import (
     JudgedClaim,
@@ -50,6 +51,8 @@ MIN_ASKED_SHARE = 0.5
 
 REQUESTS = "unsupported request to the reader"
 NOT_SUPPORTED = "not supported by its quotes"
+_CHOICE = re.compile(r"\b(?:or|vs|versus|oder|ou|o)\b", re.IGNORECASE)
+
 ONE_SIDED = "the quotes are about one of two alternatives."
 
 
@@ -99,8 +102,9 @@ class SentenceVerifier:
         ]
         judgement = await self._judge_all([one for one in checked if isinstance(one, _Checked)])
         verdicts = iter(judgement.is_supported) if judgement else None
+        is_trusted = judgement is not None and judgement.is_trusted
         judged = (
-            JudgedClaim(claim, found, self._decided(claim, one, verdicts))
+            JudgedClaim(claim, found, self._decided(claim, one, verdicts, is_trusted=is_trusted))
             for claim, found, one in zip(draft.claims, places, checked, strict=True)
         )
         return VerifiedDraft(tuple(judged), missing=(judgement and judgement.missing) or draft.missing)
@@ -119,27 +123,34 @@ class SentenceVerifier:
             return None
 
     def _decided(
-        self, claim: Claim, one: VerifiedClaim | _Checked | str, verdicts: Iterator[bool] | None
+        self,
+        claim: Claim,
+        one: VerifiedClaim | _Checked | str,
+        verdicts: Iterator[bool] | None,
+        *,
+        is_trusted: bool,
     ) -> VerifiedClaim | str:
         if not isinstance(one, _Checked):
             return one
-        is_supported = next(verdicts) if verdicts else None
-        if one.is_quote or is_supported:
+        is_refused = verdicts is not None and not next(verdicts)
+        if one.is_quote:
             return one.verified()
-        return NOT_SUPPORTED if verdicts else self._entailment.check(claim, one.located)
+        if is_refused:
+            return NOT_SUPPORTED
+        return one.verified() if is_trusted else self._entailment.check(claim, one.located)
 
     def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Checked | str:
         if self._judge is None:
             return self._entailment.check(claim, located)
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
-        if _names_form(text):
-            return EMPTY
         if fault := find_form_fault(text, located) or self._find_false_fact(text, marks):
             return fault
         if _is_bare_answer(text) and not self._is_answered_by(marks):
             return UNRELATED
         if self._is_one_sided(text, marks):
             return ONE_SIDED
+        if self._repeats_question(text):
+            return REPEATS
         is_long = len(text.split()) >= MIN_QUOTE_WORDS
         is_quote = is_long and any(find_spans(text, one.part.text) for one in marks)
         return _Checked(text, marks, located, is_quote)
@@ -150,6 +161,17 @@ class SentenceVerifier:
         Marks in another language than the question share no words with it, and pass.
         """
         return self._is_translated(marks) or self._asked.coverage(_terms(marks)) >= MIN_ASKED_SHARE
+
+    def _repeats_question(self, text: str) -> bool:
+        """True for a sentence such as "a list", unless a yes, a no or a choice is asked for."""
+        asked = self._question.typed or self._question.text
+        is_open = not (asks_whether(asked) or _CHOICE.search(asked) or split_answer(text)[0] or denies(text))
+        return is_open and self._says_nothing_new(text)
+
+    def _says_nothing_new(self, text: str) -> bool:
+        """True if a sentence has content words, all of which are in the question."""
+        terms, asked = set(analyze(text)), set(analyze(f"{self._question.typed} {self._question.text}"))
+        return bool((terms & asked) - (FUNCTION_TERMS - FORM_TERMS)) and terms <= asked | FUNCTION_TERMS
 
     def _is_one_sided(self, text: str, marks: Sequence[Mark]) -> bool:
         """True if a sentence chooses between two alternatives, and its marks are about one of them.
@@ -163,7 +185,7 @@ class SentenceVerifier:
         if alternatives is None or is_compared or alternatives.are_both_in(held):
             return False
         is_repeated = not compared.isdisjoint(find_comparatives(text))
-        return is_repeated or not says_more_than(text, self._question.text)
+        return is_repeated or self._says_nothing_new(text)
 
     def _is_translated(self, marks: Sequence[Mark]) -> bool:
         """True if the marks are in another language than the question, and share no words with it."""
@@ -197,9 +219,3 @@ def _terms(marks: Sequence[Mark]) -> frozenset[str]:
 def _is_bare_answer(text: str) -> bool:
     """True for a yes or no that adds nothing."""
     return not split_answer(text)[1].strip(" .,!")
-
-
-def _names_form(text: str) -> bool:
-    """True for a sentence that only names the form of an answer, as "a list"."""
-    terms = set(analyze(text))
-    return not terms.isdisjoint(FORM_TERMS) and terms <= FORM_TERMS | FUNCTION_TERMS

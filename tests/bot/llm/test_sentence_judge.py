@@ -26,20 +26,43 @@ SENTENCES = [
 ]
 
 
-async def judged(url: str) -> Judgement:
+async def judged(url: str, calls: int = 1) -> Judgement:
     async with aclosing(
         ModelGenerator.connect("k", url, AnswerSettings(model_seconds=5), model="smollm2")
     ) as model:
-        return await model.judge().judge(ask("How long is the ride?"), SENTENCES)
+        judge = model.judge()
+        for _ in range(calls):
+            judgement = await judge.judge(ask("How long is the ride?"), SENTENCES)
+        return judgement
+
+
+def verdicts(*words: str) -> str:
+    return json.dumps({"verdicts": words, "missing": "the price"})
 
 
 async def test_only_fully_supported_sentences_count(llmock: LLMock) -> None:
     """A partly supported sentence counts as unsupported."""
-    llmock.reply(json.dumps({"verdicts": ["yes", "partly"], "missing": "the price"}))
+    llmock.reply(verdicts("yes", "partly", "no", "no", "partly"))
     assert await judged(llmock.base_url()) == Judgement([True, False], "the price")
 
 
-@pytest.mark.parametrize("reply", ["yes", '{"verdicts": ["yes"], "missing": ""}', '{"verdicts": 2}', "[]"])
+async def test_a_judge_that_refuses_the_controls_is_trusted(llmock: LLMock) -> None:
+    """Later calls are shorter."""
+    llmock.reply(verdicts("yes", "yes", "no", "no", "no"))
+    llmock.reply(verdicts("no", "yes"))
+    assert await judged(llmock.base_url(), calls=2) == Judgement([False, True], "the price")
+
+
+async def test_a_judge_that_accepts_a_control_is_not_trusted(llmock: LLMock) -> None:
+    """It gets the controls again, as the model behind an address may be replaced by a better one."""
+    llmock.reply(verdicts("yes", "yes", "no", "yes", "no"))
+    assert not (await judged(llmock.base_url())).is_trusted
+    llmock.reply(verdicts("yes", "yes", "no", "yes", "no"))
+    llmock.reply(verdicts("yes", "yes", "no", "no", "no"))
+    assert (await judged(llmock.base_url(), calls=2)).is_trusted
+
+
+@pytest.mark.parametrize("reply", ["yes", verdicts("yes", "no"), '{"verdicts": 2}', "[]"])
 async def test_a_reply_without_a_verdict_on_each_is_unusable(llmock: LLMock, reply: str) -> None:
     """The lexical check decides instead."""
     llmock.reply(reply)

@@ -35,17 +35,21 @@ LONGER = "which one takes longer, the night ferry or the day boat?"
 class LabelledJudge:
     """Accepts sentences that contain one of its words, and records the requests."""
 
-    def __init__(self, *words: str, missing: str = "", error: Exception | None = None) -> None:
+    def __init__(
+        self, *words: str, missing: str = "", error: Exception | None = None, is_trusted: bool = True
+    ) -> None:
         self.words = words
         self.missing = missing
         self.error = error
+        self.is_trusted = is_trusted
         self.asked: list[Sequence[QuotedSentence]] = []
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
         self.asked.append(sentences)
         if self.error:
             raise self.error
-        return Judgement([any(word in one.text for word in self.words) for one in sentences], self.missing)
+        supported = [any(word in one.text for word in self.words) for one in sentences]
+        return Judgement(supported, self.missing, is_trusted=self.is_trusted)
 
 
 def evidence() -> list[Evidence]:
@@ -174,6 +178,15 @@ async def test_lexical_checks_decide_when_the_judge_fails() -> None:
     assert [one.text for one in verified.claims] == [near.text]
 
 
+async def test_a_judge_that_is_not_trusted_cannot_accept_alone() -> None:
+    """A sentence must also match word by word; what the judge refuses stays refused."""
+    near = claim("Each bicycle costs $4.50.", "Bicycles cost $4.50 each")
+    for words, shown in (("ride", "bicycle"), [near.text]), (("ride",), []):
+        judge = LabelledJudge(*words, is_trusted=False)
+        verified = await verify(judge, near, RIDE, question="What do bicycles cost?")
+        assert [one.text for one in verified.claims] == shown
+
+
 async def test_missing_parts_found_by_the_judge_are_reported() -> None:
     """The judge's finding overrides the answering model's own."""
     judge = LabelledJudge("ride", missing="the price")
@@ -198,7 +211,11 @@ async def test_a_code_of_another_place_is_refused() -> None:
     ("question", "text", "is_shown"),
     [
         (QUESTION, "a sentence", False),
-        (QUESTION, "A list of steps", False),
+        ("Give me a list of the fares", "A list", False),
+        ("Which phase of operation was it?", "Phase of Operation", False),
+        ("How many boats are there, and who owns them?", "One.", True),
+        ("How many horses come along?", "All of them.", True),
+        ("Is the ferry fast or slow?", "Slow.", True),
         (QUESTION, "It is slow.", True),
         ("Was the captain tested for drugs?", "yes", False),
         ("Was the captain tested for drugs?", "Yes.", False),
