@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from bot.answers.generation.entailment import (
     REPEATS,
@@ -48,6 +50,9 @@ MIN_QUOTE_WORDS = 4
 
 # Minimum share of the question's words in the marks of a bare yes or no.
 MIN_ASKED_SHARE = 0.5
+
+# How much more (0-1) of the question another document may cover than the quoted ones.
+COVERAGE_MARGIN = 0.1
 
 REQUESTS = "unsupported request to the reader"
 NOT_SUPPORTED = "not supported by its quotes"
@@ -137,7 +142,22 @@ class SentenceVerifier:
             return one.verified()
         if is_refused:
             return NOT_SUPPORTED
-        return one.verified() if is_trusted else self._entailment.check(claim, one.located)
+        if is_trusted:
+            return one.verified()
+        if not self._is_of_covering_document(one.located):
+            return UNRELATED
+        return self._entailment.check(claim, one.located)
+
+    def _is_of_covering_document(self, located: Sequence[LocatedQuote]) -> bool:
+        """True if no other document covers the question better than those that are quoted."""
+        quoted = {one.passage.publication.document_id for one in located}
+        covered, others = set[str](), defaultdict[UUID, set[str]](set)
+        for passage in (item.passage for item in self._evidence):
+            document = passage.publication.document_id
+            held = covered if document in quoted else others[document]
+            held.update(term for term in self._asked.weights if term in passage.terms)
+        least = self._asked.coverage(covered) + COVERAGE_MARGIN
+        return all(self._asked.coverage(terms) < least for terms in others.values())
 
     def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Checked | str:
         if self._judge is None:

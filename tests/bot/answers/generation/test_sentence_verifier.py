@@ -187,6 +187,20 @@ async def test_a_judge_that_is_not_trusted_cannot_accept_alone() -> None:
         assert [one.text for one in verified.claims] == shown
 
 
+async def test_another_document_needs_a_trusted_judge() -> None:
+    """A value of one place is not the value of another, which a second document names."""
+    venice = make_passage("The runway is 1500 ft long.", file="venice.pdf", title="Venice")
+    madill = make_passage("At Madill the runway was dry.", file="madill.pdf", title="Madill")
+    found, asked = (
+        make_evidence(venice, madill),
+        ask("How long is the runway at Madill?", madill.text, "a", "b"),
+    )
+    said = claim("The runway is 1500 ft long at most.", "The runway is 1500 ft long")
+    for is_trusted in (True, False):
+        verifier = SentenceVerifier(asked, found, LabelledJudge("runway", is_trusted=is_trusted))
+        assert bool((await verifier.verify(Draft((said,)))).claims) == is_trusted
+
+
 async def test_missing_parts_found_by_the_judge_are_reported() -> None:
     """The judge's finding overrides the answering model's own."""
     judge = LabelledJudge("ride", missing="the price")
