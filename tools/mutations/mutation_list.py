@@ -317,9 +317,23 @@ MUTATIONS = (
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
         VERIFIER,
-        "if one.is_quote or is_supported:",
-        "if one:",
+        "if is_refused:",
+        "if [] and is_refused:",
         f"{VERIFIER_TESTS}::test_paraphrases_are_judged_and_supported_ones_shown",
+    ),
+    Mutation(
+        "a judge that accepts false control sentences is trusted",
+        "bot/llm/sentence_judge.py",
+        "if any(is_supported[len(sentences) :]):",
+        "if [] and any(is_supported[len(sentences) :]):",
+        "tests/bot/llm/test_sentence_judge.py::test_a_judge_that_accepts_a_control_is_not_trusted",
+    ),
+    Mutation(
+        "a comparison is borne out by what stands of one side",
+        VERIFIER,
+        "if self._is_one_sided(text, marks):",
+        "if [] and self._is_one_sided(text, marks):",
+        f"{VERIFIER_TESTS}::test_a_choice_needs_marks_of_both_alternatives",
     ),
     Mutation(
         "a judge may bear out a number that no quote states",

@@ -189,9 +189,11 @@ class SentenceVerifier:
         return is_open and self._says_nothing_new(text)
 
     def _says_nothing_new(self, text: str) -> bool:
-        """True if a sentence has content words, all of which are in the question."""
-        terms, asked = set(analyze(text)), set(analyze(f"{self._question.typed} {self._question.text}"))
-        return bool((terms & asked) - (FUNCTION_TERMS - FORM_TERMS)) and terms <= asked | FUNCTION_TERMS
+        """True if all content words and numbers of a sentence are in the question, and there are some."""
+        asked = f"{self._question.typed} {self._question.text}"
+        known, terms = set(analyze(asked)), set(analyze(text)) - (FUNCTION_TERMS - FORM_TERMS)
+        numbers = set(filter(str.isdigit, terms)) if not unsupported(text, [asked]) else set()
+        return bool(terms) and terms <= known | numbers | FUNCTION_TERMS
 
     def _is_one_sided(self, text: str, marks: Sequence[Mark]) -> bool:
         """True if a sentence chooses between two alternatives, and its marks are about one of them.

@@ -227,6 +227,7 @@ async def test_a_code_of_another_place_is_refused() -> None:
         (QUESTION, "a sentence", False),
         ("Give me a list of the fares", "A list", False),
         ("Which phase of operation was it?", "Phase of Operation", False),
+        ("Which stop comes third?", "3", False),
         ("How many boats are there, and who owns them?", "One.", True),
         ("How many horses come along?", "All of them.", True),
         ("Is the ferry fast or slow?", "Slow.", True),
