@@ -398,8 +398,6 @@ class Judgement:
     is_supported: Sequence[bool]
     # The part of the question that the supported sentences do not answer; '' if none.
     missing: str = ""
-    # False: the judge accepted false control sentences, so that its "yes" says little.
-    is_trusted: bool = True
 
 
 class AnswerState(StrEnum):

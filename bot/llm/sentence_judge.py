@@ -1,8 +1,8 @@
 """Judges sentences with a language model that reads only the question, the sentences and their sources.
 
 Each sentence is judged by the sources that it names: Rashkin et al., "Measuring Attribution in Natural
-Language Generation Models" (2023). A small model says yes to nearly everything, so the first calls include
-false control sentences (catch trials). Until a model has refused them all, its verdicts are not trusted.
+Language Generation Models" (2023). A small model says yes to nearly everything, so a model is tested once,
+with sentences whose verdicts are known, before it judges any answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.answers.generation.prompt import format_question, format_sources
 from bot.answers.prompts import read_prompt
+from bot.core.errors import ModelReplyUnusable
 from bot.core.models import AnalyzedQuestion, Judgement, QuotedPart, QuotedSentence
 from bot.llm.chat_model import JsonCalls, JsonRequest, object_schema
 
@@ -29,13 +30,24 @@ def _control(sentence: str, source: str) -> QuotedSentence:
     return QuotedSentence(sentence, (QuotedPart(("Harbour guide",), source),))
 
 
-# False, each in another way: about another thing, a dropped exception, the opposite.
+CONTROL_QUESTION = "What do I need to know about the night ferry?"
+# Each with its verdict. The false ones are of another boat, drop a condition, or say the opposite.
 CONTROLS = (
-    _control(
-        "The night ferry takes 40 minutes.", "The day boat takes 40 minutes, and the night ferry is slower."
+    (_control("It leaves at nine in the evening.", "The night ferry leaves at 21:00."), True),
+    (_control("The night ferry takes 40 minutes.", "The day boat takes 40 minutes."), False),
+    (
+        _control(
+            "Every dog may come on the night ferry.", "The night ferry takes dogs if they wear a muzzle."
+        ),
+        False,
     ),
-    _control("All dogs travel free.", "Dogs that fit into a carrier travel free."),
-    _control("You may bring a bicycle in winter.", "Bicycles are carried from May to September only."),
+    (
+        _control(
+            "You can buy a ticket on the night ferry.", "Tickets for the night ferry are sold on board."
+        ),
+        True,
+    ),
+    (_control("It takes bicycles all year.", "The night ferry takes no bicycles in winter."), False),
 )
 
 
@@ -45,35 +57,46 @@ class ModelSentenceJudge:
     def __init__(self, calls: JsonCalls) -> None:
         """Set the model; sends nothing yet."""
         self._calls = calls
-        self._is_trusted = False
+        # Its verdicts on the controls are right; None: it was not tested yet.
+        self._is_reliable: bool | None = None
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
         """Judge all sentences in one call; a partly supported sentence counts as unsupported.
 
         Raises:
             ModelUnavailable: the endpoint is down, too slow or refusing.
-            ModelReplyUnusable: the reply does not have one verdict per sentence.
+            ModelReplyUnusable: the model failed its test, or the reply lacks a verdict.
         """
-        judged = [*sentences, *(() if self._is_trusted else CONTROLS)]
+        if self._is_reliable is None:
+            self._is_reliable = await self._passes_test()
+        if not self._is_reliable:
+            raise ModelReplyUnusable("the model cannot tell true sentences from false ones")
+        return await self._ask(format_question(question), sentences)
+
+    async def _passes_test(self) -> bool:
+        try:
+            judgement = await self._ask(f"Question: {CONTROL_QUESTION}", [one for one, _ in CONTROLS])
+        except ModelReplyUnusable:
+            is_passed = False
+        else:
+            is_passed = list(judgement.is_supported) == [is_true for _, is_true in CONTROLS]
+        if not is_passed:
+            log.warning("the model is too weak to judge sentences: they must match their quotes word by word")
+        return is_passed
+
+    async def _ask(self, question: str, sentences: Sequence[QuotedSentence]) -> Judgement:
         ask = JsonRequest(
             "verify",
             read_prompt("verify").format(),
-            f"{format_question(question)}\n\n{format_sources(judged)}",
+            f"{question}\n\n{format_sources(sentences)}",
             _SCHEMA,
-            MIN_TOKENS + SENTENCE_TOKENS * len(judged),
+            MIN_TOKENS + SENTENCE_TOKENS * len(sentences),
         )
-        is_supported, missing = await self._calls.ask(ask, lambda reply: _read(reply, len(judged)))
-        if any(is_supported[len(sentences) :]):
-            log.warning(
-                "the model that judges sentences accepts false ones: they must also match word by word"
-            )
-        else:
-            self._is_trusted = True
-        return Judgement(is_supported[: len(sentences)], missing, is_trusted=self._is_trusted)
+        return await self._calls.ask(ask, lambda reply: _read(reply, len(sentences)))
 
 
-def _read(reply: Any, sentences: int) -> tuple[list[bool], str]:
-    """Parse the verdicts, and the part of the question that is not answered.
+def _read(reply: Any, sentences: int) -> Judgement:
+    """Parse the verdicts.
 
     Raises:
         ValueError: their number is not that of the sentences.
@@ -81,4 +104,4 @@ def _read(reply: Any, sentences: int) -> tuple[list[bool], str]:
     verdicts = [str(one).strip().lower() for one in reply["verdicts"]]
     if len(verdicts) != sentences:
         raise ValueError(f"{len(verdicts)} verdicts on {sentences} sentences")
-    return [one == "yes" for one in verdicts], str(reply.get("missing") or "")
+    return Judgement([one == "yes" for one in verdicts], str(reply.get("missing") or ""))

@@ -15,7 +15,7 @@ from fakes.model_server import STREAM_HEAD, byte_server, completion, event, resp
 from harness.program import Program
 from harness.terminal import on_terminal
 
-from bot.llm.sentence_judge import CONTROLS
+from bot.llm.sentence_judge import CONTROL_QUESTION, CONTROLS
 
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
@@ -106,8 +106,11 @@ async def test_an_answer_is_streamed_to_a_terminal(ingested: Program) -> None:
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
         if "Judge each sentence" in (said := request.decode()):
-            judged.append(said)
-            verdicts = ["yes", "yes", "no", *("no" for _ in CONTROLS)]
+            if is_test := CONTROL_QUESTION in said:
+                verdicts = ["yes" if is_true else "no" for _, is_true in CONTROLS]
+            else:
+                verdicts = ["yes", "yes", "no"]
+            judged.extend([] if is_test else [said])
             writer.write(response(completion(json.dumps({"verdicts": verdicts, "missing": ""}))))
             return
         first, *others = (

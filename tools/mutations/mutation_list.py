@@ -317,16 +317,16 @@ MUTATIONS = (
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
         VERIFIER,
-        "if is_refused:",
-        "if [] and is_refused:",
+        "if one.is_quote or is_supported:",
+        "if one:",
         f"{VERIFIER_TESTS}::test_paraphrases_are_judged_and_supported_ones_shown",
     ),
     Mutation(
-        "a judge that accepts false control sentences is trusted",
+        "a model that says yes to everything judges answers",
         "bot/llm/sentence_judge.py",
-        "if any(is_supported[len(sentences) :]):",
-        "if [] and any(is_supported[len(sentences) :]):",
-        "tests/bot/llm/test_sentence_judge.py::test_a_judge_that_accepts_a_control_is_not_trusted",
+        "if not self._is_reliable:",
+        "if [] and not self._is_reliable:",
+        "tests/bot/llm/test_sentence_judge.py::test_a_model_that_fails_the_test_judges_nothing",
     ),
     Mutation(
         "a comparison is borne out by what stands of one side",

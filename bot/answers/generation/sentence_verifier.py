@@ -1,7 +1,7 @@
 """Verifies a model's sentences: facts by rules, meaning by a judge, or by lexical entailment without one.
 
 A verbatim quote is shown, whatever a judge says. All other sentences of an answer whose facts hold are judged
-in one call. If that call fails, lexical entailment decides; if the judge is not trusted, both must agree.
+in one call. If that call fails, or the model fails its test as a judge, lexical entailment decides.
 """
 
 from __future__ import annotations
@@ -107,9 +107,8 @@ class SentenceVerifier:
         ]
         judgement = await self._judge_all([one for one in checked if isinstance(one, _Checked)])
         verdicts = iter(judgement.is_supported) if judgement else None
-        is_trusted = judgement is not None and judgement.is_trusted
         judged = (
-            JudgedClaim(claim, found, self._decided(claim, one, verdicts, is_trusted=is_trusted))
+            JudgedClaim(claim, found, self._decided(claim, one, verdicts))
             for claim, found, one in zip(draft.claims, places, checked, strict=True)
         )
         return VerifiedDraft(tuple(judged), missing=(judgement and judgement.missing) or draft.missing)
@@ -128,25 +127,17 @@ class SentenceVerifier:
             return None
 
     def _decided(
-        self,
-        claim: Claim,
-        one: VerifiedClaim | _Checked | str,
-        verdicts: Iterator[bool] | None,
-        *,
-        is_trusted: bool,
+        self, claim: Claim, one: VerifiedClaim | _Checked | str, verdicts: Iterator[bool] | None
     ) -> VerifiedClaim | str:
         if not isinstance(one, _Checked):
             return one
-        is_refused = verdicts is not None and not next(verdicts)
-        if one.is_quote:
+        is_supported = next(verdicts) if verdicts else None
+        if one.is_quote or is_supported:
             return one.verified()
-        if is_refused:
+        if verdicts:
             return NOT_SUPPORTED
-        if is_trusted:
-            return one.verified()
-        if not self._is_of_covering_document(one.located):
-            return UNRELATED
-        return self._entailment.check(claim, one.located)
+        is_covered = self._is_of_covering_document(one.located)
+        return self._entailment.check(claim, one.located) if is_covered else UNRELATED
 
     def _is_of_covering_document(self, located: Sequence[LocatedQuote]) -> bool:
         """True if no other document covers the question better than those that are quoted."""

@@ -40,31 +40,37 @@ def verdicts(*words: str) -> str:
     return json.dumps({"verdicts": words, "missing": "the price"})
 
 
+PASSED = verdicts("yes", "no", "partly", "yes", "no")
+
+
 async def test_only_fully_supported_sentences_count(llmock: LLMock) -> None:
     """A partly supported sentence counts as unsupported."""
-    llmock.reply(verdicts("yes", "partly", "no", "no", "partly"))
+    llmock.reply(PASSED)
+    llmock.reply(verdicts("yes", "partly"))
     assert await judged(llmock.base_url()) == Judgement([True, False], "the price")
 
 
-async def test_a_judge_that_refuses_the_controls_is_trusted(llmock: LLMock) -> None:
-    """Later calls are shorter."""
-    llmock.reply(verdicts("yes", "yes", "no", "no", "no"))
+async def test_a_model_is_tested_once_before_it_judges(llmock: LLMock) -> None:
+    """Later answers take one call."""
+    llmock.reply(PASSED)
+    llmock.reply(verdicts("yes", "yes"))
     llmock.reply(verdicts("no", "yes"))
     assert await judged(llmock.base_url(), calls=2) == Judgement([False, True], "the price")
 
 
-async def test_a_judge_that_accepts_a_control_is_not_trusted(llmock: LLMock) -> None:
-    """It gets the controls again, as the model behind an address may be replaced by a better one."""
-    llmock.reply(verdicts("yes", "yes", "no", "yes", "no"))
-    assert not (await judged(llmock.base_url())).is_trusted
-    llmock.reply(verdicts("yes", "yes", "no", "yes", "no"))
-    llmock.reply(verdicts("yes", "yes", "no", "no", "no"))
-    assert (await judged(llmock.base_url(), calls=2)).is_trusted
+@pytest.mark.parametrize("reply", [verdicts(*["yes"] * 5), verdicts(*["no"] * 5), verdicts("yes")])
+async def test_a_model_that_fails_the_test_judges_nothing(llmock: LLMock, reply: str) -> None:
+    """One that says yes or no to everything, or gives one verdict for all."""
+    llmock.reply(reply)
+    llmock.reply(verdicts("yes", "yes"))
+    with pytest.raises(ModelReplyUnusable, match="cannot tell"):
+        await judged(llmock.base_url())
 
 
-@pytest.mark.parametrize("reply", ["yes", verdicts("yes", "no"), '{"verdicts": 2}', "[]"])
+@pytest.mark.parametrize("reply", ["yes", verdicts("yes"), '{"verdicts": 2}', "[]"])
 async def test_a_reply_without_a_verdict_on_each_is_unusable(llmock: LLMock, reply: str) -> None:
     """The lexical check decides instead."""
+    llmock.reply(PASSED)
     llmock.reply(reply)
     with pytest.raises(ModelReplyUnusable):
         await judged(llmock.base_url())

@@ -10,7 +10,7 @@ from harness.tables import for_each
 
 from bot.answers.generation.sentence_verifier import NOT_SUPPORTED, SentenceVerifier
 from bot.answers.verification.claims import VerifiedDraft
-from bot.core.errors import ModelUnavailable
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.models import (
     AnalyzedQuestion,
     Claim,
@@ -35,21 +35,17 @@ LONGER = "which one takes longer, the night ferry or the day boat?"
 class LabelledJudge:
     """Accepts sentences that contain one of its words, and records the requests."""
 
-    def __init__(
-        self, *words: str, missing: str = "", error: Exception | None = None, is_trusted: bool = True
-    ) -> None:
+    def __init__(self, *words: str, missing: str = "", error: Exception | None = None) -> None:
         self.words = words
         self.missing = missing
         self.error = error
-        self.is_trusted = is_trusted
         self.asked: list[Sequence[QuotedSentence]] = []
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
         self.asked.append(sentences)
         if self.error:
             raise self.error
-        supported = [any(word in one.text for word in self.words) for one in sentences]
-        return Judgement(supported, self.missing, is_trusted=self.is_trusted)
+        return Judgement([any(word in one.text for word in self.words) for one in sentences], self.missing)
 
 
 def evidence() -> list[Evidence]:
@@ -178,16 +174,7 @@ async def test_lexical_checks_decide_when_the_judge_fails() -> None:
     assert [one.text for one in verified.claims] == [near.text]
 
 
-async def test_a_judge_that_is_not_trusted_cannot_accept_alone() -> None:
-    """A sentence must also match word by word; what the judge refuses stays refused."""
-    near = claim("Each bicycle costs $4.50.", "Bicycles cost $4.50 each")
-    for words, shown in (("ride", "bicycle"), [near.text]), (("ride",), []):
-        judge = LabelledJudge(*words, is_trusted=False)
-        verified = await verify(judge, near, RIDE, question="What do bicycles cost?")
-        assert [one.text for one in verified.claims] == shown
-
-
-async def test_another_document_needs_a_trusted_judge() -> None:
+async def test_another_document_needs_a_judge() -> None:
     """A value of one place is not the value of another, which a second document names."""
     venice = make_passage("The runway is 1500 ft long.", file="venice.pdf", title="Venice")
     madill = make_passage("At Madill the runway was dry.", file="madill.pdf", title="Madill")
@@ -196,9 +183,9 @@ async def test_another_document_needs_a_trusted_judge() -> None:
         ask("How long is the runway at Madill?", madill.text, "a", "b"),
     )
     said = claim("The runway is 1500 ft long at most.", "The runway is 1500 ft long")
-    for is_trusted in (True, False):
-        verifier = SentenceVerifier(asked, found, LabelledJudge("runway", is_trusted=is_trusted))
-        assert bool((await verifier.verify(Draft((said,)))).claims) == is_trusted
+    for error in (None, ModelReplyUnusable("too weak")):
+        verifier = SentenceVerifier(asked, found, LabelledJudge("runway", error=error))
+        assert bool((await verifier.verify(Draft((said,)))).claims) == (error is None)
 
 
 async def test_missing_parts_found_by_the_judge_are_reported() -> None:
