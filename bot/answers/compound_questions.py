@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from bot.answers.rewriting.rule_rewriter import ASKING_WORD, content_words, may_depend_on_thread
 from bot.answers.trace import QuestionRecord, Trace
-from bot.answers.understanding.alternatives import find_alternatives
 from bot.answers.understanding.answer_types import asks_whether, compares
 from bot.answers.understanding.question_terms import exact_words
+from bot.answers.understanding.subjects import find_alternatives
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import fold

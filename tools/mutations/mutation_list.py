@@ -330,10 +330,10 @@ MUTATIONS = (
     ),
     Mutation(
         "a comparison is borne out by what stands of one side",
-        VERIFIER,
-        "if self._is_one_sided(text, marks):",
-        "if [] and self._is_one_sided(text, marks):",
-        f"{VERIFIER_TESTS}::test_a_choice_needs_marks_of_both_alternatives",
+        "bot/answers/understanding/subjects.py",
+        "if alternatives is None or alternatives.are_both_in(held):",
+        "if [] == []:",
+        "tests/bot/answers/understanding/test_subjects.py::test_a_comparison_needs_sources_of_both_sides",
     ),
     Mutation(
         "a judge may bear out a number that no quote states",

@@ -7,22 +7,10 @@ in one call. If that call fails, or the model fails its test as a judge, lexical
 from __future__ import annotations
 
 import logging
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
-from bot.answers.generation.entailment import (
-    REPEATS,
-    UNRELATED,
-    Entailment,
-    find_form_fault,
-    unknown_names,
-)
-from bot.answers.understanding.alternatives import find_alternatives, find_comparatives
-from bot.answers.understanding.answer_types import asks_whether
-from bot.answers.understanding.question_terms import FORM_TERMS, FUNCTION_TERMS, QuestionTerms, language_of
+from bot.answers.generation.entailment import Entailment, find_form_fault, unknown_names
 from bot.answers.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
@@ -38,7 +26,6 @@ from bot.answers.verification.marks import Mark, quoted_marks
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
-from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
@@ -48,17 +35,8 @@ MAX_QUOTES = 8
 # Minimum words of a quote that needs no judge: "30 days" is in many rows.
 MIN_QUOTE_WORDS = 4
 
-# Minimum share of the question's words in the marks of a bare yes or no.
-MIN_ASKED_SHARE = 0.5
-
-# How much more (0-1) of the question another document may cover than the quoted ones.
-COVERAGE_MARGIN = 0.1
-
 REQUESTS = "unsupported request to the reader"
 NOT_SUPPORTED = "not supported by its quotes"
-_CHOICE = re.compile(r"\b(?:or|vs|versus|oder|ou|o)\b", re.IGNORECASE)
-
-ONE_SIDED = "the quotes are about one of two alternatives."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +66,6 @@ class SentenceVerifier:
         self._question = question
         self._evidence = evidence
         self._entailment = Entailment(question, evidence)
-        self._asked = QuestionTerms(question)
         self._judge = judge
 
     def verify_streamed(self, claim: Claim) -> VerifiedClaim | None:
@@ -134,21 +111,7 @@ class SentenceVerifier:
         is_supported = next(verdicts) if verdicts else None
         if one.is_quote or is_supported:
             return one.verified()
-        if verdicts:
-            return NOT_SUPPORTED
-        is_covered = self._is_of_covering_document(one.located)
-        return self._entailment.check(claim, one.located) if is_covered else UNRELATED
-
-    def _is_of_covering_document(self, located: Sequence[LocatedQuote]) -> bool:
-        """True if no other document covers the question better than those that are quoted."""
-        quoted = {one.passage.publication.document_id for one in located}
-        covered, others = set[str](), defaultdict[UUID, set[str]](set)
-        for passage in (item.passage for item in self._evidence):
-            document = passage.publication.document_id
-            held = covered if document in quoted else others[document]
-            held.update(term for term in self._asked.weights if term in passage.terms)
-        least = self._asked.coverage(covered) + COVERAGE_MARGIN
-        return all(self._asked.coverage(terms) < least for terms in others.values())
+        return NOT_SUPPORTED if verdicts else self._entailment.check(claim, one.located)
 
     def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Checked | str:
         if self._judge is None:
@@ -156,54 +119,9 @@ class SentenceVerifier:
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
         if fault := find_form_fault(text, located) or self._find_false_fact(text, marks):
             return fault
-        if _is_bare_answer(text) and not self._is_answered_by(marks):
-            return UNRELATED
-        if self._is_one_sided(text, marks):
-            return ONE_SIDED
-        if self._repeats_question(text):
-            return REPEATS
         is_long = len(text.split()) >= MIN_QUOTE_WORDS
         is_quote = is_long and any(find_spans(text, one.part.text) for one in marks)
         return _Checked(text, marks, located, is_quote)
-
-    def _is_answered_by(self, marks: Sequence[Mark]) -> bool:
-        """True if the marks are about the question: a small model accepts any yes or no.
-
-        Marks in another language than the question share no words with it, and pass.
-        """
-        return self._is_translated(marks) or self._asked.coverage(_terms(marks)) >= MIN_ASKED_SHARE
-
-    def _repeats_question(self, text: str) -> bool:
-        """True for a sentence such as "a list", unless a yes, a no or a choice is asked for."""
-        asked = self._question.typed or self._question.text
-        is_open = not (asks_whether(asked) or _CHOICE.search(asked) or split_answer(text)[0] or denies(text))
-        return is_open and self._says_nothing_new(text)
-
-    def _says_nothing_new(self, text: str) -> bool:
-        """True if all content words and numbers of a sentence are in the question, and there are some."""
-        asked = f"{self._question.typed} {self._question.text}"
-        known, terms = set(analyze(asked)), set(analyze(text)) - (FUNCTION_TERMS - FORM_TERMS)
-        numbers = set(filter(str.isdigit, terms)) if not unsupported(text, [asked]) else set()
-        return bool(terms) and terms <= known | numbers | FUNCTION_TERMS
-
-    def _is_one_sided(self, text: str, marks: Sequence[Mark]) -> bool:
-        """True if a sentence chooses between two alternatives, and its marks are about one of them.
-
-        It chooses if it says no more than the question, or repeats its comparative, which no mark says.
-        """
-        alternatives = find_alternatives(self._question.typed or self._question.text)
-        compared = find_comparatives(alternatives.asked) if alternatives else frozenset()
-        held = _terms(marks)
-        is_compared = not compared or not compared.isdisjoint(held) or self._is_translated(marks)
-        if alternatives is None or is_compared or alternatives.are_both_in(held):
-            return False
-        is_repeated = not compared.isdisjoint(find_comparatives(text))
-        return is_repeated or self._says_nothing_new(text)
-
-    def _is_translated(self, marks: Sequence[Mark]) -> bool:
-        """True if the marks are in another language than the question, and share no words with it."""
-        language = language_of(" ".join(one.part.text for one in marks))
-        return language not in (None, self._question.language)
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
         """Return the fault if a fact or name is in neither marks nor question, or for a request or a denial.
@@ -223,10 +141,6 @@ class SentenceVerifier:
         turned = find_contradiction(text, [quote for one in marks for quote in one.located()])
         # A "no" may omit the negation of its quotes.
         return None if turned == ASSERTS and split_answer(text)[0] == "no" else turned
-
-
-def _terms(marks: Sequence[Mark]) -> frozenset[str]:
-    return frozenset[str]().union(*(one.part.terms | one.context for one in marks))
 
 
 def _is_bare_answer(text: str) -> bool:

@@ -176,6 +176,9 @@ SEEN = [
     ("When is the canteen closed?", "The canteen is specified in the passage.", LUNCH, REPEATS),
     ("When is lunch served in the canteen?", "Lunch is served in the canteen.", LUNCH, REPEATS),
     ("When is lunch served?", "When is lunch served?", LUNCH, ASKS),
+    ("Which stop comes third?", "3", "The third stop is the pier.", REPEATS),
+    ("Which takes longer, the ferry or the boat?", "The ferry takes longer, 90 minutes.",
+     "The ferry takes 90 minutes.", UNRELATED),
     ("How is the mass spectrometer calibrated?", "The mass spectrometer is calibrated with a 100 g weight.",
      "Calibrate the balance with a 100 g weight.", UNRELATED),
 ]  # fmt: skip

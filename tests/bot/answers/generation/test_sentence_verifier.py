@@ -10,7 +10,7 @@ from harness.tables import for_each
 
 from bot.answers.generation.sentence_verifier import NOT_SUPPORTED, SentenceVerifier
 from bot.answers.verification.claims import VerifiedDraft
-from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.errors import ModelUnavailable
 from bot.core.models import (
     AnalyzedQuestion,
     Claim,
@@ -29,7 +29,6 @@ TEXT = (
     "Contact the harbour office by phone."
 )
 QUESTION = "What do I need to know about the ferry?"
-LONGER = "which one takes longer, the night ferry or the day boat?"
 
 
 class LabelledJudge:
@@ -174,20 +173,6 @@ async def test_lexical_checks_decide_when_the_judge_fails() -> None:
     assert [one.text for one in verified.claims] == [near.text]
 
 
-async def test_another_document_needs_a_judge() -> None:
-    """A value of one place is not the value of another, which a second document names."""
-    venice = make_passage("The runway is 1500 ft long.", file="venice.pdf", title="Venice")
-    madill = make_passage("At Madill the runway was dry.", file="madill.pdf", title="Madill")
-    found, asked = (
-        make_evidence(venice, madill),
-        ask("How long is the runway at Madill?", madill.text, "a", "b"),
-    )
-    said = claim("The runway is 1500 ft long at most.", "The runway is 1500 ft long")
-    for error in (None, ModelReplyUnusable("too weak")):
-        verifier = SentenceVerifier(asked, found, LabelledJudge("runway", error=error))
-        assert bool((await verifier.verify(Draft((said,)))).claims) == (error is None)
-
-
 async def test_missing_parts_found_by_the_judge_are_reported() -> None:
     """The judge's finding overrides the answering model's own."""
     judge = LabelledJudge("ride", missing="the price")
@@ -212,15 +197,7 @@ async def test_a_code_of_another_place_is_refused() -> None:
     ("question", "text", "is_shown"),
     [
         (QUESTION, "a sentence", False),
-        ("Give me a list of the fares", "A list", False),
-        ("Which phase of operation was it?", "Phase of Operation", False),
-        ("Which stop comes third?", "3", False),
-        ("How many boats are there, and who owns them?", "One.", True),
-        ("How many horses come along?", "All of them.", True),
-        ("Is the ferry fast or slow?", "Slow.", True),
         (QUESTION, "It is slow.", True),
-        ("Was the captain tested for drugs?", "yes", False),
-        ("Was the captain tested for drugs?", "Yes.", False),
         ("Does a crossing take 90 minutes?", "yes", True),
     ],
 )
@@ -228,31 +205,6 @@ async def test_a_judge_cannot_support_an_unrelated_sentence(question: str, text:
     """Covers words from the instructions and a bare "yes", as small models write them."""
     said = claim(text, "A crossing takes 90 minutes")
     verified = await verify(LabelledJudge(text), said, question=question)
-    assert [one.text for one in verified.claims] == [text] * is_shown
-
-
-@for_each(
-    ("question", "text", "quotes", "is_shown"),
-    [
-        (LONGER, "The night ferry", ["night ferry takes 90"], False),
-        ("which one takes longer, the night ferry or the bus 90 tour?", "The ferry", ["night ferry"], False),
-        (LONGER, "The night ferry takes longer, 90 minutes.", ["night ferry takes 90"], False),
-        (LONGER, "The night ferry is slow, it takes 90 minutes.", ["night ferry takes 90"], True),
-        (LONGER, "The night ferry", ["night ferry takes 90", "day boat takes 40"], True),
-        ("which one is cheaper, the barge or the day boat?", "The barge", ["barge is cheaper"], True),
-        ("which one carries bikes, the barge or the day boat?", "The barge", ["barge carries"], True),
-    ],
-)
-async def test_a_choice_needs_marks_of_both_alternatives(
-    question: str, text: str, quotes: Sequence[str], is_shown: bool
-) -> None:
-    """A small model compares what it read of one side; only a comparative needs the other one."""
-    stated = (
-        "The night ferry takes 90 minutes.\n\nThe day boat takes 40 minutes.\n\nThe barge is cheaper.\n\n"
-    )
-    found = make_evidence(make_passage(f"{stated}The barge carries bikes.", title="Timetable"))
-    verifier = SentenceVerifier(ask(question, stated), found, LabelledJudge(text))
-    verified = await verifier.verify(Draft((claim(text, *quotes),)))
     assert [one.text for one in verified.claims] == [text] * is_shown
 
 
