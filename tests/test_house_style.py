@@ -45,6 +45,7 @@ SHORT_MODULES = {
     "bot/cli/programs/mcp.py": "imported only where an assistant starts it",
     "bot/cli/security/audit.py": "the audit's commands, which the parser names",
     "bot/answers/passage_search.py": "what programs find, apart from what is answered",
+    "bot/answers/understanding/subjects.py": "the one rule of the lexical check that sees all documents",
     "bot/llm/metadata_filler.py": "imported only where a model reads metadata",
     **{
         f"bot/platforms/slack/listeners/{name}.py": "a listener a file"

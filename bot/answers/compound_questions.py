@@ -18,7 +18,6 @@ from bot.answers.rewriting.rule_rewriter import ASKING_WORD, content_words, may_
 from bot.answers.trace import QuestionRecord, Trace
 from bot.answers.understanding.answer_types import asks_whether, compares
 from bot.answers.understanding.question_terms import exact_words
-from bot.answers.understanding.subjects import find_alternatives
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import fold
@@ -38,6 +37,11 @@ _CLAUSE = re.compile(
 )
 # Question words of German ("was") and Italian ("come") that are plain verbs in English.
 _ENGLISH_VERBS = {"was", "come"}
+# The alternatives at the end of a question: "which took longer, A or B?". Dutch "of" is English, too.
+_ALTERNATIVES = re.compile(
+    r"(?P<asked>\S.*?)[,:]\s+(?P<one>[^,:?]+?)\s+(?:or|vs\.?|versus|oder|ou|o)\s+(?P<other>[^,:?]+)\?*",
+    re.IGNORECASE,
+)
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 T = TypeVar("T")
@@ -76,8 +80,9 @@ def split_questions(text: str) -> list[str]:
 
 def split_alternatives(text: str) -> list[str]:
     """Return a question about two alternatives once for each: "which took longer, A?", "... B?"."""
-    found = find_alternatives(text) if len(text) <= MAX_CHARS else None
-    return [f"{found.asked}, {side}?" for side in found.sides] if found else []
+    found = _ALTERNATIVES.fullmatch(text.strip()) if len(text) <= MAX_CHARS else None
+    is_named = found and content_words(found["one"]) and content_words(found["other"])
+    return [f"{found['asked']}, {found[one]}?" for one in ("one", "other")] if found and is_named else []
 
 
 def _clauses(sentence: str) -> Iterator[str]:

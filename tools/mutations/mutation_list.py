@@ -329,13 +329,6 @@ MUTATIONS = (
         "tests/bot/llm/test_sentence_judge.py::test_a_model_that_fails_the_test_judges_nothing",
     ),
     Mutation(
-        "a comparison is borne out by what stands of one side",
-        "bot/answers/understanding/subjects.py",
-        "if alternatives is None or alternatives.are_both_in(held):",
-        "if [] == []:",
-        "tests/bot/answers/understanding/test_subjects.py::test_a_comparison_needs_sources_of_both_sides",
-    ),
-    Mutation(
         "a judge may bear out a number that no quote states",
         VERIFIER,
         "missing = [*unsupported(text, [*sources, asked]), ",

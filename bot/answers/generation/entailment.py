@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bot.answers.understanding.answer_types import RequiredAnswer, asks_whether
 from bot.answers.understanding.question_terms import FUNCTION_TERMS, exact_words, synonym_matches
-from bot.answers.understanding.subjects import is_of_another_document, is_one_sided
+from bot.answers.understanding.subjects import is_of_another_document
 from bot.answers.verification.claims import (
     ABSTAINS,
     UNFOUND,
@@ -68,6 +68,9 @@ ASKS = "the sentence is a question."
 REPEATS = "the sentence only repeats the question."
 UNRELATED = "the quotes are off topic."
 DENIED = "the quotes do not support a no."
+
+# Offers alternatives, such as "2 or 3 years".
+_CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 
 # Framing words: "According to the passage".
 _REPORTED = frozenset(
@@ -171,15 +174,16 @@ class Entailment:
             return f"not in the quotes: {', '.join(missing)}"
         if not marks:
             return UNFOUND
-        says_new = bool(new or unsupported(sentence.text, [self._question.text]))
+        is_choice = bool(sentence.facts) and _CHOICE.search(self._question.text) is not None
+        says_new = bool(new or is_choice or unsupported(sentence.text, [self._question.text]))
         is_answer = sentence.answer or denies(sentence.text) or asks_whether(self._question.text)
         if not says_new and not is_answer:
             return REPEATS
         is_about = self._is_about(sentence, marks, held) if says_new else self._says_all(sentence, held)
         cited = {one.item.passage.publication.document_id for one in marks}
-        is_elsewhere = is_of_another_document(self._question, self._evidence, cited)
-        is_unrelated = not is_about or is_elsewhere or is_one_sided(self._question, sentence.text, held)
-        return UNRELATED if is_unrelated else None
+        if not is_about or is_of_another_document(self._question, self._evidence, cited):
+            return UNRELATED
+        return None
 
     def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
         """True if the passages are about a sentence's question words, and it is about the question.

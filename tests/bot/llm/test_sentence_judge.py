@@ -58,13 +58,26 @@ async def test_a_model_is_tested_once_before_it_judges(llmock: LLMock) -> None:
     assert await judged(llmock.base_url(), calls=2) == Judgement([False, True], "the price")
 
 
-@pytest.mark.parametrize("reply", [verdicts(*["yes"] * 5), verdicts(*["no"] * 5), verdicts("yes")])
+@pytest.mark.parametrize("reply", [verdicts(*["yes"] * 5), verdicts(*["no"] * 5)])
 async def test_a_model_that_fails_the_test_judges_nothing(llmock: LLMock, reply: str) -> None:
-    """One that says yes or no to everything, or gives one verdict for all."""
+    """One that says yes or no to everything."""
     llmock.reply(reply)
     llmock.reply(verdicts("yes", "yes"))
     with pytest.raises(ModelReplyUnusable, match="cannot tell"):
         await judged(llmock.base_url())
+
+
+async def test_an_unreadable_test_is_repeated(llmock: LLMock) -> None:
+    """A gateway's error page says nothing about the model; until then words decide."""
+    for reply in ("<html>", PASSED, verdicts("yes", "no")):
+        llmock.reply(reply)
+    async with aclosing(
+        ModelGenerator.connect("k", llmock.base_url(), AnswerSettings(model_seconds=5), model="smollm2")
+    ) as model:
+        judge = model.judge()
+        with pytest.raises(ModelReplyUnusable):
+            await judge.judge(ask("How long is the ride?"), SENTENCES)
+        assert (await judge.judge(ask("How long is the ride?"), SENTENCES)).is_supported == [True, False]
 
 
 @pytest.mark.parametrize("reply", ["yes", verdicts("yes"), '{"verdicts": 2}', "[]"])

@@ -131,6 +131,7 @@ def test_an_invisible_sentence_is_empty(said: str) -> None:
 
 
 TRUE = [
+    ("How long is the warranty, 2 or 3 years?", "The warranty is 2 years.", "The warranty is 2 years."),
     ("When is lunch served?", "Lunch is served from 11:30 AM to 2:00 PM.", LUNCH),
     ("When is lunch served?", "According to the document, lunch is from 11:30 to 14:00.", LUNCH),
     ("What do guests pay?", "Guests pay $9.50.", LUNCH),
@@ -177,8 +178,6 @@ SEEN = [
     ("When is lunch served in the canteen?", "Lunch is served in the canteen.", LUNCH, REPEATS),
     ("When is lunch served?", "When is lunch served?", LUNCH, ASKS),
     ("Which stop comes third?", "3", "The third stop is the pier.", REPEATS),
-    ("Which takes longer, the ferry or the boat?", "The ferry takes longer, 90 minutes.",
-     "The ferry takes 90 minutes.", UNRELATED),
     ("How is the mass spectrometer calibrated?", "The mass spectrometer is calibrated with a 100 g weight.",
      "Calibrate the balance with a 100 g weight.", UNRELATED),
 ]  # fmt: skip
